@@ -1,0 +1,134 @@
+"""Write the table of a Kafka version's legal keys, as the binary itself prints them.
+
+    python artifacts/kafka/keys.py LIBS_DIR plugins/module_utils/kafka_keys/<version>.json
+
+`kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
+internal are not in it, nor are those that a plug-in reads (see plugins/module_utils/key_table.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+FIELDS = {
+    "Type": "type",
+    "Default": "default",
+    "Valid Values": "valid",
+    "Importance": "importance",
+    "Update Mode": "update",
+}
+_READABLE_FORM = re.compile(r" \([^()]*\)$")
+
+
+class KeyParser(HTMLParser):
+    """Collects the headings and the tables below them."""
+
+    def __init__(self) -> None:
+        """Start with no key."""
+        super().__init__()
+        self.keys: dict[str, dict[str, str]] = {}
+        self._tag = ""
+        self._key = ""
+        self._field = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember where the text that follows stands."""
+        del attrs
+        if tag in ("h4", "th", "td"):
+            self._tag = tag
+        if tag == "h4":
+            self._key = ""
+        elif tag == "td" and self._key:
+            self.keys[self._key][self._field] = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        """Forget it again."""
+        if tag == self._tag:
+            self._tag = ""
+
+    def handle_data(self, data: str) -> None:
+        """Take a key's name, a field's name or a field's value."""
+        if self._tag == "h4":
+            self._key += data
+            self.keys.setdefault(self._key, {})
+        elif self._tag == "th":
+            self._field = data.rstrip(":")
+        elif self._tag == "td" and self._key:
+            self.keys[self._key][self._field] += data
+
+
+def parse(html: str) -> dict[str, dict[str, str | None]]:
+    """Return key -> type, default, valid, importance, update.
+
+    A default of None is Kafka's null; a key that must be set has no default. Raises ValueError for
+    a key without one of the fields, which is another layout than the one known.
+    """
+    parser = KeyParser()
+    parser.feed(html)
+    table: dict[str, dict[str, str | None]] = {}
+    for key, found in sorted(parser.keys.items()):
+        missing = [field for field in FIELDS if field not in found]
+        if missing:
+            message = f"{key}: the page has no {', '.join(missing)}"
+            raise ValueError(message)
+        entry: dict[str, str | None] = {
+            name: found[field].strip() for field, name in FIELDS.items() if field != "Default"
+        }
+        default = found["Default"].strip()
+        if default:
+            entry["default"] = _default(default, found["Type"])
+        table[key] = entry
+    if not table:
+        message = "the page holds no key"
+        raise ValueError(message)
+    return table
+
+
+def _default(text: str, kind: str) -> str | None:
+    """Return a default without the quotes and the readable form, `86400000 (1 day)`."""
+    if text == "null":
+        return None
+    if kind in ("int", "long", "short", "double"):
+        return _READABLE_FORM.sub("", text)
+    return "" if text == '""' else text
+
+
+def render(table: dict[str, dict[str, str | None]]) -> str:
+    """Return the table as JSON with one key a line, for a readable difference of two versions."""
+    lines = [
+        f"{json.dumps(key)}: {json.dumps(table[key], sort_keys=True)}" for key in sorted(table)
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def page(libs: Path) -> str:
+    """Return what the binary in a directory of jars prints."""
+    java = shutil.which("java")
+    if java is None:
+        message = "java is not on the PATH; install a JRE of version 17 or newer"
+        raise FileNotFoundError(message)
+    command = [java, "-cp", f"{libs}/*", "kafka.server.KafkaConfig"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - own arguments, no shell
+    return done.stdout
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description="Write the table of Kafka's legal keys.")
+    parser.add_argument("libs", type=Path, help="directory with Kafka's jars")
+    parser.add_argument("out", type=Path, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(render(parse(page(options.libs))), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

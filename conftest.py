@@ -1,0 +1,14 @@
+"""Options of every test run."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say which cluster, where the facts go, and how much of the flights was published."""
+    parser.addoption("--inventory", help="inventory of the cluster that tests/cluster looks at")
+    parser.addoption("--facts", help="JSON file for what the cluster tests measured")
+    parser.addoption("--flights-topic", default="flights", help="base name of the flights topics")
+    parser.addoption("--flights-corrupt", type=int, default=0, help="records damaged on purpose")
+    parser.addoption("--flights-limit", type=int, help="records published; default: all")

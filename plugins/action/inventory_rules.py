@@ -1,0 +1,110 @@
+"""Ansible action: refuse a wrong inventory before any host is touched, every problem at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import (
+    Host,
+    Inventory,
+    judge,
+    report,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import GROUPS
+
+DESCRIPTION = "millrace_description"
+ROLE_VARIABLE = re.compile(r"(kafka|spark|host|java|distribution|zookeeper)_")
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
+    """Return a copy in plain containers; Ansible's own are filled in when they are read."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(part) for part in value]
+    return value
+
+
+def variables(hostvars: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the named variables of a host that have a value outside the roles.
+
+    One that refers to a role's default has none here; the role's description shows its effect.
+    """
+    found = {}
+    for name in names:
+        try:
+            found[name] = plain(hostvars[name])
+        except AnsibleError:
+            continue
+    return found
+
+
+def read_host(name: str, hostvars: Mapping[str, Any]) -> Host:
+    """Return a host as the rules see it."""
+    described = plain(hostvars[DESCRIPTION]) if DESCRIPTION in hostvars else {}
+    own = sorted(variable for variable in hostvars if ROLE_VARIABLE.match(variable))
+    return Host(name, described, variables(hostvars, own))
+
+
+def read_specs(paths: Mapping[str, str]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return role -> variable -> argument spec, of all entry points of each role.
+
+    Raises:
+        AnsibleError: a file that cannot be read or is no argument spec; names role and file.
+
+    """
+    specs: dict[str, dict[str, dict[str, Any]]] = {}
+    for role, path in paths.items():
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            points = yaml.safe_load(text)["argument_specs"].values()
+            specs[role] = {
+                name: option
+                for point in points
+                for name, option in (point.get("options") or {}).items()
+            }
+        except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+            message = f"role {role}: {path} is no argument spec: {error}"
+            raise AnsibleError(message) from error
+    return specs
+
+
+class ActionModule(ActionBase):
+    """The action; it runs on the controller alone."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Judge the inventory of this run."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = ActionBase.validate_argument_spec(
+            self, {"specs": {"type": "dict", "required": True}}
+        )
+        known = task_vars or {}
+        hostvars = known["hostvars"]
+        groups = {str(group): list(hosts) for group, hosts in known["groups"].items()}
+        hosts = {str(name): read_host(str(name), hostvars[name]) for name in hostvars}
+        problems = judge(Inventory(groups, hosts, read_specs(arguments["specs"])))
+
+        placed = {host for group in GROUPS for host in groups.get(group, [])}
+        unseen = [name for name, host in hosts.items() if name in placed and not host.description]
+        if unseen:
+            result.setdefault("warnings", []).append(
+                f"{', '.join(unseen)}: outside this run (--limit?), so only groups, node ids and "
+                "variables were judged there. Run without --limit to judge everything."
+            )
+        result["changed"] = False
+        result["problems"] = [problem.as_dict() for problem in problems]
+        if problems:
+            result["failed"] = True
+            result["msg"] = report(problems)
+        return result

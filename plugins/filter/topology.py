@@ -1,0 +1,76 @@
+"""Filters that read a topology: who votes, where a node answers, which links a host gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
+    directory_id,
+    is_cluster_id,
+)
+
+
+def kafka_node(hostvars: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """Say who a Kafka host is and where it answers.
+
+    Returns ``{"id": node id or None, "address": "host:port"}``, from the variables of the host's
+    inventory alone, as other hosts see them.
+    """
+    host = (
+        hostvars.get("kafka_advertised_host")
+        or hostvars.get("ansible_host")
+        or hostvars["inventory_hostname"]
+    )
+    return {"id": hostvars.get("kafka_node_id"), "address": f"{host}:{port}"}
+
+
+def initial_controllers(voters: list[Mapping[str, Any]], cluster_id: str) -> str:
+    """Write the voters as ``kafka-storage format --initial-controllers`` reads them (KIP-853).
+
+    Returns ``id@host:port:directory-id`` joined by commas; empty before the cluster id is minted.
+    """
+    if not is_cluster_id(cluster_id):
+        return ""
+    return ",".join(
+        f"{voter['id']}@{voter['address']}:{directory_id(cluster_id, int(voter['id']))}"
+        for voter in voters
+    )
+
+
+def links_below(names: list[str], link_dir: str, target_dir: str) -> dict[str, dict[str, str]]:
+    """Make entries of the ``files`` module: a link in ``link_dir`` to each name in ``target_dir``."""
+    return {
+        f"{link_dir}/{name}": {"state": "link", "target": f"{target_dir}/{name}"} for name in names
+    }
+
+
+def spark_master(hostvars: Mapping[str, Any], port: int) -> str:
+    """Say where a Spark master answers, as ``host:port``."""
+    host = (
+        hostvars.get("spark_host") or hostvars.get("ansible_host") or hostvars["inventory_hostname"]
+    )
+    return f"{host}:{port}"
+
+
+def file_entries(sources: list[str], target_dir: str) -> dict[str, dict[str, Any]]:
+    """Make entries of the ``files`` module from files of the controller; a change asks for a restart."""
+    return {
+        f"{target_dir}/{source.name}": {"content": source.read_text(), "restart": True}
+        for source in map(Path, sorted(sources))
+    }
+
+
+class FilterModule:
+    """The filters by name."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return name to function."""
+        return {
+            "kafka_node": kafka_node,
+            "initial_controllers": initial_controllers,
+            "links_below": links_below,
+            "spark_master": spark_master,
+            "file_entries": file_entries,
+        }

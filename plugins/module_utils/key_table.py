@@ -1,0 +1,143 @@
+"""Which keys a Kafka version knows, and which values each takes.
+
+The tables in kafka_keys/ come from the binary (artifacts/kafka/keys.py).
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+TABLES = Path(__file__).parent / "kafka_keys"
+
+# Read by plug-ins or by a part of the broker outside KafkaConfig, so absent from the table.
+PLUGIN_PREFIXES: Mapping[str, str] = {
+    "client.quota.callback.": "the class of client.quota.callback.class (KIP-257)",
+    "config.providers.": "the providers named in config.providers (KIP-297)",
+    "kafka.metrics.": "the reporters named in kafka.metrics.reporters",
+    "metrics.context.": "metric reporters (KIP-606)",
+    "metrics.jmx.": "the JMX reporter's include and exclude patterns (KIP-544)",
+    "rlmm.config.": "the remote log metadata manager (KIP-405)",
+    "rsm.config.": "the remote storage manager (KIP-405)",
+}
+PLUGIN_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
+
+_LISTENER = re.compile(
+    r"listener\.name\.[^.]+\."
+    r"(?:(?:gssapi|plain|scram-sha-256|scram-sha-512|oauthbearer)\.)?(?P<key>.+)"
+)
+_INTEGER_BITS = {"short": 16, "int": 32, "long": 64}
+_TEXTS = ("string", "class", "password")
+_RANGE = re.compile(
+    r"\[(?P<low>-?[\d.]+),\.\.\.(?:,(?P<high>-?[\d.]+))?\](?: or (?P<extra>-?\d+))?"
+)
+_CHOICES = re.compile(r"(?P<anycase>\(case insensitive\) )?\[(?P<names>[^\[\]]+)\]")
+
+Table = Mapping[str, Mapping[str, str | None]]
+
+
+@functools.cache
+def load(version: str) -> Table:
+    """Return the table of a version, empty if there is none."""
+    path = TABLES / f"{version}.json"
+    if not re.fullmatch(r"[\w.-]+", version) or not path.is_file():
+        return {}
+    table: Table = json.loads(path.read_text(encoding="utf-8"))
+    return table
+
+
+def table_key(key: str) -> str:
+    """Return the key under which the table knows a key of one listener, else the key itself."""
+    match = _LISTENER.fullmatch(key)
+    return match["key"] if match else key
+
+
+def is_known(key: str, table: Table) -> bool:
+    """Say whether a Kafka node or one of its plug-ins reads this key."""
+    known = table_key(key)
+    return known in table or known in PLUGIN_KEYS or known.startswith(tuple(PLUGIN_PREFIXES))
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Return the most similar known name, empty if none is similar."""
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
+
+
+def nearest_key(key: str, table: Table) -> str:
+    """Return the most similar legal key, a listener's prefix kept; empty if none is similar."""
+    known = table_key(key)
+    found = nearest(known, [*table, *PLUGIN_KEYS])
+    return key.removesuffix(known) + found if found else ""
+
+
+def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - whatever YAML gave
+    """Say which value the key wants, empty if this one is legal or cannot be judged here.
+
+    A list is what the renderer joins with commas; `${...}` is filled in by Kafka at its start.
+    """
+    entry = table.get(table_key(key), {})
+    kind, valid = entry.get("type") or "", entry.get("valid") or ""
+    if isinstance(value, str) and "${" in value:
+        return ""
+    if value is None or isinstance(value, Mapping):
+        return _wish(kind or "string", valid)
+    if isinstance(value, list | tuple):
+        legal = kind in ("list", "") and _in_choices([str(part) for part in value], valid)
+        return "" if legal else _wish(kind, valid)
+    if not kind or _is_legal(kind, valid, value):
+        return ""
+    return _wish(kind, valid)
+
+
+def _wish(kind: str, valid: str) -> str:
+    names = {"int": "an int", "class": "a class name", "list": "a list", "": "a single value"}
+    wish = names.get(kind, f"a {kind}")
+    if kind in _TEXTS:
+        wish += " (in quotes, if YAML takes it for something else)"
+    return f"{wish}, {valid}" if valid else wish
+
+
+def _is_legal(kind: str, valid: str, value: bool | float | str) -> bool:
+    if kind == "boolean":
+        return isinstance(value, bool) or str(value).strip().lower() in ("true", "false")
+    if isinstance(value, bool):
+        return False
+    text = str(value).strip()
+    if kind in _INTEGER_BITS:
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
+            return False
+        limit = 2 ** (_INTEGER_BITS[kind] - 1)
+        return -limit <= int(text) < limit and _in_range(float(text), valid)
+    if kind == "double":
+        try:
+            return _in_range(float(text), valid)
+        except ValueError:
+            return False
+    if kind == "list":
+        return _in_choices([part.strip() for part in text.split(",")] if text else [], valid)
+    return _in_choices([text], valid)
+
+
+def _in_range(number: float, valid: str) -> bool:
+    match = _RANGE.fullmatch(valid)
+    if not match or (match["extra"] and number == float(match["extra"])):
+        return True
+    high = float(match["high"]) if match["high"] else float("inf")
+    return float(match["low"]) <= number <= high
+
+
+def _in_choices(parts: list[str], valid: str) -> bool:
+    if valid.startswith("non-empty"):
+        return any(parts)
+    match = _CHOICES.fullmatch(valid)
+    if not match or "..." in valid:
+        return True
+    names = match["names"].split(", ")
+    if match["anycase"]:
+        names, parts = [name.lower() for name in names], [part.lower() for part in parts]
+    return set(parts) <= set(names)

@@ -1,0 +1,83 @@
+"""Java properties text as Kafka reads it: parsing, and which keys differ between two texts."""
+
+from __future__ import annotations
+
+import re
+
+_WHITESPACE = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Return key -> value of a properties text; of a key given twice the last value counts.
+
+    Follows java.util.Properties.load(Reader): comments (`#`, `!`), separators (`=`, `:`, blank),
+    escapes (`\t \n \r \f \\ \uXXXX`) and continuation lines. Trailing blanks of a value are kept.
+
+    Raises:
+        ValueError: a unicode escape without four hexadecimal digits; names the line.
+
+    """
+    return dict(_entry(number, line) for number, line in _logical_lines(text))
+
+
+def changed_keys(before: str, after: str) -> list[str]:
+    """Return the sorted keys that were added, removed or given another value.
+
+    A text that cannot be parsed counts as empty, so every key of the other one is reported.
+    """
+    old, new = _parse_or_empty(before), _parse_or_empty(after)
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def _parse_or_empty(text: str) -> dict[str, str]:
+    try:
+        return parse_properties(text)
+    except ValueError:
+        return {}
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """Join continuation lines; drop comments and blank lines; keep the first line's number."""
+    result: list[tuple[int, str]] = []
+    pending: list[str] = []
+    first = 0
+    for number, natural in enumerate(_LINE_END.split(text), start=1):
+        line = natural.lstrip(_WHITESPACE)
+        if not pending:
+            if not line or line[0] in "#!":
+                continue
+            first = number
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending.append(line[:-1])
+            continue
+        result.append((first, "".join([*pending, line])))
+        pending = []
+    if pending:
+        result.append((first, "".join(pending)))
+    return result
+
+
+def _entry(number: int, line: str) -> tuple[str, str]:
+    end = 0
+    while end < len(line) and line[end] not in _WHITESPACE + "=:":
+        end += 2 if line[end] == "\\" else 1
+    rest = line[end:].lstrip(_WHITESPACE)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(_WHITESPACE)
+    return _unescape(number, line[:end]), _unescape(number, rest)
+
+
+def _unescape(number: int, text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        digits, char = match.group(1), match.group(2)
+        if digits is not None:
+            return chr(int(digits, 16))
+        if char == "u":
+            message = f"line {number}: \\u must be followed by four hexadecimal digits"
+            raise ValueError(message)
+        return _ESCAPES.get(char, char)
+
+    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", replace, text)

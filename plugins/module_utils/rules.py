@@ -1,0 +1,146 @@
+"""What a rule about inventories is: the data it sees, what it says, and the list of all rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+KAFKA_GROUPS = ("kafka_controllers", "kafka_brokers")
+SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history")
+GROUPS = KAFKA_GROUPS + SPARK_GROUPS
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host: the description that the roles gave of it, and the user's variables."""
+
+    name: str
+    description: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kafka(self) -> Mapping[str, Any]:
+        """What the kafka role said of this host, empty if it is no Kafka node."""
+        return mapping(self.description.get("kafka"))
+
+    @property
+    def spark(self) -> Mapping[str, Any]:
+        """What the spark role said of this host, empty if it carries no Spark."""
+        return mapping(self.description.get("spark"))
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All that the rules see; `specs` is role -> documented variable -> its argument spec."""
+
+    groups: Mapping[str, Sequence[str]]
+    hosts: Mapping[str, Host]
+    specs: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def members(self, group: str) -> list[str]:
+        """Return the hosts of a group, none if the group is not defined."""
+        return list(self.groups.get(group, ()))
+
+    def kafka_hosts(self) -> list[Host]:
+        """Return the described Kafka nodes in the order of the inventory."""
+        return [host for host in self.hosts.values() if host.kafka]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing wrong; findings equal in all but the hosts become one problem."""
+
+    where: str
+    what: str
+    fix: str
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, where, why it is refused and the value to set."""
+
+    rule: str
+    where: str
+    what: str
+    why: str
+    fix: str
+    hosts: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the problem as plain data."""
+        return {**asdict(self), "hosts": list(self.hosts)}
+
+
+Check = Callable[[Inventory], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: `when` it refuses, `why`, and the `remedy` in general terms, for docs/errors.md."""
+
+    name: str
+    when: str
+    why: str
+    remedy: str
+    check: Check
+
+
+RULES: list[Rule] = []
+
+
+def rule(name: str, *, when: str, why: str, remedy: str) -> Callable[[Check], Check]:
+    """Register a check; the order of registration is the order of the problems."""
+
+    def register(check: Check) -> Check:
+        RULES.append(Rule(name, when, why, remedy, check))
+        return check
+
+    return register
+
+
+def problems_of(one: Rule, inventory: Inventory) -> Iterator[Problem]:
+    """Apply a rule; merge findings that differ in their hosts only."""
+    merged: dict[tuple[str, str, str], list[str]] = {}
+    for found in one.check(inventory):
+        hosts = merged.setdefault((found.where, found.what, found.fix), [])
+        hosts += [host for host in found.hosts if host not in hosts]
+    for (where, what, fix), hosts in merged.items():
+        place = f"{where} of {', '.join(hosts)}" if hosts else where
+        yield Problem(one.name, place, what, one.why, fix, tuple(hosts))
+
+
+def mapping(value: object) -> Mapping[Any, Any]:
+    """Return a mapping as it is and nothing for what is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """Return a list's items, none for what is no list."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def texts(value: object) -> list[str]:
+    """Return the non-empty texts of a list."""
+    return [part for part in sequence(value) if isinstance(part, str) and part]
+
+
+def integer(value: object) -> int | None:
+    """Return a whole number given as such or in digits, None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        return int(value)
+    return None
+
+
+def listing(names: Iterable[object], last: str = "and") -> str:
+    """Return names as prose: `a, b and c`."""
+    *first, end = [str(name) for name in names] or [""]
+    return f"{', '.join(first)} {last} {end}" if first else end

@@ -1,0 +1,165 @@
+"""When KRaft storage may be formatted, and with which command.
+
+Pure: the caller reads the directories (`LogDir`) and runs the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
+from ansible_collections.millrace.streaming.plugins.module_utils.uuids import is_cluster_id
+
+META = "meta.properties"
+_TOOL = "kafka.tools.StorageTool"
+# topic-partition, as LogManager reads it, with the suffixes of deleted, future and stray logs.
+_PARTITION = re.compile(r".+-\d+(\.[0-9a-f]+-(delete|future|stray))?")
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """A directory of log.dirs or metadata.log.dir: its meta.properties' text and its children."""
+
+    path: str
+    exists: bool
+    meta: str | None = None
+    children: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Node:
+    """What the inventory says about a node; `features` are name=level."""
+
+    home: str
+    config: str
+    java: str
+    cluster_id: str
+    node_id: int
+    controller: bool
+    initial_controllers: str = ""
+    features: tuple[str, ...] = ()
+
+
+def missing(dirs: Sequence[LogDir]) -> list[str]:
+    """Return the paths that are not formatted."""
+    return [log_dir.path for log_dir in dirs if log_dir.meta is None]
+
+
+def problems(node: Node, dirs: Sequence[LogDir], virgin: bool = False) -> list[str]:
+    """Say everything that forbids to format, or to go on with, these directories.
+
+    With `virgin` (check mode) directories may not exist yet.
+    """
+    found: list[str] = []
+    if not is_cluster_id(node.cluster_id):
+        found.append(
+            f"cluster id {node.cluster_id!r} is not 16 bytes as 22 characters of base64url; "
+            "mint one with kafka-storage random-uuid"
+        )
+    for log_dir in dirs:
+        if log_dir.meta is not None:
+            found.extend(_meta_problems(node, log_dir.path, log_dir.meta))
+        elif not log_dir.exists and not virgin:
+            found.append(f"{log_dir.path} does not exist: mount its disk, or create the directory")
+        else:
+            found.extend(_orphans(log_dir))
+    return found
+
+
+def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str]:
+    """Say where the node's own configuration disagrees, for that is what the tool formats by."""
+    found: list[str] = []
+    settings = parse_properties(config)
+    if settings.get("node.id") != str(node.node_id):
+        found.append(
+            f"{node.config} says node.id {settings.get('node.id')}, the inventory says "
+            f"{node.node_id}: write the configuration first"
+        )
+    listed = settings.get("log.dirs") or settings.get("log.dir", "")
+    configured = {path.strip() for path in listed.split(",") if path.strip()}
+    configured |= {path for path in [settings.get("metadata.log.dir", "").strip()] if path}
+    if configured != {log_dir.path for log_dir in dirs}:
+        found.append(
+            f"{node.config} says log.dirs and metadata.log.dir are {_listed(configured)}, the "
+            f"inventory says {_listed({log_dir.path for log_dir in dirs})}: make them equal"
+        )
+    return found
+
+
+def format_command(node: Node, config: str, partly: bool) -> list[str]:
+    """Return the command that formats what is not formatted yet.
+
+    A configuration with controller.quorum.voters has a static quorum and takes no choice of
+    controllers. `partly`: other directories of the node are formatted, so a disk was replaced.
+    """
+    command = [
+        *(node.java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        *("-cp", f"{node.home}/libs/*", _TOOL, "format"),
+        *("--cluster-id", node.cluster_id, "--config", node.config),
+    ]
+    if partly:
+        command.append("--ignore-formatted")
+    if "controller.quorum.voters" not in parse_properties(config):
+        if node.controller and node.initial_controllers:
+            command += ["--initial-controllers", node.initial_controllers]
+        else:
+            command.append("--no-initial-controllers")
+    for feature in node.features:
+        command += ["--feature", feature]
+    return command
+
+
+def _meta_problems(node: Node, path: str, meta: str) -> list[str]:
+    try:
+        values = parse_properties(meta)
+    except ValueError as error:
+        return [f"{path}/{META} cannot be read ({error}): restore it from another disk or a backup"]
+    # Version 0 is ZooKeeper's form, where the node id is called broker.id.
+    own = values.get("node.id", values.get("broker.id"))
+    if "cluster.id" not in values or own is None:
+        return [
+            f"{path}/{META} has no {'cluster.id' if own else 'node.id'}: it is damaged; restore "
+            "it from another disk of this node"
+        ]
+    return [
+        f"{path}/{META} says {what} {on_disk}, the inventory says {wanted}: {advice}"
+        for what, on_disk, wanted, advice in (
+            (
+                *("cluster.id", values["cluster.id"], node.cluster_id),
+                "the disk is another cluster's. Correct the inventory, or move the data away",
+            ),
+            (
+                *("node.id", own, str(node.node_id)),
+                f"restore node id {own} in the inventory, or replace the broker with empty disks",
+            ),
+        )
+        if on_disk != wanted
+    ]
+
+
+def _orphans(log_dir: LogDir) -> list[str]:
+    partitions = sorted(name for name in log_dir.children if _PARTITION.fullmatch(name))
+    if not partitions:
+        return []
+    return [
+        f"{log_dir.path} holds {len(partitions)} partitions ({_listed(partitions[:3])}) but no "
+        f"{META}: foreign data, or the file was lost. Restore the file, or move the data away"
+    ]
+
+
+def _listed(names: Sequence[str] | set[str]) -> str:
+    return ", ".join(sorted(names)) or "(none)"
+
+
+Verdict = Literal["formatted", "replaced disk", "new"]
+
+
+def verdict(dirs: Sequence[LogDir]) -> Verdict:
+    """Tell a node that is formatted from one with a replaced disk and one that is new."""
+    lacking = missing(dirs)
+    if not lacking:
+        return "formatted"
+    return "new" if len(lacking) == len(dirs) else "replaced disk"

@@ -1,0 +1,59 @@
+"""Kafka's text form of a UUID: cluster ids and directory ids (org.apache.kafka.common.Uuid)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+
+# org.apache.kafka.common.DirectoryId keeps the first hundred ids for itself.
+_RESERVED = 100
+_NAMESPACE = uuid.UUID("5f0c3f0e-4d0b-5d57-9d5e-6b1f8a2f6c11")
+
+
+def is_cluster_id(text: object) -> bool:
+    """Tell whether text is a cluster id: 16 bytes as 22 characters of base64url, canonical.
+
+    Reserved ids (Kafka's own, the first hundred numbers) and a leading '-', which the command line
+    tools take for an option, are refused.
+    """
+    if not isinstance(text, str) or len(text) != 22 or text.startswith("-"):
+        return False
+    try:
+        raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return _text(raw) == text and int.from_bytes(raw, "big") >= _RESERVED
+
+
+def random_cluster_id() -> str:
+    """Return a new random id, as `kafka-storage random-uuid` does."""
+    while True:
+        text = _text(uuid.uuid4().bytes)
+        if is_cluster_id(text):
+            return text
+
+
+def directory_id(cluster_id: str, node_id: int) -> str:
+    """Return the id of a controller's metadata directory: the same for the same node for ever.
+
+    Raises:
+        ValueError: the cluster id is none, or the node id is negative.
+
+    """
+    if not is_cluster_id(cluster_id):
+        message = f"cluster id {cluster_id!r} is not 16 bytes as 22 characters of base64url"
+        raise ValueError(message)
+    if node_id < 0:
+        message = f"node id {node_id} is negative; Kafka's node ids start at 0"
+        raise ValueError(message)
+    attempt = 0
+    while True:
+        text = _text(uuid.uuid5(_NAMESPACE, f"{cluster_id}/{node_id}/{attempt}").bytes)
+        if is_cluster_id(text):
+            return text
+        attempt += 1
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")

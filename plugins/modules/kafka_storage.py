@@ -1,0 +1,216 @@
+#!/usr/bin/python
+"""Ansible module: format the storage of a KRaft node once, or refuse."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.millrace.streaming.plugins.module_utils import storage
+from ansible_collections.millrace.streaming.plugins.module_utils.storage import LogDir, Node
+
+DOCUMENTATION = r"""
+module: kafka_storage
+short_description: Format the storage of a KRaft node once, or refuse
+version_added: 0.1.0
+description:
+  - Formats the log directories of a node with Kafka's storage tool, as the service user.
+  - Refuses, with every problem in one message, where a directory belongs to another cluster or
+    node, or holds partitions without C(meta.properties). Then nothing is changed.
+  - Where some directories are formatted and others are not, a disk was replaced, and only the
+    others are formatted.
+options:
+  home:
+    description: Directory that holds Kafka's C(libs).
+    type: path
+    required: true
+  config:
+    description: Path of the node's C(server.properties) on the host.
+    type: path
+    required: true
+  cluster_id:
+    description: Cluster id, 22 characters of base64url.
+    type: str
+    required: true
+  node_id:
+    description: Node id.
+    type: int
+    required: true
+  log_dirs:
+    description: All directories of C(log.dirs) and C(metadata.log.dir). They must exist.
+    type: list
+    elements: path
+    required: true
+  user:
+    description: Service user who owns the directories.
+    type: str
+    default: kafka
+  group:
+    description: Group of the service user.
+    type: str
+    default: kafka
+  controller:
+    description: Whether the node is a controller.
+    type: bool
+    default: false
+  initial_controllers:
+    description:
+      - The first controllers of a dynamic quorum, C(id@host:port:directory-id) with commas between.
+      - A controller without it joins a quorum that exists. Brokers ignore it, as does a
+        configuration with C(controller.quorum.voters).
+    type: str
+    default: ""
+  features:
+    description: Feature levels to start with, each C(name=level).
+    type: list
+    elements: str
+    default: []
+  java:
+    description: Path of the java program.
+    type: path
+    required: true
+attributes:
+  check_mode:
+    description: Reports which directories would be formatted.
+    support: full
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Format Kafka's storage
+  millrace.streaming.kafka_storage:
+    home: /opt/millrace/kafka/current
+    config: /etc/kafka/server.properties
+    cluster_id: MkU3OEVBNTcwNTJENDM2Qg
+    node_id: 1
+    log_dirs: [/var/lib/kafka/data1, /var/lib/kafka/metadata]
+    controller: true
+    initial_controllers: 1@kafka1:9093:AAECAwQFBgcICQoLDA0ODw
+    java: /usr/lib/jvm/java-17-openjdk-amd64/bin/java
+"""
+
+RETURN = r"""
+formatted:
+  description: Directories that were formatted, or would be.
+  returned: success
+  type: list
+  elements: str
+verdict:
+  description: What was found before, V(formatted), V(replaced disk) or V(new).
+  returned: success
+  type: str
+command:
+  description: The command of the storage tool.
+  returned: when something was formatted, or would be
+  type: list
+  elements: str
+"""
+
+
+def look(path: str) -> LogDir:
+    """Read one log directory."""
+    directory = Path(path)
+    if not directory.is_dir():
+        return LogDir(path, exists=False)
+    meta = directory / storage.META
+    return LogDir(
+        path,
+        exists=True,
+        meta=meta.read_text(errors="replace") if meta.is_file() else None,
+        children=tuple(child.name for child in directory.iterdir() if child.is_dir()),
+    )
+
+
+def as_user(user: str, group: str, command: list[str]) -> list[str]:
+    """Return the command run as another user; unchanged for the user who runs this module."""
+    try:
+        own = pwd.getpwnam(user).pw_uid == os.geteuid()
+    except KeyError:
+        own = False
+    return command if own else ["runuser", "-u", user, "-g", group, "--", *command]
+
+
+def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
+    """Format, and look whether every directory is now as it should be."""
+    # The tool looks for a log4j2 configuration in its working directory and may not read root's.
+    code, out, err = module.run_command(
+        as_user(module.params["user"], module.params["group"], command), cwd="/"
+    )
+    if code:
+        module.fail_json(
+            msg=f"formatting failed with exit code {code}: {(err.strip() or out.strip())[-2000:]}",
+            command=command,
+        )
+    after = [look(path) for path in log_dirs]
+    wrong = [f"{path} was not formatted" for path in storage.missing(after)]
+    wrong += storage.problems(node, after)
+    if wrong:
+        module.fail_json(
+            msg="the storage tool ended without error, but:\n- " + "\n- ".join(wrong),
+            command=command,
+        )
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "home": {"type": "path", "required": True},
+            "config": {"type": "path", "required": True},
+            "cluster_id": {"type": "str", "required": True},
+            "node_id": {"type": "int", "required": True},
+            "log_dirs": {"type": "list", "elements": "path", "required": True},
+            "user": {"type": "str", "default": "kafka"},
+            "group": {"type": "str", "default": "kafka"},
+            "controller": {"type": "bool", "default": False},
+            "initial_controllers": {"type": "str", "default": ""},
+            "features": {"type": "list", "elements": "str", "default": []},
+            "java": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    node = Node(
+        home=params["home"],
+        config=params["config"],
+        java=params["java"],
+        cluster_id=params["cluster_id"],
+        node_id=params["node_id"],
+        controller=params["controller"],
+        initial_controllers=params["initial_controllers"],
+        features=tuple(params["features"]),
+    )
+    log_dirs = list(dict.fromkeys(params["log_dirs"]))
+    dirs = [look(path) for path in log_dirs]
+    found = storage.problems(node, dirs, virgin=module.check_mode)
+    verdict = storage.verdict(dirs)
+    config = Path(node.config).read_text() if Path(node.config).is_file() else None
+    if verdict != "formatted" and config is not None and not module.check_mode:
+        found += storage.config_problems(node, dirs, config)
+    elif verdict != "formatted" and config is None and not module.check_mode:
+        found.append(f"{node.config} does not exist: write the configuration first")
+    if found:
+        module.fail_json(
+            msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
+            + "\n- ".join(found)
+        )
+    if verdict == "formatted":
+        module.exit_json(changed=False, formatted=[], verdict=verdict)
+    lacking = storage.missing(dirs)
+    command = storage.format_command(node, config or "", partly=verdict == "replaced disk")
+    if not module.check_mode:
+        run(module, node, log_dirs, command)
+    module.exit_json(
+        changed=True,
+        formatted=lacking,
+        verdict=verdict,
+        command=command,
+        msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(lacking)}",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The independent verdict: the same aggregation in batch from the source, and a comparison.
+
+Shares nothing with the stream but column names: pandas instead of Spark, the package's own hour
+instead of event-time windows, and the list of damaged events instead of a parser.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from flights.schemas import REASON, WINDOW_COLUMNS
+from flights.source import damaged, flights, weather
+
+Row = dict[str, Any]
+Rows = Mapping[str, Row]
+"""Key -> column -> value."""
+
+ABSENT: Final = "(absent)"
+
+
+class Difference(NamedTuple):
+    """One disagreement. A row that one side lacks has the column `*` and `ABSENT` on that side."""
+
+    key: str
+    column: str
+    expected: object
+    actual: object
+
+
+def expected_windows(limit: int | None = None, corrupt: int = 0) -> dict[str, Row]:
+    """Aggregate the undamaged ones of the first `limit` flights by airport and hour.
+
+    Returns:
+        `origin|hour` -> `WINDOW_COLUMNS`; a gap is None.
+
+    """
+    stream = flights(limit)
+    good = stream.drop(index=list(damaged(len(stream), corrupt)))
+    groups = good.groupby(["origin", "time_hour"], sort=True)
+    table = pd.DataFrame(
+        {
+            "flights": groups.size(),
+            "cancelled": groups["cancelled"].sum(),
+            "dep_delay_sum": groups["dep_delay"].sum(min_count=1),
+            "dep_delay_max": groups["dep_delay"].max(),
+            "arr_delay_sum": groups["arr_delay"].sum(min_count=1),
+            "arr_delay_max": groups["arr_delay"].max(),
+        }
+    ).reset_index()
+    joined = table.merge(weather(), how="left", on=["origin", "time_hour"], validate="1:1")
+    rows = joined.rename(columns={"time_hour": "hour"})[list(WINDOW_COLUMNS)].astype(object)
+    plain = rows.where(rows.notna(), None)
+    return {
+        f"{row['origin']}|{row['hour']}": {str(name): value for name, value in row.items()}
+        for row in plain.to_dict("records")
+    }
+
+
+def expected_rejects(total: int, corrupt: int) -> dict[str, Row]:
+    """Return what the dead-letter topic must hold: seq -> reason."""
+    return {str(seq): {REASON: damage.value} for seq, damage in damaged(total, corrupt).items()}
+
+
+def compare(expected: Rows, actual: Rows) -> list[Difference]:
+    """Compare row by row and column by column, exactly, in key order.
+
+    A value of another type is a difference too, except that 10 and 10.0 are the same JSON number.
+    """
+    differences: list[Difference] = []
+    for key in sorted(expected.keys() | actual.keys()):
+        if key not in actual:
+            differences.append(Difference(key, "*", expected[key], ABSENT))
+        elif key not in expected:
+            differences.append(Difference(key, "*", ABSENT, actual[key]))
+        else:
+            differences += _columns(key, expected[key], actual[key])
+    return differences
+
+
+def _columns(key: str, expected: Row, actual: Row) -> list[Difference]:
+    names = sorted(expected.keys() | actual.keys())
+    pairs = [(name, expected.get(name, ABSENT), actual.get(name, ABSENT)) for name in names]
+    return [Difference(key, *pair) for pair in pairs if not _same(pair[1], pair[2])]
+
+
+def _same(expected: object, actual: object) -> bool:
+    return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
+
+
+__all__ = [
+    "ABSENT",
+    "Difference",
+    "Row",
+    "Rows",
+    "compare",
+    "expected_rejects",
+    "expected_windows",
+]

@@ -1,0 +1,234 @@
+"""Publish the flights to Kafka, once each: a rerun sends only what is not in the log yet.
+
+Every record carries its sequence number in a header. Partitioning by key is deterministic, so the
+records of a partition and their order are known beforehand. With acks=all and idempotence, a
+partition that holds k records holds exactly the first k of its list; a rerun proves that by the
+last record's sequence number and refuses to go on if it is another.
+"""
+
+import argparse
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from flights.kafka_log import (
+    KafkaError,
+    KafkaProducer,
+    Options,
+    Reader,
+    Tail,
+    add_arguments,
+    create_topics,
+    murmur2,
+    options_of,
+)
+from flights.schemas import SEQ, Topics
+from flights.source import Message, messages
+
+LOG = logging.getLogger("flights.producer")
+
+BARRIER: Final = 5_000
+"""Records between two flushes: bounds how far apart in event time the partitions can be (6 days).
+"""
+PROGRESS_SECONDS: Final = 2.0
+TIMEOUT_SECONDS: Final = 120.0
+
+
+class LogMismatchError(Exception):
+    """The topic holds something else than a beginning of this stream."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The facts of one run. `published` is what this run sent."""
+
+    published: int
+    already_there: int
+    total: int
+    damaged: int
+    seconds: float
+    records_per_second: float
+
+
+@cache
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the key's partition, as the Java client's default partitioner does."""
+    return int(murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def missing(assigned: Sequence[int], log: Mapping[int, Tail]) -> list[int]:
+    """Return the sequence numbers that are not in the log yet, in order.
+
+    Args:
+        assigned: the partition of every sequence number.
+        log: the end of every partition.
+
+    Raises:
+        LogMismatchError: a partition's last record is not the one that its end offset implies.
+
+    """
+    lists: dict[int, list[int]] = {partition: [] for partition in log}
+    for seq, partition in enumerate(assigned):
+        lists[partition].append(seq)
+    rest: list[int] = []
+    for partition, (end, last_seq) in log.items():
+        expected = lists[partition][:end]
+        if len(expected) < end or (expected and expected[-1] != last_seq):
+            message = (
+                f"partition {partition} holds {end} records, the last one with seq {last_seq}; "
+                f"expected seq {expected[-1] if expected else None} of {len(lists[partition])} "
+                "records: it was written by other arguments or another producer; use a new topic"
+            )
+            raise LogMismatchError(message)
+        rest += lists[partition][end:]
+    return sorted(rest)
+
+
+class Sink(Protocol):
+    """Where records go; `Publisher` is the real one."""
+
+    def send(self, message: Message, partition: int) -> None:
+        """Hand over one record."""
+
+    def barrier(self) -> None:
+        """Wait until everything handed over is acknowledged."""
+
+
+class Publisher:
+    """Sends records and proves each one acknowledged."""
+
+    def __init__(self, topic: str, options: Options, compression: str) -> None:
+        """Connect; `compression` is zstd, gzip or none."""
+        self._topic = topic
+        self._pending: list[Any] = []
+        self._producer = KafkaProducer(
+            **options,
+            acks="all",
+            enable_idempotence=True,
+            batch_size=256 * 1024,
+            linger_ms=100,
+            compression_type=None if compression == "none" else compression,
+        )
+
+    def send(self, message: Message, partition: int) -> None:
+        """Hand one record to the client; `barrier` tells whether it arrived."""
+        headers = [(SEQ, str(message.seq).encode())]
+        future = self._producer.send(
+            self._topic, message.value, message.key, headers=headers, partition=partition
+        )
+        self._pending.append(future)
+
+    def barrier(self) -> None:
+        """Wait until everything sent so far is acknowledged.
+
+        Raises:
+            KafkaError: a record was refused or not acknowledged in time.
+
+        """
+        self._producer.flush(timeout=TIMEOUT_SECONDS)
+        for future in self._pending:
+            future.get(timeout=0)
+        self._pending.clear()
+
+    def close(self) -> None:
+        """Close the connections without waiting for what is not acknowledged."""
+        self._producer.close(timeout=0)
+
+
+def publish(
+    publisher: Sink,
+    stream: Sequence[Message],
+    assigned: Sequence[int],
+    todo: Sequence[int],
+    rate: float | None,
+) -> None:
+    """Send the records `todo` in order, with a barrier after each chunk; log the progress.
+
+    Raises:
+        KafkaError: at the first record that is not acknowledged.
+
+    """
+    chunk = BARRIER if rate is None else max(1, min(BARRIER, int(rate)))
+    start = shown = time.monotonic()
+    for first in range(0, len(todo), chunk):
+        for seq in todo[first : first + chunk]:
+            publisher.send(stream[seq], assigned[seq])
+        publisher.barrier()
+        done = min(first + chunk, len(todo))
+        if rate is not None:
+            # Pacing is the one thing that waits on time: the rate is the state asked for.
+            time.sleep(max(0.0, start + done / rate - time.monotonic()))
+        now = time.monotonic()
+        if now - shown >= PROGRESS_SECONDS:
+            shown = now
+            LOG.info("%d of %d records, %.0f records/s", done, len(todo), done / (now - start))
+
+
+def run(arguments: argparse.Namespace) -> Summary:
+    """Publish what is missing and return the facts.
+
+    Raises:
+        LogMismatchError: the topic holds something else.
+        KafkaError: a record was not acknowledged, or the cluster cannot be reached.
+
+    """
+    options, topics = options_of(arguments), Topics(arguments.topic)
+    created = create_topics(options, topics, arguments.replication_factor)
+    LOG.info("topics created: %s", ", ".join(created) or "none, all exist")
+    stream = messages(arguments.limit, arguments.corrupt)
+    reader = Reader(topics.events, options)
+    try:
+        log = reader.tails(time.monotonic() + TIMEOUT_SECONDS)
+    finally:
+        reader.close()
+    assigned = [partition_of(message.key, len(log)) for message in stream]
+    todo = missing(assigned, log)
+    start = time.monotonic()
+    if todo:
+        publisher = Publisher(topics.events, options, arguments.compression)
+        try:
+            publish(publisher, stream, assigned, todo, arguments.rate)
+        finally:
+            publisher.close()
+    else:
+        LOG.info("all %d records are in %s already: nothing sent", len(stream), topics.events)
+    seconds = time.monotonic() - start
+    return Summary(
+        published=len(todo),
+        already_there=len(stream) - len(todo),
+        total=len(stream),
+        damaged=arguments.corrupt,
+        seconds=round(seconds, 3),
+        records_per_second=round(len(todo) / seconds, 1) if todo else 0.0,
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Publish the flights of 2013 to Kafka; a rerun sends only what is missing."""
+    parser = argparse.ArgumentParser(prog="flights.producer", description=main.__doc__)
+    add_arguments(parser)
+    parser.add_argument("--rate", type=float, metavar="R", help="records per second; default: all")
+    parser.add_argument("--compression", choices=["zstd", "gzip", "none"], default="zstd")
+    parser.add_argument("--replication-factor", type=int, default=3)
+    arguments = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("kafka").setLevel(logging.WARNING)
+    try:
+        summary = run(arguments)
+    except (KafkaError, LogMismatchError, TimeoutError, ValueError) as error:
+        LOG.error("publishing stopped, a rerun continues: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
+        return 1
+    facts = json.dumps(asdict(summary))
+    LOG.info("%s", facts)
+    if arguments.summary:
+        Path(arguments.summary).write_text(facts + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,207 @@
+"""Is the stream's result right? Reads Kafka from outside and compares with the batch verdict."""
+
+import argparse
+import json
+import logging
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from flights.batch import (
+    Difference,
+    Row,
+    compare,
+    expected_rejects,
+    expected_windows,
+)
+from flights.kafka_log import KafkaError, Options, Reader, Record, add_arguments, options_of
+from flights.schemas import REASON, SEQ, SOURCE_OFFSET, SOURCE_PARTITION, Topics
+from flights.source import flights
+
+LOG = logging.getLogger("flights.verify")
+SHOWN: Final = 20
+EXIT_CODES: Final = {"equal": 0, "different": 1, "incomplete": 2}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The facts and what follows from them.
+
+    published: records in the log; parsed: flights in the windows; rejected: dead letters, each
+    source record once; repeats: dead letters written again after a crash; windows: rows compared.
+    """
+
+    published: int
+    parsed: int
+    rejected: int
+    repeats: int
+    windows: int
+    differences: list[Difference]
+    complete: bool
+    seconds: float
+
+    @property
+    def verdict(self) -> Literal["equal", "different", "incomplete"]:
+        """Incomplete: the deadline came before everything published was in the result."""
+        if not self.complete:
+            return "incomplete"
+        return "different" if self.differences else "equal"
+
+    def facts(self) -> dict[str, object]:
+        """Return what the summary file holds: the differences counted, the first few in full."""
+        first = [difference._asdict() for difference in self.differences[:SHOWN]]
+        return {
+            "published": self.published,
+            "parsed": self.parsed,
+            "rejected": self.rejected,
+            "repeats": self.repeats,
+            "windows": self.windows,
+            "differences": len(self.differences),
+            "first_differences": first,
+            "verdict": self.verdict,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass
+class State:
+    """What has been read so far."""
+
+    windows: dict[str, Row] = field(default_factory=dict)
+    rejects: dict[str, Row] = field(default_factory=dict)
+    sources: set[tuple[str, str]] = field(default_factory=set)
+    letters: int = 0
+
+    def take_window(self, record: Record) -> None:
+        """Take a window's newest value."""
+        self.windows[record.key.decode()] = json.loads(record.value)
+
+    def take_letter(self, record: Record) -> None:
+        """Take a dead letter; one without a reason or source shows as a difference."""
+        text = {name: value.decode() for name, value in record.headers.items()}
+        self.letters += 1
+        self.sources.add((text.get(SOURCE_PARTITION, ""), text.get(SOURCE_OFFSET, "")))
+        self.rejects[text.get(SEQ, f"offset {record.offset}")] = {REASON: text.get(REASON)}
+
+    @property
+    def parsed(self) -> int:
+        """Flights in all windows."""
+        counts = [row.get("flights") for row in self.windows.values()]
+        return sum(count for count in counts if isinstance(count, int))
+
+
+def verify(
+    options: Options, topic: str, limit: int | None = None, corrupt: int = 0, timeout: float = 300
+) -> Verdict:
+    """Wait until the result covers everything published, then compare row by row.
+
+    Args:
+        options: kafka-python client options.
+        topic: base name of the three topics.
+        limit: as given to the producer.
+        corrupt: as given to the producer.
+        timeout: seconds to wait for the result to be complete.
+
+    Raises:
+        LookupError: a topic does not exist.
+        KafkaError: the cluster cannot be reached.
+
+    """
+    started = time.monotonic()
+    deadline = started + timeout
+    topics = Topics(topic)
+    total = len(flights(limit))
+    state = State()
+    events = Reader(topics.events, options)
+    windows = Reader(topics.windows, options)
+    letters = Reader(topics.dead_letter, options)
+    try:
+        complete = False
+        while not complete and time.monotonic() < deadline:
+            for record in windows.read(deadline):
+                state.take_window(record)
+            for record in letters.read(deadline):
+                state.take_letter(record)
+            complete = state.parsed >= total - corrupt and len(state.sources) >= corrupt
+        published = sum(events.ends().values())
+    finally:
+        for reader in (events, windows, letters):
+            reader.close()
+    return Verdict(
+        published=published,
+        parsed=state.parsed,
+        rejected=len(state.sources),
+        repeats=state.letters - len(state.sources),
+        windows=len(state.windows),
+        differences=judge(state, published, total, limit, corrupt),
+        complete=complete,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def judge(
+    state: State, published: int, total: int, limit: int | None, corrupt: int
+) -> list[Difference]:
+    """Compare the log's length, the windows and the dead letters with what they must be."""
+    counts = {
+        "events": {"published": total, "parsed": total - corrupt, "rejected": corrupt},
+    }
+    seen = {
+        "events": {
+            "published": published,
+            "parsed": state.parsed,
+            "rejected": len(state.sources),
+        },
+    }
+    return [
+        *compare(counts, seen),
+        *compare(expected_windows(limit, corrupt), state.windows),
+        *compare(expected_rejects(total, corrupt), state.rejects),
+    ]
+
+
+def report(verdict: Verdict) -> str:
+    """Say the verdict in words: one line, then the first differences."""
+    head = (
+        f"{verdict.verdict}: {verdict.published} published, {verdict.parsed} parsed, "
+        f"{verdict.rejected} rejected ({verdict.repeats} repeated), {verdict.windows} windows, "
+        f"{len(verdict.differences)} differences, {verdict.seconds:.1f} s"
+    )
+    lines = [
+        f"  {key} {column}: expected {expected}, got {actual}"
+        for key, column, expected, actual in verdict.differences[:SHOWN]
+    ]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Compare the stream's result with a batch aggregation of the source.
+
+    Exit code: 0 equal, 1 different, 2 incomplete at the deadline or nothing to read.
+    """
+    parser = argparse.ArgumentParser(prog="flights.verify", description=main.__doc__)
+    add_arguments(parser)
+    parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
+    arguments = parser.parse_args(argv)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    try:
+        verdict = verify(
+            options_of(arguments),
+            arguments.topic,
+            arguments.limit,
+            arguments.corrupt,
+            arguments.timeout,
+        )
+    except (KafkaError, LookupError) as error:
+        LOG.error("nothing to verify: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
+        return EXIT_CODES["incomplete"]
+    sys.stdout.write(report(verdict))
+    if arguments.summary:
+        Path(arguments.summary).write_text(json.dumps(verdict.facts()) + "\n")
+    return EXIT_CODES[verdict.verdict]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,24 @@
+"""The one way in which tests wait: on a state, with a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+
+T = TypeVar("T")
+
+
+def wait_for(state: Callable[[], T], *, seconds: float, what: str) -> T:
+    """Return the first truthy value of `state`, or fail saying `what` did not come true in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = state()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            message = f"{what}: not within {seconds:.0f} s; last seen {value!r}"
+            raise AssertionError(message)
+        threading.Event().wait(0.2)
