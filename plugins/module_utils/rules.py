@@ -16,7 +16,10 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 @dataclass(frozen=True)
 class Host:
-    """A host: the description that the roles gave of it, and the user's variables."""
+    """A host: the description that the roles gave of it, and the user's variables.
+
+    A role whose expressions fail on the variables describes itself as `{"error": message}`.
+    """
 
     name: str
     description: Mapping[str, Any] = field(default_factory=dict)
@@ -25,12 +28,19 @@ class Host:
     @property
     def kafka(self) -> Mapping[str, Any]:
         """What the kafka role said of this host, empty if it is no Kafka node."""
-        return mapping(self.description.get("kafka"))
+        return self._described("kafka")
 
     @property
     def spark(self) -> Mapping[str, Any]:
         """What the spark role said of this host, empty if it carries no Spark."""
-        return mapping(self.description.get("spark"))
+        return self._described("spark")
+
+    def failure(self, role: str) -> str:
+        """Return why a role could not describe itself, empty if it could."""
+        return str(mapping(self.description.get(role)).get("error") or "")
+
+    def _described(self, role: str) -> Mapping[str, Any]:
+        return {} if self.failure(role) else mapping(self.description.get(role))
 
 
 @dataclass(frozen=True)

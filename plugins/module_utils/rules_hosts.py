@@ -128,7 +128,7 @@ def spec_errors(name: str, value: object, option: Mapping[str, Any]) -> list[str
 def _wanted(name: str, option: Mapping[str, Any]) -> str:
     kind = option.get("type", "str")
     of = f" of {option['elements']}" if "elements" in option else ""
-    fix = f"Set {name} to a {kind}{of}"
+    fix = f"Set {name} to {'an' if kind == 'int' else 'a'} {kind}{of}"
     if "choices" in option:
         fix += f": {listing(option['choices'], 'or')}"
     if option.get("default") not in (None, "", {}, []) and "{{" not in str(option["default"]):
@@ -293,7 +293,9 @@ def version(inventory: Inventory) -> Iterator[Finding]:
     """Refuse a version that is unknown or blocked."""
     for host in inventory.hosts.values():
         for role, product in PRODUCTS.items():
-            wanted = mapping(host.description.get(role)).get("version")
+            # The role may have failed on this very version.
+            written = host.variables.get(f"{role}_version") if host.failure(role) else None
+            wanted = mapping(host.description.get(role)).get("version", written)
             if wanted is None or str(wanted) in product.supported:
                 continue
             reason = product.blocked.get(str(wanted))
@@ -302,3 +304,22 @@ def version(inventory: Inventory) -> Iterator[Finding]:
                 what = f"{product.name} {wanted} is refused: {reason}."
             fix = f"Set {role}_version: {listing(product.supported, 'or')}."
             yield Finding(f"{role}_version", what, fix, (host.name,))
+
+
+@rule(
+    "not-describable",
+    when="a role's own expressions fail on the variables, and no other rule says why",
+    why="What cannot be worked out here cannot be installed there.",
+    remedy="Correct the variable that the message is about.",
+)
+def not_describable(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse what no rule could judge."""
+    checks = (variable_value, version)
+    explained = {name for check in checks for found in check(inventory) for name in found.hosts}
+    for host in inventory.hosts.values():
+        for role in PRODUCTS:
+            failure = host.failure(role)
+            if failure and host.name not in explained:
+                what = f"The {role} role cannot work out what it would do: {failure}"
+                fix = f"Correct the {role}_ variable that the message is about."
+                yield Finding(f"{role}_ variables", what, fix, (host.name,))

@@ -141,7 +141,8 @@ def quorum_size(inventory: Inventory) -> Iterator[Finding]:
     brokers = inventory.members("kafka_brokers")
     count = len(controllers)
     one_node = count == 1 and set(brokers) <= set(controllers)
-    accepted = any(host.kafka.get("allow_unsafe_quorum") is True for host in nodes(inventory))
+    answers = {str(host.kafka.get("allow_unsafe_quorum")).lower() for host in nodes(inventory)}
+    accepted = bool(answers & {"true", "yes", "on", "1"})
     if count == 0 or accepted or one_node or (count > 1 and count % 2 == 1):
         return
     what = (

@@ -7,7 +7,6 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,9 @@ options:
     elements: str
     required: true
   library:
-    description: Directory with the wheel of kafka-python, such as C(<home>/python).
+    description:
+      - Directory with the wheel of kafka-python, such as C(<home>/python).
+      - A wheel that is unpacked there is preferred, since Python can keep its compiled form.
     type: path
     required: true
   expect_brokers:
@@ -187,96 +188,83 @@ class NotYetError(Exception):
 
 
 class Cluster:
-    """A cluster, asked through one admin client for as long as that works."""
+    """A cluster, asked through one broker for as long as that one answers."""
 
     def __init__(self, bootstrap: list[str], security: dict[str, Any]) -> None:
         """Remember whom to ask and how."""
-        self._bootstrap = bootstrap
+        self._bootstrap = list(bootstrap)
         self._security = security
-        self._close: Callable[[], None] | None = None
+        self._clients: list[Any] = []
         self._admin: Any = None
 
     def read(self) -> Snapshot:
-        """Return the cluster as it is now.
+        """Return the cluster as it is now, asked of the first broker that answers.
 
         Raises:
-            NotYetError: no broker answers, or not with what is needed.
+            NotYetError: no broker answers, or not with what is needed; names each one's reason.
 
         """
-        from kafka.errors import (
-            IncompatibleBrokerVersion,
-            KafkaError,
-            UnsupportedVersionError,
-        )
+        from kafka.errors import KafkaError  # type: ignore[import-untyped]  # no types
 
-        try:
-            admin = self._connect()
-            topics = admin.describe_topics()
+        reasons: list[str] = []
+        for address in list(self._bootstrap):
             try:
-                quorum = admin.describe_metadata_quorum()
-            except (IncompatibleBrokerVersion, UnsupportedVersionError):
-                quorum = None
-            shrunk = cluster_health.shrunk_topics(topics)
-            return cluster_health.snapshot(
-                admin.describe_cluster(), topics, quorum, self._min_isr(shrunk)
-            )
-        except (KafkaError, OSError, LookupError) as error:
-            self.close()
-            message = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise NotYetError(message) from error
+                return self._read_from(address)
+            except (KafkaError, OSError, LookupError) as error:
+                reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+                reasons.append(f"{address}: {reason}")
+                self.close()
+                self._bootstrap.append(self._bootstrap.pop(0))
+        raise NotYetError("; ".join(reasons))
 
     def close(self) -> None:
-        """Drop the client."""
-        if self._close:
-            self._close()
-        self._admin = self._close = None
+        """Drop the connection, and the thread of a client that did not get one."""
+        for client in self._clients:
+            client.close()
+            client._manager._net.stop()
+        self._clients, self._admin = [], None
 
-    def _connect(self) -> Any:  # noqa: ANN401  kafka-python has no types, and is imported late
-        from kafka import KafkaAdminClient
-        from kafka.net.compat import KafkaNetClient
+    def _read_from(self, address: str) -> Snapshot:
+        from kafka.errors import IncompatibleBrokerVersion, UnsupportedVersionError
 
         if self._admin is None:
-            clients: list[Any] = []
+            self._admin = self._connect(address)
+        topics = self._admin.describe_topics()
+        try:
+            quorum = self._admin.describe_metadata_quorum()
+        except (IncompatibleBrokerVersion, UnsupportedVersionError):
+            quorum = None
+        shrunk = cluster_health.shrunk_topics(topics)
+        return cluster_health.snapshot(
+            self._admin.describe_cluster(), topics, quorum, self._min_isr(shrunk)
+        )
 
-            def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
-                clients.append(KafkaNetClient(**config))
-                return clients[-1]
+    def _connect(self, address: str) -> Any:  # noqa: ANN401  kafka-python has no types
+        from kafka import KafkaAdminClient  # type: ignore[import-untyped]  # no types
+        from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped]  # no types
 
-            def close() -> None:
-                for started in clients:
-                    started.close()
-                    started._manager._net.stop()
+        host, _, port = address.rpartition(":")
+        # The client waits ten seconds for a host that does not answer at all.
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
-            self._close = close
-            self._admin = KafkaAdminClient(
-                bootstrap_servers=self._listening(),
-                bootstrap_timeout_ms=REQUEST_MS,
-                request_timeout_ms=REQUEST_MS,
-                reconnect_backoff_ms=50,
-                reconnect_backoff_max_ms=200,
-                retry_backoff_ms=50,
-                kafka_client=client,
-                **self._security,
-            )
-        return self._admin
+        def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
+            self._clients.append(KafkaNetClient(**config))
+            manager = self._clients[-1]._manager
+            # It would ask any broker it knows of, also one that hangs.
+            manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
+            return self._clients[-1]
 
-    def _listening(self) -> list[str]:
-        """Return the brokers that accept a connection: the client would wait long for others."""
-        refused: list[str] = []
-        listening: list[str] = []
-        for address in self._bootstrap:
-            host, _, port = address.rpartition(":")
-            try:
-                with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-                    listening.append(address)
-            except OSError as error:
-                refused.append(f"{address}: {error.strerror or error}")
-        if not listening:
-            raise OSError("; ".join(refused))
-        return listening
+        return KafkaAdminClient(
+            bootstrap_servers=[address],
+            bootstrap_timeout_ms=REQUEST_MS,
+            request_timeout_ms=REQUEST_MS,
+            reconnect_backoff_max_ms=200,
+            kafka_client=client,
+            **self._security,
+        )
 
     def _min_isr(self, topics: list[str]) -> dict[str, int]:
-        from kafka.admin import ConfigResource, ConfigResourceType
+        from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped]  # no types
 
         if not topics:
             return {}
@@ -291,6 +279,13 @@ class Cluster:
             for name, settings in answer["topic"].items()
             if key in settings
         }
+
+
+def library(directory: Path) -> Path | None:
+    """Return where kafka-python is imported from: the directory, if unpacked there, or a wheel."""
+    if (directory / "kafka" / "__init__.py").is_file():
+        return directory
+    return max(directory.glob("kafka_python*.whl"), default=None)
 
 
 def client_settings(security: dict[str, Any] | None) -> dict[str, Any]:
@@ -366,8 +361,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    wheels = sorted(Path(params["library"]).glob("kafka_python*.whl"))
-    if not wheels:
+    source = library(Path(params["library"]))
+    if source is None:
         module.fail_json(
             msg=f"no wheel kafka_python*.whl lies in {params['library']} on this host: "
             "it is part of the Kafka distribution, install that first"
@@ -375,7 +370,7 @@ def main() -> None:
     wrong = [text for text in params["bootstrap"] if not text.rpartition(":")[2].isdecimal()]
     if wrong or not params["bootstrap"]:
         module.fail_json(msg=f"bootstrap needs host:port entries, got {wrong or 'none'}")
-    sys.path.insert(0, str(wheels[-1]))
+    sys.path.insert(0, str(source))
     # The client reports each refused connection; the verdict says what matters.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     logging.getLogger("kafka").propagate = False

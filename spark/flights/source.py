@@ -8,6 +8,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -50,11 +51,9 @@ def _table(name: str, types: dict[str, str]) -> pd.DataFrame:
     return pd.read_csv(path, usecols=list(types), dtype=types)
 
 
-def flights(limit: int | None = None) -> pd.DataFrame:
-    """Return the first `limit` flights in event order; the index is the sequence number.
-
-    Columns: those of an event, and `time_hour`, the UTC hour that the package itself gives.
-    """
+@cache
+def _year() -> pd.DataFrame:
+    """Read and order all flights, once per process."""
     texts = dict.fromkeys(["time_hour", "origin", "dest", "carrier", "tailnum"], "str")
     numbers = dict.fromkeys(["minute", "flight", "distance"], "int64")
     gaps = dict.fromkeys(["dep_time", "dep_delay", "arr_delay"], "Int64")
@@ -62,8 +61,15 @@ def flights(limit: int | None = None) -> pd.DataFrame:
     minute = frame["minute"].astype("str").str.zfill(2)
     frame["event_time"] = frame["time_hour"].str[:14] + minute + ":00Z"
     frame["cancelled"] = frame["dep_time"].isna()
-    ordered = frame.sort_values(ORDER, ignore_index=True)
-    return ordered[[*EVENT_COLUMNS, "time_hour"]].head(len(ordered) if limit is None else limit)
+    return frame.sort_values(ORDER, ignore_index=True)[[*EVENT_COLUMNS, "time_hour"]]
+
+
+def flights(limit: int | None = None) -> pd.DataFrame:
+    """Return the first `limit` flights in event order; the index is the sequence number.
+
+    Columns: those of an event, and `time_hour`, the UTC hour that the package itself gives.
+    """
+    return _year().iloc[:limit].copy()
 
 
 def weather() -> pd.DataFrame:

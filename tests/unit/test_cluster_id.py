@@ -11,16 +11,21 @@ from ansible_collections.millrace.streaming.plugins.action import cluster_id
 from ansible_collections.millrace.streaming.plugins.module_utils.uuids import is_cluster_id
 
 ID = "4L6g3nShT-eMCtK--X86sw"
-OTHER = "MkU3OEVBNTcwNTJENDM2Qk"
+OTHER = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
 def run(path: Path, check_mode: bool = False) -> dict[str, Any]:
     task = SimpleNamespace(
-        args={"path": str(path)}, check_mode=check_mode, async_val=0, diff=False, action="cluster_id"
+        args={"path": str(path)},
+        check_mode=check_mode,
+        async_val=0,
+        diff=False,
+        action="cluster_id",
     )
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
-    action = cluster_id.ActionModule(task, connection, None, None, None, None)
-    return action.run(task_vars={})
+    make: Any = cluster_id.ActionModule
+    result: dict[str, Any] = make(task, connection, None, None, None, None).run(task_vars={})
+    return result
 
 
 def test_mints_once_and_keeps(tmp_path: Path) -> None:
@@ -59,7 +64,9 @@ def test_the_faster_run_wins(tmp_path: Path) -> None:
     assert path.read_text() == f"{OTHER}\n"
 
 
-@pytest.mark.parametrize("content", ["", "not-an-id\n", f"{ID}\n{OTHER}\n", "AAAAAAAAAAAAAAAAAAAAAA"])
+@pytest.mark.parametrize(
+    "content", ["", "not-an-id\n", f"{ID}\n{OTHER}\n", "AAAAAAAAAAAAAAAAAAAAAA"]
+)
 def test_other_content_is_refused_and_kept(tmp_path: Path, content: str) -> None:
     path = tmp_path / "kafka_cluster_id"
     path.write_text(content)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from docs import generate
@@ -11,7 +13,9 @@ def test_generated_document_is_current(name: str) -> None:
     assert not old, f"run: python docs/generate.py {name}"
 
 
-def test_check_reports_a_stale_document_and_leaves_it(tmp_path, monkeypatch, capsys) -> None:
+def test_check_reports_a_stale_document_and_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "old.md"
     path.write_text("old\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
@@ -24,7 +28,7 @@ def test_check_reports_a_stale_document_and_leaves_it(tmp_path, monkeypatch, cap
     assert generate.main(["--check"]) == 0
 
 
-def test_unknown_document_is_refused(capsys) -> None:
+def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         generate.main(["nothing"])
     assert "no document nothing; there are errors" in capsys.readouterr().err

@@ -140,6 +140,23 @@ def test_windows_equal_the_batch_result_row_by_row(
     assert compare(expected_windows(LIMIT, CORRUPT - 1), actual) != []
 
 
+def test_weather_is_read_exactly_and_only_from_its_own_file(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "weather.csv"
+    count = write_weather(path)
+    rows = read_weather(spark, path).collect()
+    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    assert len(rows) == count
+    for row, (origin, _, *texts) in zip(rows, lines, strict=True):
+        assert row.origin == origin
+        assert list(row[2:]) == [float(text) if text else None for text in texts]
+    for text in ("origin,temp\nEWR,1.0\n", path.read_text() + "EWR'); DROP TABLE x --"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"not what flights\.source --weather writes"):
+            read_weather(spark, path)
+
+
 def progress(batch: int, rows: int, dropped: list[int], executed: bool = True) -> Any:
     durations = {"triggerExecution": 40} | ({"addBatch": 30} if executed else {})
     return SimpleNamespace(
@@ -160,7 +177,8 @@ def test_progress_has_one_line_per_executed_batch_and_survives_a_restart(tmp_pat
     again = ProgressFile(tmp_path / "p")
     again.onQueryProgress(progress(1, 20, []))
     again.onQueryProgress(progress(1, 0, [], executed=False))
-    lines = [json.loads(line) for line in (tmp_path / "p" / "windows.jsonl").open()]
+    text = (tmp_path / "p" / "windows.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
     assert [(x["batchId"], x["numInputRows"], x["numRowsDroppedByWatermark"]) for x in lines] == [
         (0, 10, 3),
         (1, 20, 0),
@@ -172,7 +190,7 @@ def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
     dead: Any = SimpleNamespace(
         name="windows", isActive=False, exception=lambda: "offsets are gone"
     )
-    with pytest.raises(QueryEndedError, match="query windows ended: data loss"):
+    with pytest.raises(QueryEndedError, match="query windows ended: offsets are gone"):
         supervise([dead], stop)
     stop.set()
     supervise([dead], stop)

@@ -128,7 +128,10 @@ def test_known_keys(key: str) -> None:
     ("key", "near"),
     [
         ("num.partition", "num.partitions"),
-        ("listener.name.client.ssl.keystore.locatoin", "listener.name.client.ssl.keystore.location"),
+        (
+            "listener.name.client.ssl.keystore.locatoin",
+            "listener.name.client.ssl.keystore.location",
+        ),
         ("superusers", "super.users"),
         ("xyz", ""),
     ],

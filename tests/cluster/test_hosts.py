@@ -1,0 +1,64 @@
+"""The services of every host, as its systemd and its processes show them."""
+
+from __future__ import annotations
+
+import pytest
+from testinfra.host import Host
+
+from tests.support.topology import Topology
+
+
+def services(topology: Topology, host: str) -> dict[str, str]:
+    """Unit to the user that runs it."""
+    description = topology.hosts[host]
+    units = {"kafka": "kafka"} if "kafka" in description else {}
+    roles = description.get("spark", {}).get("roles", [])
+    return units | {f"spark-{role}": "spark" for role in roles}
+
+
+def test_every_service_runs_enabled_and_never_died(
+    topology: Topology, hosts: dict[str, Host]
+) -> None:
+    seen = 0
+    for name, host in hosts.items():
+        for unit, user in services(topology, name).items():
+            shown = host.check_output(
+                "systemctl show --property=ActiveState,UnitFileState,NRestarts,User %s", unit
+            )
+            state = dict(line.split("=", 1) for line in shown.splitlines())
+            assert state == {
+                "ActiveState": "active",
+                "UnitFileState": "enabled",
+                "NRestarts": "0",
+                "User": user,
+            }, f"{unit} on {name}"
+            seen += 1
+    assert seen >= len(hosts)
+
+
+def test_services_are_confined(topology: Topology, hosts: dict[str, Host]) -> None:
+    """systemd's own measure of a unit's exposure, 10 is none confined (security.md S10)."""
+    name = next(iter(hosts))
+    for unit in services(topology, name):
+        verdict = hosts[name].check_output(
+            "systemd-analyze security --no-pager %s.service | tail -1", unit
+        )
+        exposure = float(verdict.split(":")[1].split()[0])
+        assert exposure <= 3.0, verdict
+
+
+def test_no_host_runs_on_older_configuration(hosts: dict[str, Host]) -> None:
+    for name, host in hosts.items():
+        marks = host.run("ls /run/*/restart-pending").stdout
+        assert not marks, f"{name} waits for a restart: {marks}"
+
+
+def test_tools_are_on_the_path_under_their_documented_names(
+    topology: Topology, hosts: dict[str, Host]
+) -> None:
+    brokers = topology.group("kafka_brokers")
+    if not brokers:
+        pytest.skip("no Kafka here")
+    broker = brokers[0]
+    version = hosts[broker].check_output("kafka-topics.sh --version")
+    assert version.split()[0] == topology.kafka(broker)["version"]

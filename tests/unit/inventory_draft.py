@@ -1,0 +1,192 @@
+"""A clean inventory for tests of the rules to spoil."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import (
+    Host,
+    Inventory,
+)
+
+NODES = ("k1", "k2", "k3")
+FACTORS = {
+    "default.replication.factor": 3,
+    "min.insync.replicas": 2,
+    "offsets.topic.replication.factor": 3,
+    "transaction.state.log.replication.factor": 3,
+    "transaction.state.log.min.isr": 2,
+    "share.coordinator.state.topic.replication.factor": 3,
+    "share.coordinator.state.topic.min.isr": 2,
+}
+SPECS: dict[str, dict[str, dict[str, Any]]] = {
+    "kafka": {
+        "kafka_node_id": {"type": "int"},
+        "kafka_version": {"type": "str", "default": "4.3.1"},
+        "kafka_config": {"type": "dict", "default": {}},
+        "kafka_host_config": {"type": "dict", "default": {}},
+        "kafka_listeners": {
+            "type": "list",
+            "elements": "dict",
+            "options": {"name": {"type": "str"}, "port": {"type": "int"}},
+        },
+        "kafka_heap": {"type": "str", "default": ""},
+        "kafka_stop_timeout": {"type": "int", "default": 300},
+        "kafka_profile": {"type": "str", "choices": ["durable", "small"], "default": "durable"},
+        "kafka_password": {"type": "dict", "no_log": True},
+    },
+    "spark": {"spark_worker_memory": {"type": "str"}},
+    "host": {"host_memory_mb": {"type": "int", "default": "{{ 0 }}"}},
+    "distribution": {"distribution_product": {"type": "str", "required": True}},
+}
+
+
+def kafka(number: int) -> dict[str, Any]:
+    return {
+        "version": "4.3.1",
+        "node_id": number,
+        "roles": ["broker", "controller"],
+        "cluster_id": "",
+        "config": dict(FACTORS),
+        "own_config": {"kafka_config": {}, "kafka_host_config": {}},
+        "owned": {
+            "node.id": "kafka_node_id",
+            "listeners": "kafka_listeners",
+            "cluster.id": "kafka_cluster_id",
+            "process.roles": "the groups kafka_brokers and kafka_controllers",
+        },
+        "listeners": [
+            {"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"},
+            {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"},
+        ],
+        "heap": "512m",
+        "data_dirs": ["/var/lib/kafka/data"],
+        "metadata_dir": "",
+        "allow_unsafe_quorum": False,
+    }
+
+
+def spark(name: str) -> dict[str, Any]:
+    master: dict[str, Any] = {
+        "version": "4.2.0",
+        "roles": ["master", "history"],
+        "ports": {"spark_master_port": 7077, "spark_master_ui_port": 8080},
+        "heaps": {"spark_daemon_heap (master)": "512m", "spark_daemon_heap (history)": "512m"},
+        "data_dirs": ["/var/lib/spark"],
+    }
+    worker = {
+        "roles": ["worker"],
+        "ports": {"spark_worker_ui_port": 8081, "spark_worker_port": 0},
+        "heaps": {"spark_daemon_heap (worker)": "512m", "spark_worker_memory": "2g"},
+    }
+    return master if name == "k1" else {**master, **worker}
+
+
+@dataclass
+class Draft:
+    """The clean inventory, three combined nodes that carry Spark, for a case to spoil."""
+
+    groups: dict[str, list[str]] = field(
+        default_factory=lambda: {
+            "all": list(NODES),
+            "ungrouped": [],
+            "kafka_controllers": list(NODES),
+            "kafka_brokers": list(NODES),
+            "spark_masters": ["k1"],
+            "spark_workers": ["k2", "k3"],
+            "spark_history": ["k1"],
+        }
+    )
+    descriptions: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {
+            name: {"host": {"memory_mb": 6144}, "kafka": kafka(number), "spark": spark(name)}
+            for number, name in enumerate(NODES, start=1)
+        }
+    )
+    variables: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {
+            name: {"kafka_node_id": number, "host_memory_mb": 6144}
+            for number, name in enumerate(NODES, start=1)
+        }
+    )
+
+    def kafka(self, *path: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a part of the Kafka description on some hosts."""
+        for name in on:
+            if "kafka" not in self.descriptions[name]:
+                continue
+            target = self.descriptions[name]["kafka"]
+            for step in path[:-1]:
+                target = target[step]
+            target[path[-1]] = copy.deepcopy(value)
+        return self
+
+    def description(self, name: str, **parts: object) -> Self:
+        """Replace what a role said of a host."""
+        self.descriptions[name].update(parts)
+        return self
+
+    def spark(self, name: str, **parts: object) -> Self:
+        """Replace parts of a host's Spark description."""
+        self.descriptions[name]["spark"].update(parts)
+        return self
+
+    def own(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a property as the user would in kafka_config."""
+        self.kafka("own_config", "kafka_config", key, value=value, on=on)
+        self.kafka("config", key, value=value, on=on)
+        return self
+
+    def variable(self, name: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a variable of the inventory."""
+        for host in on:
+            self.variables[host][name] = value
+        return self
+
+    def ids(self, **ids: object) -> Self:
+        """Set node ids, in both places where they stand."""
+        for name, number in ids.items():
+            self.kafka("node_id", value=number, on=(name,))
+            self.variable("kafka_node_id", number, on=(name,))
+        return self
+
+    def without_kafka(self, *names: str) -> Self:
+        """Take hosts out of the Kafka groups."""
+        for name in names:
+            del self.descriptions[name]["kafka"]
+            self.groups["kafka_controllers"].remove(name)
+            self.groups["kafka_brokers"].remove(name)
+        return self
+
+    def replication(self, factor: int, minimum: int) -> Self:
+        """Set what the topology's defaults would be."""
+        for key in FACTORS:
+            self.kafka("config", key, value=factor if key.endswith("factor") else minimum)
+        return self
+
+    def inventory(self) -> Inventory:
+        """Return the inventory as the rules see it."""
+        names = self.groups["all"]
+        hosts = {
+            name: Host(name, self.descriptions.get(name, {}), self.variables.get(name, {}))
+            for name in names
+        }
+        return Inventory(self.groups, hosts, SPECS)
+
+    def drop_group(self, group: str) -> Self:
+        """Leave a group out."""
+        del self.groups[group]
+        return self
+
+    def add_host(self, name: str) -> Self:
+        """Add a host to no group."""
+        self.groups["all"].append(name)
+        self.descriptions[name] = {"host": {"memory_mb": None}}
+        return self
+
+    def controllers(self, *names: str) -> Self:
+        """Choose the controllers."""
+        self.groups["kafka_controllers"] = list(names)
+        return self

@@ -1,0 +1,72 @@
+"""Run a module of the collection on this machine, without the time that Ansible takes to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+_PROGRAM = """
+import json, sys
+from importlib import import_module
+from ansible.module_utils.testing import patch_module_args
+module = import_module("ansible_collections.millrace.streaming.plugins.modules." + sys.argv[1])
+exec(sys.argv[2])
+with patch_module_args(json.load(sys.stdin)):
+    module.main()
+"""
+
+
+def run_module(
+    name: str, args: dict[str, Any], check: bool = False, diff: bool = False, sabotage: str = ""
+) -> dict[str, Any]:
+    """Return the module's result; `sabotage` is Python run before, with the module as `module`."""
+    wish = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
+    done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
+        [sys.executable, "-c", _PROGRAM, name, sabotage],
+        input=json.dumps(wish),
+        env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def run_playbook(path: Path, task: dict[str, Any], *options: str) -> dict[str, Any]:
+    """Return the result of one task that Ansible itself runs on this machine."""
+    playbook, config = path / "play.json", path / "ansible.cfg"
+    config.touch()
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
+    playbook.write_text(json.dumps([play]))
+    done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
+        [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            *("-i", "localhost,", *options, str(playbook)),
+        ],
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(config),
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.minimal",
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+            "ANSIBLE_REMOTE_TMP": str(path / "remote"),
+            "ANSIBLE_NOCOLOR": "1",
+        },
+        cwd=path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    start = done.stdout.find("=> {")
+    assert start >= 0, done.stdout + done.stderr
+    result, _ = json.JSONDecoder().raw_decode(done.stdout[start + 3 :])
+    return dict(result)

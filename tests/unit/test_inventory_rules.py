@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import (
+    RULES,
+    Problem,
+    judge,
+    report,
+)
+
+from tests.unit.inventory_cases import CASES, TMP, Mistake
+from tests.unit.inventory_draft import FACTORS, SPECS, Draft, kafka, spark
+
+
+def judged(*mistakes: Mistake) -> list[Problem]:
+    draft = Draft()
+    for mistake in mistakes:
+        mistake(draft)
+    return judge(draft.inventory())
+
+
+def test_clean_inventory_has_no_problem() -> None:
+    assert judged() == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "mistake", "fragments"),
+    [
+        pytest.param(rule, mistake, parts, id=f"{rule}: {name}")
+        for rule, name, mistake, parts in CASES
+    ],
+)
+def test_one_mistake_is_one_problem(
+    rule: str, mistake: Mistake, fragments: tuple[str, ...]
+) -> None:
+    problems = judged(mistake)
+    assert [problem.rule for problem in problems] == [rule], report(problems)
+    message = report(problems)
+    for fragment in fragments:
+        assert fragment in message
+    assert "hunter2" not in message
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule.name for rule in RULES} == {case[0] for case in CASES}
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda d: (d.without_kafka("k2", "k3"), d.replication(1, 1)), id="one combined node"
+        ),
+        pytest.param(
+            lambda d: (
+                d.controllers("k1", "k2"),
+                d.kafka("allow_unsafe_quorum", value=True),
+            ),
+            id="unsafe quorum allowed",
+        ),
+        pytest.param(lambda d: d.ids(k1=0, k2="7"), id="zero and text of digits"),
+        pytest.param(
+            lambda d: d.own("listener.name.client.ssl.client.auth", "required"), id="one listener"
+        ),
+        pytest.param(lambda d: d.own("super.users", "User:admin"), id="plug-in's key"),
+        pytest.param(
+            lambda d: d.kafka("cluster_id", value="4L6g3nShT-eMCtK--X86sw"), id="cluster id"
+        ),
+        pytest.param(
+            lambda d: (
+                d.descriptions["k2"]["host"].update(memory_mb=None),
+                d.descriptions["k2"]["spark"]["heaps"].update(spark_worker_memory="900g"),
+            ),
+            id="memory unknown",
+        ),
+        pytest.param(
+            lambda d: d.kafka("data_dirs", value=[f"{TMP}fs/a", "/data/kafka", "/data/kafka2"]),
+            id="paths",
+        ),
+        pytest.param(lambda d: d.variable("host_memory_mb", "6144"), id="number in quotes"),
+        pytest.param(lambda d: d.variable("kafka_heap", None), id="variable without a value"),
+    ],
+)
+def test_legal_variations(change: Mistake) -> None:
+    problems = judged(change)
+    assert problems == [], report(problems)
+
+
+def test_suggested_ids_are_unused_and_differ() -> None:
+    draft = Draft()
+    draft.groups["all"].append("ctl1")
+    draft.groups["kafka_controllers"] = ["k1", "k2", "ctl1"]
+    draft.descriptions["ctl1"] = {"kafka": kafka(2)}
+    draft.ids(k1=3, k2=2, k3=3)
+    fixes = [problem.fix for problem in judge(draft.inventory())]
+    assert fixes == ["Set kafka_node_id: 1 on k3.", "Set kafka_node_id: 100 on ctl1."]
+
+
+def test_host_outside_the_run_keeps_its_id() -> None:
+    draft = Draft()
+    draft.descriptions["k3"] = {}
+    draft.variables["k3"]["kafka_node_id"] = 2
+    [problem] = judge(draft.inventory())
+    assert problem.what == "node.id 2 is used by k2 and k3."
+
+
+def test_twelve_mistakes_are_twelve_problems_in_a_stable_order() -> None:
+    mistakes: list[Mistake] = [
+        lambda d: d.groups.update(spark_history=[]),
+        lambda d: d.add_host("k4"),
+        lambda d: d.variable("kafka_hep", "1g"),
+        lambda d: d.variable("kafka_profile", "fast"),
+        lambda d: d.descriptions["k1"]["spark"]["ports"].update(spark_master_port=9092),
+        lambda d: d.kafka("heap", value="lots"),
+        lambda d: d.kafka("data_dirs", value=[f"{TMP}/kafka"]),
+        lambda d: d.ids(k3=2),
+        lambda d: d.own("default.replication.factor", 4),
+        lambda d: d.own("node.id", 9),
+        lambda d: d.own("num.partition", 1),
+        lambda d: d.kafka("cluster_id", value="x"),
+    ]
+    problems = judged(*mistakes)
+    assert [problem.rule for problem in problems] == [
+        "empty-group",
+        "host-without-group",
+        "unknown-variable",
+        "variable-value",
+        "port-clash",
+        "heap-value",
+        "data-dir-in-tmp",
+        "node-id-duplicate",
+        "replication-factor",
+        "owned-key",
+        "unknown-key",
+        "cluster-id",
+    ]
+    assert problems == judged(*reversed(mistakes))
+    assert report(problems).startswith("The inventory has 12 problems; no host was touched.")
+
+
+JUNK: tuple[object, ...] = (None, "", "junk", -1, 2.5, True, [], [None, "x", {}], {"a": [1]})
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_no_rule_falls_over_malformed_input(junk: object) -> None:
+    drafts = [Draft().kafka(part, value=junk) for part in kafka(1)]
+    drafts += [
+        Draft().kafka("own_config", layer, value=junk)
+        for layer in ("kafka_config", "kafka_host_config")
+    ]
+    drafts += [Draft().own(key, junk) for key in (*FACTORS, "log.cleanup.policy", "unknown")]
+    drafts += [Draft().spark("k1", **{part: junk}) for part in spark("k1")]
+    drafts += [Draft().description("k1", **{part: junk}) for part in ("host", "kafka", "spark")]
+    drafts += [Draft().variable(name, junk) for spec in SPECS.values() for name in spec]
+    drafts += [Draft().kafka("listeners", value=[{"name": junk, "port": junk}])]
+    for draft in drafts:
+        report(judge(draft.inventory()))
+
+
+def test_problem_is_plain_data() -> None:
+    [problem] = judged(lambda draft: draft.ids(k2=None))
+    assert problem.as_dict() == {
+        "rule": "node-id-missing",
+        "where": "kafka_node_id of k2",
+        "what": "k2 has no node.id.",
+        "why": "A node's data is bound to its id, so the id is written down and never counted out.",
+        "fix": "Set kafka_node_id: 2 on k2.",
+        "hosts": ["k2"],
+    }
