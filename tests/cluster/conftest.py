@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,6 @@ from kafka import KafkaAdminClient
 from testinfra.host import Host
 
 from tests.support.topology import ROOT, Topology, describe
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Ask nothing of a topology that it does not have: tests name the group they need."""
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +52,36 @@ def facts(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     path = request.config.getoption("--facts")
     if path:
         Path(path).write_text(json.dumps(found, indent=2) + "\n")
+
+
+@dataclass(frozen=True)
+class SparkProbe:
+    """What the job of tests/support/spark_probe.py found: rows are the Delta table's, if any."""
+
+    app: str
+    hosts: list[str]
+    rows: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def spark_probe(
+    request: pytest.FixtureRequest, topology: Topology, hosts: dict[str, Host]
+) -> SparkProbe:
+    """Run one job on the cluster for all tests that ask about jobs."""
+    master = topology.group("spark_masters")[0]
+    shared = topology.spark(master)["data_dirs"][0]
+    table = f"{shared}/{request.config.getoption('--flights-topic')}/windows"
+    has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
+    ran = hosts[master].run(
+        "set -a; . /etc/spark/environment; cd /;"
+        " export PYTHONPATH=$(echo $SPARK_HOME/python/lib/*.zip | tr ' ' ':');"
+        " runuser -u spark -- python3 -c %s %s",
+        (ROOT / "tests/support/spark_probe.py").read_text(),
+        table if has_table else "",
+    )
+    assert ran.rc == 0, ran.stderr
+    found = json.loads(ran.stdout.splitlines()[-1])
+    return SparkProbe(found["app"], found["hosts"], [json.loads(row) for row in found["rows"]])
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,0 +1,81 @@
+"""The flights stream from outside: its result equals the batch aggregation, row by row."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from testinfra.host import Host
+
+from flights.batch import compare, expected_windows
+from flights.verify import report, verify
+from tests.cluster.conftest import SparkProbe
+from tests.support.topology import Topology
+from tests.support.wait import wait_for
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published, as the command line says."""
+
+    topic: str
+    corrupt: int
+    limit: int | None
+
+
+@pytest.fixture(scope="module")
+def published(request: pytest.FixtureRequest, topology: Topology) -> Published:
+    if not topology.group("spark_masters"):
+        pytest.skip("no Spark here, so no stream")
+    option = request.config.getoption
+    return Published(
+        option("--flights-topic"), option("--flights-corrupt"), option("--flights-limit")
+    )
+
+
+def test_stream_equals_batch_row_by_row(
+    topology: Topology, published: Published, facts: dict[str, Any]
+) -> None:
+    verdict = verify(
+        {"bootstrap_servers": list(topology.brokers.values())},
+        published.topic,
+        limit=published.limit,
+        corrupt=published.corrupt,
+        timeout=240,
+    )
+    facts["flights"] = verdict.facts()
+    assert verdict.verdict == "equal", report(verdict)
+    assert verdict.rejected == published.corrupt
+
+
+def test_no_row_was_dropped_by_the_watermark(
+    topology: Topology, hosts: dict[str, Host], published: Published, facts: dict[str, Any]
+) -> None:
+    """Every batch's own count; the batches together have read every record, so none is missing."""
+    master = hosts[topology.group("spark_masters")[0]]
+    shared = topology.spark(topology.group("spark_masters")[0])["data_dirs"][0]
+    total = facts["flights"]["published"]
+
+    def batches() -> dict[int, dict[str, Any]] | None:
+        lines = master.check_output("cat %s", f"{shared}/{published.topic}/progress/windows.jsonl")
+        found = {line["batchId"]: line for line in map(json.loads, lines.splitlines())}
+        return found if sum(b["numInputRows"] for b in found.values()) >= total else None
+
+    found = wait_for(batches, seconds=60, what=f"the progress of all {total} records")
+    dropped = sum(batch["numRowsDroppedByWatermark"] for batch in found.values())
+    busy = sum(batch["durationMs"] for batch in found.values() if batch["numInputRows"]) / 1000
+    facts["stream"] = {
+        "batches": len(found),
+        "dropped_by_watermark": dropped,
+        "rows_per_second": round(total / busy),
+    }
+    assert dropped == 0
+
+
+def test_files_equal_batch_row_by_row(published: Published, spark_probe: SparkProbe) -> None:
+    actual = {f"{row['origin']}|{row['hour']}": row for row in spark_probe.rows}
+    assert actual, "the Delta table is empty"
+    differences = compare(expected_windows(published.limit, published.corrupt), actual)
+    assert not differences, differences[:5]
