@@ -180,6 +180,8 @@ def run(arguments: argparse.Namespace) -> Summary:
     options, topics = options_of(arguments), Topics(arguments.topic)
     created = create_topics(options, topics, arguments.replication_factor)
     LOG.info("topics created: %s", ", ".join(created) or "none, all exist")
+    if arguments.topics_only:
+        return Summary(0, 0, 0, arguments.corrupt, 0.0, 0.0)
     stream = messages(arguments.limit, arguments.corrupt)
     reader = Reader(topics.events, options)
     try:
@@ -214,6 +216,7 @@ def main(argv: list[str] | None = None) -> int:
     add_arguments(parser)
     parser.add_argument("--rate", type=float, metavar="R", help="records per second; default: all")
     parser.add_argument("--compression", choices=["zstd", "gzip", "none"], default="zstd")
+    parser.add_argument("--topics-only", action="store_true", help="create the topics and stop")
     parser.add_argument("--replication-factor", type=int, default=3)
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")

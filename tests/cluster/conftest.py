@@ -44,10 +44,24 @@ def admin(topology: Topology) -> Iterator[KafkaAdminClient]:
     client.close()
 
 
+def summary(topology: Topology) -> dict[str, Any]:
+    """Address and roles of each host, with versions."""
+    hosts = {}
+    for name, description in topology.hosts.items():
+        what = []
+        if kafka := description.get("kafka"):
+            roles = " and ".join(kafka["roles"])
+            what.append(f"Kafka {kafka['version']} {roles} {kafka['node_id']}")
+        if spark := description.get("spark"):
+            what += [f"Spark {spark['version']} {role}" for role in spark["roles"]]
+        hosts[name] = {"address": topology.addresses[name], "what": what}
+    return hosts
+
+
 @pytest.fixture(scope="session")
-def facts(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[str, Any]]:
     """What the tests measured; written to --facts for the report."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"topology": {"hosts": summary(topology), "urls": topology.urls}}
     yield found
     path = request.config.getoption("--facts")
     if path:

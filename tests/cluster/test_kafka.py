@@ -83,6 +83,12 @@ def test_quorum_has_a_leader_and_no_lag(
     quorum = wait_for(caught_up, seconds=30, what="a quorum without lag")
     assert set(quorum["voters"]) == topology.voters
     assert quorum["leader_id"] in topology.voters
+    leader = next(
+        host
+        for host in topology.group("kafka_controllers")
+        if int(topology.kafka(host)["node_id"]) == quorum["leader_id"]
+    )
+    facts["topology"]["hosts"][leader]["what"].append("active controller")
     facts["kafka"] = {
         "leader": quorum["leader_id"],
         "leader_epoch": quorum["leader_epoch"],
@@ -110,7 +116,7 @@ def test_configuration_is_in_force(topology: Topology, admin: KafkaAdminClient) 
 
 def test_topics_are_not_made_by_typing_errors(topology: Topology) -> None:
     producer = KafkaProducer(
-        bootstrap_servers=list(topology.brokers.values()), max_block_ms=3000
+        bootstrap_servers=list(topology.brokers.values()), max_block_ms=1000
     )
     try:
         with pytest.raises(Exception, match=r"(?i)metadata|timed? ?out|unknown"):

@@ -45,6 +45,22 @@ class Topology:
         }
 
     @property
+    def urls(self) -> dict[str, str]:
+        """The web interfaces by name."""
+        names = {
+            "spark_master_ui_port": "Spark master",
+            "spark_worker_ui_port": "Spark worker",
+            "spark_history_port": "Spark history",
+        }
+        return {
+            f"{names[variable]} {host}": f"http://{self.addresses[host]}:{port}"
+            for host in self.hosts
+            if "spark" in self.hosts[host]
+            for variable, port in self.spark(host)["ports"].items()
+            if variable in names
+        }
+
+    @property
     def voters(self) -> set[int]:
         return {int(self.kafka(host)["node_id"]) for host in self.group("kafka_controllers")}
 
