@@ -44,7 +44,7 @@ def configuration() -> dict[Path, str]:
     """Return docs/configuration.md, written from the profiles and owned keys of the role kafka."""
     role = ROOT / "roles" / "kafka"
     profiles = {path.stem: path for path in sorted((role / "vars" / "profiles").glob("*.yml"))}
-    settings = {name: _yaml(path) for name, path in profiles.items()}
+    settings = {name: _yaml(path)["__kafka_profile_settings"] for name, path in profiles.items()}
     owned = _yaml(role / "vars" / "main.yml")["__kafka_owned"]
     keys = sorted({key for setting in settings.values() for key in setting})
     rows = [

@@ -18,7 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import GROUPS
 
-DESCRIPTION = "millrace_description"
+DESCRIPTION = re.compile(r"__(\w+)_described")
 ROLE_VARIABLE = re.compile(r"(kafka|spark|host|java|distribution|zookeeper)_")
 
 
@@ -47,7 +47,11 @@ def variables(hostvars: Mapping[str, Any], names: Iterable[str]) -> dict[str, An
 
 def read_host(name: str, hostvars: Mapping[str, Any]) -> Host:
     """Return a host as the rules see it."""
-    described = plain(hostvars[DESCRIPTION]) if DESCRIPTION in hostvars else {}
+    described = {
+        found[1]: plain(hostvars[variable])
+        for variable in hostvars
+        if (found := DESCRIPTION.fullmatch(variable))
+    }
     own = sorted(variable for variable in hostvars if ROLE_VARIABLE.match(variable))
     return Host(name, described, variables(hostvars, own))
 

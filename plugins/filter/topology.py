@@ -40,7 +40,7 @@ def initial_controllers(voters: list[Mapping[str, Any]], cluster_id: str) -> str
 
 
 def links_below(names: list[str], link_dir: str, target_dir: str) -> dict[str, dict[str, str]]:
-    """Make entries of the ``files`` module: a link in ``link_dir`` to each name in ``target_dir``."""
+    """Make entries of the ``files`` module: links in ``link_dir`` to names in ``target_dir``."""
     return {
         f"{link_dir}/{name}": {"state": "link", "target": f"{target_dir}/{name}"} for name in names
     }
@@ -55,7 +55,10 @@ def spark_master(hostvars: Mapping[str, Any], port: int) -> str:
 
 
 def file_entries(sources: list[str], target_dir: str) -> dict[str, dict[str, Any]]:
-    """Make entries of the ``files`` module from files of the controller; a change asks for a restart."""
+    """Make entries of the ``files`` module from files of the controller.
+
+    A change of any asks for a restart.
+    """
     return {
         f"{target_dir}/{source.name}": {"content": source.read_text(), "restart": True}
         for source in map(Path, sorted(sources))

@@ -10,7 +10,7 @@ version_added: 0.1.0
 description:
   - Judges all hosts of the inventory together, on the controller, and fails once with all problems.
   - Each problem says what is wrong, where, why it is refused and which value to set.
-  - It reads the fact C(millrace_description) that each role's C(describe) entry point sets, the
+  - It reads the fact C(__<role>_described) that each role's C(describe) entry point sets, the
     groups, and every variable that has the prefix of a role.
   - C(docs/errors.md) lists the rules.
 options:

@@ -1,17 +1,21 @@
-"""Behaviour from outside, on any inventory: `pytest tests/cluster --inventory inventories/<yours>`."""
+"""Behaviour from outside, on any inventory.
+
+`pytest tests/cluster --inventory inventories/<yours>` works for virtual machines too.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pluggy
 import pytest
 import testinfra
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 from tests.support.topology import ROOT, Topology, describe
@@ -32,7 +36,9 @@ def hosts(topology: Topology) -> dict[str, Host]:
     """The hosts over SSH, as root through sudo."""
     os.chdir(ROOT)
     return {
-        name: testinfra.get_host(f"ansible://{name}?ansible_inventory={topology.inventory}", sudo=True)
+        name: testinfra.get_host(
+            f"ansible://{name}?ansible_inventory={topology.inventory}", sudo=True
+        )
         for name in topology.hosts
     }
 
@@ -78,11 +84,19 @@ class SparkProbe:
 
 
 @pytest.fixture(scope="session")
+def master(topology: Topology) -> str:
+    """The host of the Spark master; tests that need one are skipped where there is none."""
+    masters = topology.group("spark_masters")
+    if not masters:
+        pytest.skip("no Spark here")
+    return masters[0]
+
+
+@pytest.fixture(scope="session")
 def spark_probe(
-    request: pytest.FixtureRequest, topology: Topology, hosts: dict[str, Host]
+    request: pytest.FixtureRequest, topology: Topology, hosts: dict[str, Host], master: str
 ) -> SparkProbe:
     """Run one job on the cluster for all tests that ask about jobs."""
-    master = topology.group("spark_masters")[0]
     shared = topology.spark(master)["data_dirs"][0]
     table = f"{shared}/{request.config.getoption('--flights-topic')}/windows"
     has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
@@ -99,10 +113,12 @@ def spark_probe(
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
     """Show the journals of the hosts when a test fails."""
     outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined] # pluggy's Result
+    report = outcome.get_result()
     if report.when == "call" and report.failed:
         hosts: dict[str, Host] = getattr(item, "funcargs", {}).get("hosts", {})
         for name, host in hosts.items():

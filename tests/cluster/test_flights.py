@@ -26,9 +26,8 @@ class Published:
 
 
 @pytest.fixture(scope="module")
-def published(request: pytest.FixtureRequest, topology: Topology) -> Published:
-    if not topology.group("spark_masters"):
-        pytest.skip("no Spark here, so no stream")
+def published(request: pytest.FixtureRequest, master: str) -> Published:
+    """The stream runs where Spark is; `master` skips where it is not."""
     option = request.config.getoption
     return Published(
         option("--flights-topic"), option("--flights-corrupt"), option("--flights-limit")
@@ -51,15 +50,20 @@ def test_stream_equals_batch_row_by_row(
 
 
 def test_no_row_was_dropped_by_the_watermark(
-    topology: Topology, hosts: dict[str, Host], published: Published, facts: dict[str, Any]
+    topology: Topology,
+    hosts: dict[str, Host],
+    master: str,
+    published: Published,
+    facts: dict[str, Any],
 ) -> None:
     """Every batch's own count; the batches together have read every record, so none is missing."""
-    master = hosts[topology.group("spark_masters")[0]]
-    shared = topology.spark(topology.group("spark_masters")[0])["data_dirs"][0]
+    shared = topology.spark(master)["data_dirs"][0]
     total = facts["flights"]["published"]
 
     def batches() -> dict[int, dict[str, Any]] | None:
-        lines = master.check_output("cat %s", f"{shared}/{published.topic}/progress/windows.jsonl")
+        lines = hosts[master].check_output(
+            "cat %s", f"{shared}/{published.topic}/progress/windows.jsonl"
+        )
         found = {line["batchId"]: line for line in map(json.loads, lines.splitlines())}
         return found if sum(b["numInputRows"] for b in found.values()) >= total else None
 

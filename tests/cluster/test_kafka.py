@@ -1,4 +1,4 @@
-"""Kafka from outside: every broker serves, the quorum is whole, and the configuration is in force."""
+"""Kafka from outside: every broker serves, the quorum is whole, the configuration is in force."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
+from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
 
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
@@ -115,9 +115,7 @@ def test_configuration_is_in_force(topology: Topology, admin: KafkaAdminClient) 
 
 
 def test_topics_are_not_made_by_typing_errors(topology: Topology) -> None:
-    producer = KafkaProducer(
-        bootstrap_servers=list(topology.brokers.values()), max_block_ms=1000
-    )
+    producer = KafkaProducer(bootstrap_servers=list(topology.brokers.values()), max_block_ms=1000)
     try:
         with pytest.raises(Exception, match=r"(?i)metadata|timed? ?out|unknown"):
             producer.send(f"no-such-topic-{uuid.uuid4().hex[:8]}", b"x").get(timeout=5)

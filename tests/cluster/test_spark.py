@@ -15,14 +15,6 @@ from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
 
-@pytest.fixture(scope="module")
-def master(topology: Topology) -> str:
-    masters = topology.group("spark_masters")
-    if not masters:
-        pytest.skip("no Spark here")
-    return masters[0]
-
-
 def get(url: str) -> Any:
     with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - our own hosts
         return json.load(answer)

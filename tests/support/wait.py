@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-
 T = TypeVar("T")
 
 
-def wait_for(state: Callable[[], T], *, seconds: float, what: str) -> T:
+def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
     """Return the first truthy value of `state`, or fail saying `what` did not come true in time."""
     deadline = time.monotonic() + seconds
     while True:

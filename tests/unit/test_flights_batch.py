@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 import pytest
+
 from flights.batch import (
     ABSENT,
     Difference,

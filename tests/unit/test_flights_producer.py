@@ -1,6 +1,7 @@
 """The producer: resuming sends what is missing, once, and refuses a log that it did not write."""
 
 import pytest
+
 from flights.kafka_log import KafkaError, Tail
 from flights.producer import BARRIER, LogMismatchError, missing, partition_of, publish
 from flights.source import Message

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from flights.producer import BARRIER, partition_of
 from flights.schemas import AIRPORTS, EVENT_COLUMNS, REQUIRED, WATERMARK, WEATHER_COLUMNS, Topics
 from flights.source import Damage, Event, damaged, encode, events, flights, messages, weather

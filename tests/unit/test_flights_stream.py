@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+
 from flights.batch import compare, expected_rejects, expected_windows
 from flights.schemas import EVENT_COLUMNS
 from flights.source import Damage, encode, events, messages, write_weather
@@ -23,7 +25,6 @@ from flights.stream import (
     supervise,
     windows,
 )
-from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [
     # The stream itself never touches pandas; createDataFrame only looks whether it is there.

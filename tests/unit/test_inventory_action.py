@@ -20,11 +20,17 @@ PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 
 
 def plays(specs: dict[str, str]) -> list[dict[str, Any]]:
-    describe = {"ansible.builtin.set_fact": {"millrace_description": "{{ described }}"}}
+    describe = [
+        {
+            "ansible.builtin.set_fact": {f"__{role}_described": f"{{{{ described.{role} }}}}"},
+            "when": f"described.{role} is defined",
+        }
+        for role in ("host", "kafka", "spark")
+    ]
     rules = {"millrace.streaming.inventory_rules": {"specs": specs}, "run_once": True}
     touch = {"ansible.builtin.debug": {"msg": "{{ inventory_hostname }} was touched"}}
     every = {"hosts": "all", "gather_facts": False}
-    return [{**every, "tasks": [describe, rules]}, {**every, "tasks": [touch]}]
+    return [{**every, "tasks": [*describe, rules]}, {**every, "tasks": [touch]}]
 
 
 def run(place: Path, draft: Draft, *options: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils import key_table
 
 from tests.support.topology import ROOT, Topology, describe
 
@@ -159,6 +160,14 @@ def write_inventory(folder: Path, brokers: dict[str, int], controllers: dict[str
     return folder
 
 
+def write_variables(inventory: Path, variables: dict[str, dict[str, Any]]) -> None:
+    """Write group_vars and host_vars, from file name to variables."""
+    for name, content in variables.items():
+        path = inventory / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump(content))
+
+
 @pytest.fixture(scope="session")
 def layered(resolve: Resolve, tmp_path_factory: pytest.TempPathFactory) -> Topology:
     folder = tmp_path_factory.mktemp("layered")
@@ -180,10 +189,7 @@ def layered(resolve: Resolve, tmp_path_factory: pytest.TempPathFactory) -> Topol
         },
         "host_vars/c1.yml": {"kafka_rack": "north"},
     }
-    for name, content in variables.items():
-        path = inventory / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(yaml.safe_dump(content))
+    write_variables(inventory, variables)
     return resolve(inventory)
 
 
@@ -262,3 +268,24 @@ def test_replication_follows_from_the_number_of_brokers(
             "share.coordinator.state.topic.min.isr": min_isr,
         }.items():
             assert config[key] == expected, f"{key} on {host}"
+
+
+def test_every_profile_sets_what_kafka_knows(resolve: Resolve, tmp_path: Path) -> None:
+    profiles = {path.stem: path for path in (ROOT / "roles/kafka/vars/profiles").glob("*.yml")}
+    assert {"durable", "small", "throughput"} <= set(profiles)
+    nodes = {name: number for number, name in enumerate(sorted(profiles), 1)}
+    inventory = write_inventory(tmp_path / "inventory", nodes, nodes)
+    write_variables(inventory, {f"host_vars/{x}.yml": {"kafka_profile": x} for x in profiles})
+    topology = resolve(inventory)
+    for name, path in profiles.items():
+        kafka = topology.kafka(name)
+        keys = yaml.safe_load(path.read_text())["__kafka_profile_settings"]
+        assert keys.keys() <= kafka["config"].keys()
+        table = key_table.load(kafka["version"])
+        for key, value in kafka["config"].items():
+            assert key_table.is_known(key, table), f"{name}: {key}"
+            assert not key_table.wanted_value(key, value, table), f"{name}: {key}={value}"
+        assert "{{" not in rendered(topology)[f"{name}/etc/kafka/server.properties"]
+    # Without facts, two cores.
+    properties = rendered(topology)["throughput/etc/kafka/server.properties"]
+    assert "\nnum.io.threads=16\n" in properties

@@ -4,68 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.support.topology import ROOT
+from tests.unit.tree import (
+    ROLES,
+    SCENARIOS,
+    git_files,
+    load,
+    parse,
+    relative,
+    tasks_of,
+    tracked,
+    walk,
+)
 
-ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
-SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
-BASE = ROOT / ".config/molecule/config.yml"
 PLAYBOOKS = [*ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/shared/*.yml")]
 TASKS = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/tasks/*.yml")])
 DESCRIBE = ROOT / "tests/support/describe.yml"
-# What molecule runs without a playbook of its own.
-BUILT_IN = {"dependency", "syntax", "idempotence", "check"}
-
-
-class Loader(yaml.SafeLoader):
-    """Reads Ansible's own tags as plain values."""
-
-
-Loader.add_multi_constructor("!", lambda loader, _, node: loader.construct_scalar(node))
-
-
-def parse(text: str) -> Any:
-    return Loader(text).get_single_data()
-
-
-def load(path: Path) -> Any:
-    return parse(path.read_text())
-
-
-def relative(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def walk(value: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping of a document, at any depth."""
-    if isinstance(value, dict):
-        yield value
-    for child in value.values() if isinstance(value, dict) else value:
-        if isinstance(child, dict | list):
-            yield from walk(child)
-
-
-def tasks_of(document: Any) -> list[dict[str, Any]]:
-    """The tasks of a playbook or tasks file, those of blocks included."""
-    return [
-        node
-        for node in walk(document)
-        if "name" in node and any("." in key or key == "block" for key in node)
-    ]
-
-
-def tracked() -> list[Path]:
-    """What a commit of this tree would hold."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603 - our own words
-    return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
 
 
 # Argument specs and entry points
@@ -74,13 +34,13 @@ def tracked() -> list[Path]:
 def specs_differ(specs: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
     """Ansible never applies a spec's default: what defaults/main.yml does not set is undefined."""
     options = {key: one for entry in specs.values() for key, one in entry["options"].items()}
-    problems = [f"{key}: no default in the spec" for key in defaults if key not in options]
+    problems = [f"{key}: not in the spec" for key in defaults if key not in options]
     for key, option in options.items():
         if option.get("required"):
             if option.get("default") is not None or defaults.get(key) is not None:
                 problems.append(f"{key}: required, yet it has a default")
         elif key not in defaults:
-            problems.append(f"{key}: no default in defaults/main.yml")
+            problems.append(f"{key}: not in defaults/main.yml")
         elif defaults[key] != option.get("default"):
             problems.append(f"{key}: {defaults[key]!r} is not {option.get('default')!r}")
     return problems
@@ -92,8 +52,8 @@ def entries_differ(
     """A tasks file is an entry point with a spec, or a part of one."""
     return [
         *(f"{name}: a spec without tasks" for name in specs - files),
-        *(f"{name}: used by tasks_from without tasks" for name in used - files),
-        *(f"{name}: used by tasks_from without a spec" for name in used - specs),
+        *(f"{name}: used by tasks_from, without tasks" for name in used - files),
+        *(f"{name}: used by tasks_from, without a spec" for name in used - specs),
         *(f"{name}: neither an entry point nor included" for name in files - specs - included),
     ]
 
@@ -104,7 +64,7 @@ def entry_points_used() -> set[tuple[str, str]]:
         (path.parent.parent.name, path.stem)
         for file in [*PLAYBOOKS, *TASKS, DESCRIBE]
         for path in references(load(file), file.parent)
-        if path.parent.name == "tasks" and path.parents[2].name == "roles"
+        if path.parent != file.parent and path.parent.parent.parent == ROOT / "roles"
     }
 
 
@@ -142,9 +102,8 @@ def too_much(name: str, text: str) -> list[str]:
         problems.append(f"{len(text.splitlines())} lines in main.yml, at most 30")
     if any("ignore_errors" in node for node in walk(document)):
         problems.append("ignore_errors")
-    # A task with the comments above it; a set_fact inside a block may have its reason above the block.
-    for chunk in re.findall(r"(?:^ *#.*\n)*^- (?:.*\n)(?:^ +.*\n|^\n(?=^ ))*", text, re.M):
-        if "set_fact:" in chunk and not re.search(r"(^|\s)# ", chunk):
+    for paragraph in text.split("\n\n"):
+        if "set_fact:" in paragraph and not re.search(r"(^|\s)# ", paragraph):
             problems.append("a set_fact without its reason")
     return problems
 
@@ -249,80 +208,6 @@ def test_written_paths_exist() -> None:
     assert not [f"{name}: {path}" for name, path in sorted(found) if not exists(path)]
 
 
-# Molecule: each of these is green while nothing ran
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    both = dict(base)
-    for key, value in over.items():
-        old = both.get(key)
-        both[key] = merged(old, value) if isinstance(old, dict) else value
-    return both
-
-
-def molecule_problems(config: Mapping[str, Any]) -> list[str]:
-    """Why a scenario of this (merged) configuration might prove nothing."""
-    problems = []
-    playbooks = config["ansible"]["playbooks"]
-    sequence = [action.split() for action in config["scenario"]["test_sequence"]]
-    names = [action for action, *_ in sequence]
-    for action, path in playbooks.items():
-        file = Path(path.replace("${MOLECULE_PROJECT_DIRECTORY}", str(ROOT)))
-        if not file.is_file():
-            problems.append(f"{action}: there is no {path}")
-        if action not in names:
-            problems.append(f"{action}: its playbook never runs")
-    testinfra = config.get("verifier", {}).get("name") == "testinfra"
-    for action, *arguments in sequence:
-        if action not in BUILT_IN | playbooks.keys() and not (action == "verify" and testinfra):
-            problems.append(f"{action}: no base playbook, so it would be skipped")
-        for argument in arguments:
-            target = ROOT / argument
-            if action == "verify" and testinfra and not any(target.glob("test_*.py")):
-                problems.append(f"{action}: {argument} is no directory of tests")
-            if not target.exists():
-                problems.append(f"{action}: there is no {argument}")
-    order = ["create", "check", "converge", "idempotence", "verify"]
-    places = [names.index(name) for name in order if name in names]
-    if len(places) < len(order) or places != sorted(places) or names[-1] != "destroy":
-        problems.append(f"{names} does not go through {[*order, 'destroy']}, in this order")
-    if set(names[: names.index("check") if "check" in names else 0]) - {
-        "destroy",
-        "create",
-        "syntax",
-    }:
-        problems.append("check has to find virgin hosts")
-    if testinfra and "ansible-inventory" not in config["verifier"].get("options", {}):
-        problems.append("testinfra would see no hosts: set verifier.options.ansible-inventory")
-    return problems
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario_proves_something(name: str) -> None:
-    text = (ROOT / f"molecule/{name}/molecule.yml").read_text()
-    config = parse(text)
-    assert len(text.splitlines()) <= 10
-    assert config.get("scenario", {}).get("name", name) == name
-    assert not molecule_problems(merged(load(BASE), config))
-
-
-def test_every_topology_has_its_scenario() -> None:
-    inventories = [path.parent for path in ROOT.glob("inventories/*/hosts.yml")]
-    lab = {path.name for path in inventories if has_lab_image(path)}
-    assert "default" in SCENARIOS
-    assert set(SCENARIOS) <= {path.name for path in inventories}
-    assert lab <= set(SCENARIOS)
-
-
-def has_lab_image(inventory: Path) -> bool:
-    return any("lab_image:" in path.read_text() for path in inventory.rglob("*.yml"))
-
-
-def test_molecule_runs_without_workers() -> None:
-    callers = [ROOT / "lab", *ROOT.glob(".ci/*"), *ROOT.glob("tests/stages/*.py")]
-    assert not [relative(path) for path in callers if "--workers" in path.read_text()]
-
-
 # What the tree must not tell
 
 
@@ -339,6 +224,12 @@ def machine_names(text: str) -> list[str]:
     index = r"pypi\.org|pythonhosted\.org|repo1?\.maven|deb\.debian\.org|artifactory|/simple\b"
     folder = r"(?<![\w.}*-])/(?:work|root|opt/wheels)(?![\w.-])"
     return [line for line in text.splitlines() if re.search(f"{index}|{folder}", line)]
+
+
+def foreign_options(requirements: str) -> list[str]:
+    """Lines by which a requirements file would take packages from a place of its own."""
+    lines = [line.strip() for line in requirements.splitlines()]
+    return [x for x in lines if "://" in x or re.match(r"-[a-z]|--(?!hash)", x)]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -358,9 +249,9 @@ def test_no_file_names_an_index_or_this_machine() -> None:
 
 
 def test_requirements_come_from_the_clients_own_index() -> None:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    assert any(line.strip().startswith("--hash=sha256:") for line in lines)
-    assert not [x for x in lines if "://" in x or re.match(r"-[a-z]|--(?!hash)", x.strip())]
+    text = (ROOT / "requirements.txt").read_text()
+    assert text.count("--hash=sha256:") > 50
+    assert not foreign_options(text)
 
 
 # The collection
@@ -368,10 +259,8 @@ def test_requirements_come_from_the_clients_own_index() -> None:
 
 def test_the_clone_is_the_collection() -> None:
     link = "collections/ansible_collections/millrace/streaming"
-    listed = subprocess.run(
-        ["git", "ls-files", "-s", link], cwd=ROOT, check=True, capture_output=True, text=True
-    )  # noqa: S603, S607 - our own words
-    assert listed.stdout.startswith("120000 "), "tracked as a symbolic link"
+    (listed,) = git_files("--stage", link)
+    assert listed.startswith("120000 "), "not tracked as a symbolic link"
     assert str((ROOT / link).readlink()) == "../../.."
     assert (ROOT / link).resolve() == ROOT
     galaxy = load(ROOT / "galaxy.yml")
@@ -379,3 +268,100 @@ def test_the_clone_is_the_collection() -> None:
     ignored = {"collections", "molecule", ".config", ".ansible", ".venv", "tests"}
     assert ignored <= set(galaxy["build_ignore"])
     assert (ROOT / galaxy["readme"]).is_file()
+
+
+# Every check is able to fail
+
+
+SPECS = {"main": {"options": {"a": {"default": 1}, "must": {"required": True}}}}
+TASK = '- name: Do\n  ansible.builtin.debug:\n    msg: "{}"\n'
+FACT = "- name: Say\n  ansible.builtin.set_fact:\n    a: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("problems", "expected"),
+    [
+        (specs_differ(SPECS, {"a": 1, "must": None}), []),
+        (specs_differ(SPECS, {"a": 2}), ["a: 2 is not 1"]),
+        (specs_differ(SPECS, {}), ["a: not in defaults/main.yml"]),
+        (specs_differ(SPECS, {"a": 1, "b": 1}), ["b: not in the spec"]),
+        (specs_differ(SPECS, {"a": 1, "must": 1}), ["must: required, yet it has a default"]),
+        (entries_differ({"main"}, {"main", "install"}, {"install"}, {"main"}), []),
+        (entries_differ({"main", "gone"}, {"main"}, set(), set()), ["gone: a spec without tasks"]),
+        (
+            entries_differ({"x"}, {"x", "y"}, {"y"}, {"y"}),
+            ["y: used by tasks_from, without a spec"],
+        ),
+        (
+            entries_differ({"x", "y"}, {"x"}, set(), {"y"}),
+            ["y: a spec without tasks", "y: used by tasks_from, without tasks"],
+        ),
+        (
+            entries_differ({"x"}, {"x", "y"}, set(), {"x"}),
+            ["y: neither an entry point nor included"],
+        ),
+        (too_much("install.yml", TASK * 15), []),
+        (too_much("install.yml", TASK * 16), ["16 tasks, at most 15"]),
+        (too_much("main.yml", TASK * 10 + "\n"), ["31 lines in main.yml, at most 30"]),
+        (too_much("a.yml", TASK + "  ignore_errors: true\n"), ["ignore_errors"]),
+        (too_much("a.yml", f"{TASK}\n# A fact, since it ends.\n{FACT}"), []),
+        (
+            too_much("a.yml", f"# About the next.\n{TASK}\n{FACT}"),
+            ["a set_fact without its reason"],
+        ),
+        (lab_names("a: 1\nb: lab_image\nc: k9\n", ["default", "k9"]), ["b: lab_image", "c: k9"]),
+        (lab_names("kind: podman\nvirtualization_type: podman\n", []), ["kind: podman"]),
+        (machine_names("--work-dir /var/work\n$work/root.tar\n{{ a }}/work\n"), []),
+        (machine_names("cd /work/main\nhome=/root\n"), ["cd /work/main", "home=/root"]),
+        (
+            machine_names("https://pypi.org/x\nhttp://h/simple/\n"),
+            ["https://pypi.org/x", "http://h/simple/"],
+        ),
+        (
+            foreign_options("-i http://h/x\n--find-links /x\n    --hash=sha256:1\n"),
+            ["-i http://h/x", "--find-links /x"],
+        ),
+    ],
+)
+def test_each_check_finds_what_it_is_for(problems: list[str], expected: list[str]) -> None:
+    assert problems == expected
+
+
+def test_every_kind_of_reference_is_found() -> None:
+    document = parse(
+        "- import_playbook: absent.yml\n"
+        "- hosts: all\n"
+        "  vars_files: [vars/absent.yml]\n"
+        "  roles: [millrace.streaming.absent]\n"
+        "  tasks:\n"
+        "    - block:\n"
+        "        - ansible.builtin.include_tasks: ../absent.yml\n"
+        "        - ansible.builtin.include_role: {name: kafka, tasks_from: absent}\n"
+        "        - ansible.builtin.include_role: {name: 'millrace.streaming.{{ item.role }}'}\n"
+        "          loop: [{role: not}]\n"
+    )
+    found = list(references(document, ROOT / "playbooks"))
+    assert {relative(path) for path in found} == {
+        "playbooks/absent.yml",
+        "playbooks/vars/absent.yml",
+        "roles/absent/tasks/main.yml",
+        "absent.yml",
+        "roles/kafka/tasks/absent.yml",
+        "roles/not/tasks/main.yml",
+    }
+    assert not any(exists(path) for path in found)
+
+
+def test_every_kind_of_written_path_is_found() -> None:
+    text = "{{ place }}/../a.j2, place ~ '/b.yml', playbooks/no-$x.yml tests/${y:-1}.py molecule/no"
+    found = list(written_paths(text, {"place": ROOT / "roles"}))
+    assert [relative(path) for path in found] == [
+        "a.j2",
+        "roles/b.yml",
+        "playbooks/no-*.yml",
+        "tests/*.py",
+        "molecule/no",
+    ]
+    assert [exists(path) for path in found] == [False] * 3 + [True, False]
+    assert exists(ROOT / "playbooks/*.yml")
+    assert not exists(ROOT.parent)
