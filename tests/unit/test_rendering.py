@@ -175,7 +175,7 @@ def layered(resolve: Resolve, tmp_path_factory: pytest.TempPathFactory) -> Topol
         folder / "inventory", {"b1": 1, "b2": 2, "b3": 3}, {"c1": 11, "c2": 12, "c3": 13}
     )
     profile = {key: {"value": value, "why": "to see who wins"} for key, value in PROFILE.items()}
-    (folder / "own.yml").write_text(yaml.safe_dump(profile))
+    (folder / "own.yml").write_text(yaml.safe_dump({"__kafka_profile_settings": profile}))
     variables: dict[str, dict[str, Any]] = {
         # The role looks a profile up below its own folder: climb to the root, then down to ours.
         "group_vars/all.yml": {

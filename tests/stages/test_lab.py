@@ -1,0 +1,168 @@
+"""The lab as a newcomer meets it: one cluster for all of these, in this order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.lab import lab, leftovers, succeed
+from tests.support.topology import ROOT
+from tests.support.wait import wait_for
+
+TOPOLOGY = "kraft_combined"
+STATE = ROOT / ".lab" / TOPOLOGY
+LOG = ROOT / ".lab/log/up.log"
+DAMAGED = ("-e", "flights_topic=flights-damaged", "-e", "flights_corrupt=500")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_lab_that_goes() -> Iterator[None]:
+    succeed("down", seconds=120)
+    yield
+    succeed("down", seconds=120)
+
+
+def recaps(log: str) -> list[dict[str, int]]:
+    """The counters of every host in every PLAY RECAP."""
+    lines = re.findall(r"^\S+ +: (ok=.*)$", log, flags=re.M)
+    return [
+        {name: int(count) for name, count in (pair.split("=") for pair in line.split())}
+        for line in lines
+    ]
+
+
+def test_wrong_inventory_is_refused_before_anything_starts() -> None:
+    started = time.monotonic()
+    done = lab("run", "validate", "-e", "kafka_version=9.9.9", "-e", "kafka_heap=lots", seconds=60)
+    assert done.returncode != 0
+    assert "9.9.9" in done.stdout
+    assert "lots" in done.stdout
+    assert time.monotonic() - started < 5
+    assert not leftovers(TOPOLOGY)
+
+
+def test_interrupted_up_leaves_a_lab_that_up_completes() -> None:
+    """Interrupted as by Ctrl-C while the platform is being installed, then run again to the end."""
+    LOG.unlink(missing_ok=True)
+    first = subprocess.Popen(
+        ["./lab", "up"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_for(
+        lambda: LOG.exists() and "Enable and start the service" in LOG.read_text(),
+        seconds=420,
+        what="the start of Kafka",
+    )
+    os.killpg(first.pid, signal.SIGINT)
+    assert first.wait(timeout=60) != 0
+    assert leftovers(TOPOLOGY), "nothing was there to go on with"
+    said = succeed("up", seconds=900)
+    assert "equal, row by row" in said
+
+
+def test_report_has_the_facts() -> None:
+    report: dict[str, Any] = json.loads((STATE / "report.json").read_text())
+    assert report["flights"]["published"] == 336_776
+    assert report["flights"]["verdict"] == "equal"
+    assert report["flights"]["rejected"] == 0
+    assert report["stream"]["dropped_by_watermark"] == 0
+    assert set(report["hosts"]) == {"k1", "k2", "k3"}
+    assert {"validate", "hosts", "artifacts", "platform", "flights", "smoke"} <= set(
+        report["seconds"]
+    )
+
+
+def test_second_up_changes_and_restarts_nothing() -> None:
+    before = started_at()
+    succeed("up", seconds=600)
+    counters = recaps(LOG.read_text())
+    assert len(counters) >= 10
+    assert sum(counter["changed"] for counter in counters) == 0
+    assert started_at() == before
+
+
+def started_at() -> dict[str, str]:
+    """When each unit of each host was last started."""
+    units = "kafka spark-master spark-worker spark-history spark-job-flights"
+    return {
+        host: succeed(
+            "ssh", host, f"systemctl show -p Id,ActiveEnterTimestampMonotonic {units}", seconds=30
+        )
+        for host in ("k1", "k2", "k3")
+    }
+
+
+def test_changed_property_rolls_through_the_gate() -> None:
+    """Marked, restarted one at a time, the mark gone and the value in force."""
+    before = started_at()
+    said = succeed(
+        "run", "site", "-e", '{"kafka_host_config": {"log.cleaner.backoff.ms": 16000}}', seconds=600
+    )
+    after = started_at()
+    assert all(before[host] != after[host] for host in before), said[-2000:]
+    assert "restart | Restart the node" in said
+    config = succeed("ssh", "k1", "sudo cat /etc/kafka/server.properties", seconds=30)
+    assert "log.cleaner.backoff.ms=16000" in config
+    assert not lab("ssh", "k1", "ls /run/kafka/restart-pending", seconds=30).returncode == 0
+
+
+def test_damaged_records_are_told_apart() -> None:
+    """500 records damaged: each refused with its reason, and the rest still equal."""
+    succeed("run", "flights", *DAMAGED, seconds=600)
+    said = succeed("run", "smoke", *DAMAGED, seconds=600)
+    facts = json.loads((STATE / "smoke.json").read_text())
+    assert facts["flights"]["rejected"] == 500, said[-2000:]
+    assert facts["flights"]["parsed"] == 336_276
+    assert facts["flights"]["verdict"] == "equal"
+
+
+def test_status_judges_the_cluster() -> None:
+    said = succeed("status", seconds=60)
+    assert "Kafka is healthy: 3 brokers" in said
+    assert "Spark is healthy: 2 workers" in said
+
+
+def test_health_says_what_is_wrong() -> None:
+    """A broker is stopped for real; the verdict names it and the exit code is not 0."""
+    succeed("ssh", "k3", "sudo systemctl kill -s KILL kafka; sudo systemctl stop kafka", seconds=60)
+    done = lab("run", "health", seconds=60)
+    assert done.returncode != 0
+    assert re.search(r"\b3\b.*", done.stdout)
+    assert "under" in done.stdout or "missing" in done.stdout
+    succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)
+    wait_for(
+        lambda: lab("run", "health", seconds=60).returncode == 0,
+        seconds=120,
+        what="a whole cluster",
+    )
+
+
+def test_teardown_wants_a_word_and_then_removes() -> None:
+    refused = lab("run", "teardown", seconds=60)
+    assert refused.returncode != 0
+    assert "teardown_confirm=true" in refused.stdout
+    succeed("run", "teardown", "-e", "teardown_confirm=true", seconds=120)
+    left = succeed(
+        "ssh", "k1", "ls /etc/systemd/system /opt/millrace; sudo ls /var/lib/kafka", seconds=30
+    )
+    assert "kafka.service" not in left
+    assert "spark" not in left
+    assert "data" in left, "the data must stay unless it is given up"
+
+
+def test_down_leaves_nothing() -> None:
+    succeed("down", seconds=120)
+    assert not leftovers(TOPOLOGY)
+    assert not STATE.exists()

@@ -1,0 +1,51 @@
+"""Runs `./lab` as a person would, with its output kept for when it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+
+from tests.support.topology import ROOT
+
+
+def lab(
+    *arguments: str, seconds: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a verb; stdout and stderr come together in `stdout`."""
+    return subprocess.run(  # noqa: S603 - our own command
+        ["./lab", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def succeed(*arguments: str, seconds: float, env: Mapping[str, str] | None = None) -> str:
+    """Run a verb that has to succeed, and return what it said."""
+    done = lab(*arguments, seconds=seconds, env=env)
+    assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{done.stdout[-8000:]}"
+    return done.stdout
+
+
+def leftovers(name: str) -> list[str]:
+    """Containers, networks and volumes that carry a lab's name."""
+    found = []
+    for kind, field in (
+        ("ps --all", "{{.Names}}"),
+        ("network ls", "{{.Name}}"),
+        ("volume ls", "{{.Name}}"),
+    ):
+        listed = subprocess.run(  # noqa: S603 - fixed words
+            ["podman", *kind.split(), "--format", field],  # noqa: S607 - the podman on PATH
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        found += [entry for entry in listed if entry.startswith(f"millrace-{name}")]
+    return found
