@@ -1,15 +1,13 @@
 #!/bin/sh
-# remove.sh UNITS PATH…: kills the units (separated by commas) and removes the paths; says what it removed.
+# remove.sh PATTERN PATH...: kills the units that match and removes them and the paths; says what it removed.
 set -eu
-units=$(echo "$1" | tr , ' ')
+pattern=$1
 shift
-for unit in $units; do
-  if [ -e "/etc/systemd/system/$unit" ]; then
-    systemctl kill --signal=KILL "$unit" 2> /dev/null || true
-    systemctl disable --quiet --now "$unit"
-    rm "/etc/systemd/system/$unit"
-    echo "removed $unit"
-  fi
+find /etc/systemd/system -maxdepth 1 -name "$pattern" -printf '%f\n' | while read -r unit; do
+  systemctl kill --signal=KILL "$unit" 2> /dev/null || true
+  systemctl disable --quiet --now "$unit"
+  rm "/etc/systemd/system/$unit"
+  echo "removed $unit"
 done
 systemctl daemon-reload
 for path in "$@"; do

@@ -254,7 +254,8 @@ def apply(change: Change) -> None:
         write_file(path, entry.content, entry.owner, entry.group, entry.mode)
     else:
         if change.content:
-            path.mkdir(mode=0o700)
+            # Hosts that share a file system may make the same directory at the same moment.
+            path.mkdir(mode=0o700, exist_ok=True)
         os.chown(path, user_id(entry.owner), group_id(entry.group))
         path.chmod(entry.mode)
 

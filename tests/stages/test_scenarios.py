@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.support.lab import leftovers, succeed
 from tests.support.topology import ROOT
 
+BUDGET = 12
+"""Remote tasks on a Kafka host at first install, fact gathering included."""
+
 SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario(name: str) -> None:
-    said = re.sub(r"\x1b\[[0-9;]*m", "", succeed("scenario", name, seconds=1500))
+def test_scenario(name: str, tmp_path: Path) -> None:
+    counter = {
+        "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/callback"),
+        "ANSIBLE_CALLBACKS_ENABLED": "remote_tasks",
+        "REMOTE_TASKS_FILE": str(tmp_path / "counts"),
+    }
+    said = re.sub(r"\x1b\[[0-9;]*m", "", succeed("scenario", name, seconds=1500, env=counter))
     assert re.search(rf"{name}\s+: actions=(\d+)\s+successful=\1\s.*missing=0\s+failed=0", said), (
         said[-3000:]
     )
@@ -23,3 +33,8 @@ def test_scenario(name: str) -> None:
     assert passed, "the verify step ran no test"
     assert int(passed[1]) >= 9
     assert not leftovers(f"test-{name}")
+    runs = [json.loads(line) for line in (tmp_path / "counts").read_text().splitlines()]
+    first = next(
+        run["plays"]["Kafka"] for run in runs if "Kafka" in run["plays"] and not run["check"]
+    )
+    assert all(5 <= tasks <= BUDGET for tasks in first.values()), first

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 
 from tests.support.topology import ROOT
 
+# A lab of the tests' own: one that somebody has up is left alone.
+NAME = "test-lab"
+
 
 def lab(
     *arguments: str, seconds: float, env: Mapping[str, str] | None = None
@@ -16,7 +19,7 @@ def lab(
     return subprocess.run(  # noqa: S603 - our own command
         ["./lab", *arguments],
         cwd=ROOT,
-        env={**os.environ, **(env or {})},
+        env={**os.environ, "LAB_NAME": NAME, **(env or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,0 +1,207 @@
+"""What the documents tell a reader to type, open or look at is there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.topology import ROOT
+from tests.unit.tree import SCENARIOS, relative, tracked
+
+README = ROOT / "README.md"
+GUIDES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
+STAGES = {"lint", "unit", "scenarios", "lab", *SCENARIOS}
+
+
+def usage() -> dict[str, str]:
+    """Command to description, as `./lab help` prints them."""
+    said = subprocess.run(
+        ["./lab", "help"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return dict(re.findall(r"^(\./lab \S.*?)  +(\S.*)$", said, flags=re.M))
+
+
+def verbs() -> set[str]:
+    return {command.split()[1] for command in usage()} | {"help"}
+
+
+def table(text: str) -> dict[str, str]:
+    """Command to description in a table whose first column holds `./lab` commands."""
+    return dict(re.findall(r"^\| `(\./lab [^`]+)` \| (.*?) \|$", text, flags=re.M))
+
+
+def blocks(text: str) -> Iterator[str]:
+    """The contents of the shell blocks, continued lines joined."""
+    for found in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
+        yield found.replace("\\\n", " ")
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of every command in a shell block, and of every `./lab` command in the text."""
+    lines = [line for block in blocks(text) for line in block.splitlines() if line.strip()]
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    lines += [line for line in re.findall(r"`([^`\n]+)`", prose) if re.match(r"\./lab \w", line)]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def problems(words: list[str], known: set[str]) -> list[str]:
+    """What a command names and the tree does not have."""
+    found = []
+    if words[0] == "./lab":
+        verb = words[2] if words[1:2] == ["-v"] else words[1]
+        if verb not in known:
+            found.append(f"no verb {verb}")
+        # A word in capitals is a placeholder, in brackets an option.
+        named = [word for word in words[2:] if re.fullmatch(r"[a-z_]+", word)]
+        if verb == "test":
+            found += [f"no stage {stage}" for stage in named if stage not in STAGES]
+        if verb == "scenario":
+            found += [f"no scenario {name}" for name in named[:1] if name not in SCENARIOS]
+        if verb == "run":
+            found += [f"no playbook {name}" for name in named[:1] if not playbook(name)]
+    for word in words:
+        path = word.rpartition("=")[2]
+        if named_path(path) and not (ROOT / path).exists():
+            found.append(f"no {path}")
+    return found
+
+
+def playbook(name: str) -> bool:
+    return (ROOT / f"playbooks/{name.removesuffix('.yml')}.yml").is_file()
+
+
+def named_path(word: str) -> bool:
+    """Whether a word is a path of this tree: no option, no placeholder, made by no command."""
+    if word.startswith(("-", "/", "~", "$", ".venv", ".lab")) or "<" in word:
+        return False
+    return "/" in word or word.endswith((".txt", ".yml", ".py", ".md"))
+
+
+def prose_paths(text: str) -> set[str]:
+    """The paths of this tree in single backquotes; a placeholder or runtime state is none."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    folders = "|".join(
+        path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."
+    )
+    words = re.findall(rf"`((?:{folders})/[\w./-]*)`", prose)
+    return set(words)
+
+
+def links(text: str) -> list[str]:
+    """The targets of the links and images that lead into this tree, without their anchors."""
+    found = re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
+    return [
+        target.partition("#")[0] for target in found if "://" not in target and target[0] != "#"
+    ]
+
+
+def outside(text: str) -> list[str]:
+    """Links by an absolute path, which work on no other machine."""
+    return [target for target in links(text) if target.startswith("/")]
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=relative)
+def test_named_commands_and_files_exist(path: Path) -> None:
+    text = path.read_text()
+    known = verbs()
+    assert not [
+        f"{' '.join(words)}: {problem}"
+        for words in commands(text)
+        for problem in problems(words, known)
+    ]
+    assert not [name for name in prose_paths(text) if not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text()
+    assert not outside(text)
+    assert not [target for target in links(text) if not (path.parent / target).exists()]
+
+
+def test_table_of_verbs_is_the_help() -> None:
+    assert len(usage()) >= 8
+    assert table(README.read_text()) == usage()
+
+
+def test_every_playbook_is_told_about() -> None:
+    """One that an operator may start; the others are parts of those."""
+    text = "\n".join(path.read_text() for path in GUIDES)
+    parts = {"artifacts", "report"}
+    untold = [p.stem for p in ROOT.glob("playbooks/*.yml") if f"{p.stem}.yml" not in text]
+    assert set(untold) <= parts
+
+
+def test_decisions_are_numbered_and_short() -> None:
+    decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
+    numbers = [int(path.name.split("-")[0]) for path in decisions]
+    assert numbers == list(range(1, len(decisions) + 1))
+    for number, path in enumerate(decisions, start=1):
+        text = path.read_text()
+        assert text.startswith(f"# {number:04}: "), relative(path)
+        assert re.findall(r"^## (\w+)$", text, flags=re.M) == [
+            "Context",
+            "Decision",
+            "Consequences",
+        ]
+        assert len(text.splitlines()) <= 25, relative(path)
+
+
+def test_the_documents_hold_commands() -> None:
+    """Else the checks above would look at nothing."""
+    assert len(commands(README.read_text())) > 20
+    assert len(commands((ROOT / "docs/guide.md").read_text())) > 10
+    assert len(links(README.read_text())) > 5
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("./lab up", []),
+        ("./lab -v up", []),
+        ("./lab ssh HOST [CMD...]", []),
+        ("./lab ssh k1 kafka-topics.sh --list", []),
+        ("./lab fly", ["no verb fly"]),
+        ("./lab test lint default lab", []),
+        ("./lab test nothing", ["no stage nothing"]),
+        ("./lab scenario nothing", ["no scenario nothing"]),
+        ("./lab run smoke -e flights_corrupt=500", []),
+        ("./lab run PLAYBOOK ...", []),
+        ("./lab run nothing", ["no playbook nothing"]),
+        ("ansible-playbook -i inventories/<yours> playbooks/site.yml", []),
+        (
+            "ansible-playbook -i inventories/no playbooks/no.yml",
+            ["no inventories/no", "no playbooks/no.yml"],
+        ),
+        ("pytest tests/no --inventory=inventories/no", ["no tests/no", "no inventories/no"]),
+        ("pip install -r no.txt", ["no no.txt"]),
+    ],
+)
+def test_each_problem_is_found(command: str, expected: list[str]) -> None:
+    assert problems(command.split(), {"up", "ssh", "test", "scenario", "run"}) == expected
+
+
+def test_documents_are_read_as_meant() -> None:
+    text = (
+        "| `./lab up` | all of it |\n"
+        "See `./lab down --all`, `docs/no.md` and [this](docs/no.md#part), not `[that](no)`.\n"
+        "```sh\n./lab up # comment\npytest \\\n  tests\n```\n"
+        "```text\n./lab not a command\n[no](link)\n```\n[web](https://example.org/) [top](#top)\n"
+    )
+    assert table(text) == {"./lab up": "all of it"}
+    assert commands(text) == [["./lab", "up"], ["pytest", "tests"], ["./lab", "up"]] + [
+        ["./lab", "down", "--all"]
+    ]
+    assert prose_paths(text) == {"docs/no.md"}
+    assert links(text) == ["docs/no.md", "link"]
+    assert outside("[x](/etc/passwd)") == ["/etc/passwd"]
