@@ -137,11 +137,13 @@ def test_status_judges_the_cluster() -> None:
 def test_health_says_what_is_wrong() -> None:
     """A broker is stopped for real; the verdict names it and the exit code is not 0."""
     succeed("ssh", "k3", "sudo systemctl kill -s KILL kafka; sudo systemctl stop kafka", seconds=60)
-    done = wait_for(
-        lambda: (found := lab("run", "health", seconds=60)).returncode and found,
-        seconds=30,
-        what="the verdict on a cluster without a broker (its session lasts 9 s)",
-    )
+
+    def refused() -> subprocess.CompletedProcess[str] | None:
+        found = lab("run", "health", seconds=60)
+        return found if found.returncode else None
+
+    what = "the verdict on a cluster without a broker (its session lasts 9 s)"
+    done = wait_for(refused, seconds=30, what=what)
     assert re.search(r"(?i)broker.*\b3\b", done.stdout), done.stdout[-2000:]
     succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)
     wait_for(
