@@ -102,8 +102,8 @@ def spark_probe(
     has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
     ran = hosts[master].run(
         "set -a; . /etc/spark/environment; cd /;"
-        " export PYTHONPATH=$(echo $SPARK_HOME/python/lib/*.zip | tr ' ' ':');"
-        " runuser -u spark -- python3 -c %s %s",
+        " export PYTHONPATH=$SPARK_HOME/python/lib/pyspark.zip:$SPARK_HOME/python/lib/py4j.zip;"
+        " timeout 180 runuser -u spark -- python3 -c %s %s",
         (ROOT / "tests/support/spark_probe.py").read_text(),
         table if has_table else "",
     )

@@ -144,7 +144,7 @@ def test_health_says_what_is_wrong() -> None:
 
     what = "the verdict on a cluster without a broker (its session lasts 9 s)"
     done = wait_for(refused, seconds=30, what=what)
-    assert re.search(r"(?i)broker.*\b3\b", done.stdout), done.stdout[-2000:]
+    assert re.search(r"(?i)(broker|controller).*\b3\b", done.stdout), done.stdout[-2000:]
     succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)
     wait_for(
         lambda: lab("run", "health", seconds=60).returncode == 0,
