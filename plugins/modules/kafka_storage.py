@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
+import socket
+from dataclasses import replace
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -67,6 +70,10 @@ options:
     type: list
     elements: str
     default: []
+  judge_only:
+    description: Only refuse what must be refused; the configuration need not be there yet.
+    type: bool
+    default: false
   java:
     description: Path of the java program.
     type: path
@@ -133,6 +140,19 @@ def as_user(user: str, group: str, command: list[str]) -> list[str]:
     return command if own else ["runuser", "-u", user, "-g", group, "--", *command]
 
 
+def quorum_alive(node: Node) -> bool:
+    """Tell whether another of the initial controllers answers already."""
+    for voter in filter(None, node.initial_controllers.split(",")):
+        number, address = voter.split("@", 1)
+        host, port = address.rsplit(":", 2)[:2]
+        if int(number) == node.node_id:
+            continue
+        with contextlib.suppress(OSError):
+            socket.create_connection((host, int(port)), timeout=1).close()
+            return True
+    return False
+
+
 def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
     """Format, and look whether every directory is now as it should be."""
     # The tool looks for a log4j2 configuration in its working directory and may not read root's.
@@ -169,6 +189,7 @@ def main() -> None:
             "initial_controllers": {"type": "str", "default": ""},
             "features": {"type": "list", "elements": "str", "default": []},
             "java": {"type": "path", "required": True},
+            "judge_only": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -185,10 +206,13 @@ def main() -> None:
     )
     log_dirs = list(dict.fromkeys(params["log_dirs"]))
     dirs = [look(path) for path in log_dirs]
-    found = storage.problems(node, dirs, virgin=module.check_mode)
+    judge_only = module.params["judge_only"]
+    found = storage.problems(node, dirs, virgin=module.check_mode or judge_only)
     verdict = storage.verdict(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else None
-    if verdict != "formatted" and config is not None and not module.check_mode:
+    if judge_only:
+        pass  # the configuration is not written yet
+    elif verdict != "formatted" and config is not None and not module.check_mode:
         found += storage.config_problems(node, dirs, config)
     elif verdict != "formatted" and config is None and not module.check_mode:
         found.append(f"{node.config} does not exist: write the configuration first")
@@ -197,9 +221,13 @@ def main() -> None:
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
             + "\n- ".join(found)
         )
-    if verdict == "formatted":
+    if judge_only or verdict == "formatted":
         module.exit_json(changed=False, formatted=[], verdict=verdict)
     lacking = storage.missing(dirs)
+    if not module.check_mode and quorum_alive(node):
+        # An empty log that votes could elect a node that lacks committed records (KIP-853):
+        # into a quorum that is alive, a node comes as an observer.
+        node = replace(node, initial_controllers="")
     command = storage.format_command(node, config or "", partly=verdict == "replaced disk")
     if not module.check_mode:
         run(module, node, log_dirs, command)

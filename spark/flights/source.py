@@ -88,10 +88,13 @@ def weather() -> pd.DataFrame:
 def write_weather(path: Path) -> int:
     """Write the weather as CSV, sorted, a gap as an empty field; return the number of rows.
 
-    The doubles are written in the shortest form that reads back as the same double.
+    The doubles are written in the shortest form that reads back as the same double. The file
+    appears whole or not at all.
     """
     frame = weather().sort_values(["origin", "time_hour"])
-    frame.rename(columns={"time_hour": "hour"}).to_csv(path, index=False, lineterminator="\n")
+    draft = path.with_name(f"{path.name}.new")
+    frame.rename(columns={"time_hour": "hour"}).to_csv(draft, index=False, lineterminator="\n")
+    draft.replace(path)
     return len(frame)
 
 

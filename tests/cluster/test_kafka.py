@@ -114,10 +114,12 @@ def test_configuration_is_in_force(topology: Topology, admin: KafkaAdminClient) 
         assert compared >= 10, f"only {compared} properties of {host} could be compared"
 
 
-def test_topics_are_not_made_by_typing_errors(topology: Topology) -> None:
+def test_topics_are_not_made_by_typing_errors(topology: Topology, admin: KafkaAdminClient) -> None:
+    topic = f"no-such-topic-{uuid.uuid4().hex[:8]}"
     producer = KafkaProducer(bootstrap_servers=list(topology.brokers.values()), max_block_ms=1000)
     try:
         with pytest.raises(Exception, match=r"(?i)metadata|timed? ?out|unknown"):
-            producer.send(f"no-such-topic-{uuid.uuid4().hex[:8]}", b"x").get(timeout=5)
+            producer.send(topic, b"x").get(timeout=5)
     finally:
         producer.close(timeout=1)
+    assert topic not in admin.list_topics()

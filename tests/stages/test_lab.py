@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +47,17 @@ def test_wrong_inventory_is_refused_before_anything_starts() -> None:
     assert "lots" in done.stdout
     assert time.monotonic() - started < 5
     assert not leftovers(NAME)
+
+
+def test_wrong_checksum_stops_before_a_host_is_touched(tmp_path: Path) -> None:
+    checksum = (ROOT / "artifacts/kafka/4.3.1/SHA256").read_text()
+    artifact = tmp_path / f"artifacts/kafka-4.3.1-{checksum[:12]}.tar"
+    artifact.parent.mkdir()
+    artifact.write_text("not what was reviewed")
+    done = lab("run", "site", seconds=60, env={"MILLRACE_CACHE": str(tmp_path)})
+    assert done.returncode != 0
+    assert f"records {checksum.strip()}" in " ".join(done.stdout.split())
+    assert "Gathering Facts" not in done.stdout
 
 
 def test_interrupted_up_leaves_a_lab_that_up_completes() -> None:
@@ -118,6 +130,21 @@ def test_changed_property_rolls_through_the_gate() -> None:
     assert lab("ssh", "k1", "ls /run/kafka/restart-pending", seconds=30).returncode != 0
 
 
+def test_another_cluster_id_is_refused() -> None:
+    """The storage of a cluster is never formatted or taken over by another one."""
+    read = ("ssh", "k1", "sudo cat /etc/kafka/server.properties")
+    before = started_at(), succeed(*read, seconds=30)
+    other = "MkU3OEVBNTcwNTJENDM2Qg"
+    # A property changes too: it must not reach a host whose storage is refused.
+    extra = {"kafka_cluster_id": other, "kafka_host_config": {"log.cleaner.backoff.ms": 17000}}
+    done = lab("run", "site", "-e", json.dumps(extra), seconds=120)
+    assert done.returncode != 0
+    assert "nothing was changed" in done.stdout
+    assert other in done.stdout
+    assert (started_at(), succeed(*read, seconds=30)) == before
+    succeed("status", seconds=60)
+
+
 def test_damaged_records_are_told_apart() -> None:
     """500 records damaged: each refused with its reason, and the rest still equal."""
     succeed("run", "flights", *DAMAGED, seconds=600)
@@ -151,6 +178,19 @@ def test_health_says_what_is_wrong() -> None:
         seconds=120,
         what="a whole cluster",
     )
+
+
+def test_stopped_host_comes_back_with_its_data() -> None:
+    """As after a reboot of the machine: its records are there, nothing is made anew."""
+    ends = "kafka-get-offsets.sh --bootstrap-server $(hostname -i):9092 --topic flights"
+    before = succeed("ssh", "k2", ends, seconds=60)
+    assert sum(int(line.rsplit(":", 1)[1]) for line in before.split()) == 336_776
+    subprocess.run(["podman", "stop", "--time", "30", f"millrace-{NAME}-k2"], check=True)  # noqa: S607, S603 - the podman on PATH, our own host
+    created = "podman inspect --format {{.Created}} millrace-" + NAME + "-k2"
+    born = subprocess.check_output(created.split(), text=True)  # noqa: S603 - our own host
+    succeed("up", seconds=600)
+    assert subprocess.check_output(created.split(), text=True) == born  # noqa: S603 - as above
+    assert succeed("ssh", "k2", ends, seconds=60) == before
 
 
 def test_teardown_wants_a_word_and_then_removes() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils import storage
 from ansible_collections.millrace.streaming.plugins.module_utils.storage import LogDir, Node
+from ansible_collections.millrace.streaming.plugins.modules.kafka_storage import quorum_alive
 
 from tests.unit.module_runner import run_module
 
@@ -201,3 +203,14 @@ def test_module_refuses_and_touches_nothing(node: Run, tmp_path: Path) -> None:
 def test_module_does_not_believe_a_tool_that_did_nothing(node: Run, tmp_path: Path) -> None:
     (tmp_path / "java").write_text("#!/bin/sh\nexit 0\n")
     assert "was not formatted" in node()["msg"]
+
+
+def test_a_living_quorum_is_noticed_and_never_by_its_own_listener() -> None:
+    """An empty log must not vote: the module then formats an observer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        own = dataclasses.replace(NODE, initial_controllers=f"1@127.0.0.1:{port}:x")
+        other = dataclasses.replace(own, node_id=2)
+        assert quorum_alive(other)
+        assert not quorum_alive(own)
+    assert not quorum_alive(other)
