@@ -116,6 +116,19 @@ def started_at() -> dict[str, str]:
     }
 
 
+def test_stopped_host_comes_back_with_its_data() -> None:
+    """As after a reboot of the machine: its records are there, nothing is made anew."""
+    ends = "kafka-get-offsets.sh --bootstrap-server $(hostname -i):9092 --topic flights"
+    before = succeed("ssh", "k2", ends, seconds=60)
+    assert sum(int(line.rsplit(":", 1)[1]) for line in before.split()) == 336_776
+    subprocess.run(["podman", "stop", "--time", "30", f"millrace-{NAME}-k2"], check=True)  # noqa: S607, S603 - the podman on PATH, our own host
+    created = "podman inspect --format {{.Created}} millrace-" + NAME + "-k2"
+    born = subprocess.check_output(created.split(), text=True)  # noqa: S603 - our own host
+    succeed("up", seconds=600)
+    assert subprocess.check_output(created.split(), text=True) == born  # noqa: S603 - as above
+    assert succeed("ssh", "k2", ends, seconds=60) == before
+
+
 def test_changed_property_rolls_through_the_gate() -> None:
     """Marked, restarted one at a time, the mark gone and the value in force."""
     before = started_at()
@@ -178,19 +191,6 @@ def test_health_says_what_is_wrong() -> None:
         seconds=120,
         what="a whole cluster",
     )
-
-
-def test_stopped_host_comes_back_with_its_data() -> None:
-    """As after a reboot of the machine: its records are there, nothing is made anew."""
-    ends = "kafka-get-offsets.sh --bootstrap-server $(hostname -i):9092 --topic flights"
-    before = succeed("ssh", "k2", ends, seconds=60)
-    assert sum(int(line.rsplit(":", 1)[1]) for line in before.split()) == 336_776
-    subprocess.run(["podman", "stop", "--time", "30", f"millrace-{NAME}-k2"], check=True)  # noqa: S607, S603 - the podman on PATH, our own host
-    created = "podman inspect --format {{.Created}} millrace-" + NAME + "-k2"
-    born = subprocess.check_output(created.split(), text=True)  # noqa: S603 - our own host
-    succeed("up", seconds=600)
-    assert subprocess.check_output(created.split(), text=True) == born  # noqa: S603 - as above
-    assert succeed("ssh", "k2", ends, seconds=60) == before
 
 
 def test_teardown_wants_a_word_and_then_removes() -> None:
