@@ -1,8 +1,10 @@
-"""Options of every test run."""
+"""Options of every test run, and the fixtures of the tests that look at a cluster."""
 
 from __future__ import annotations
 
 import pytest
+
+pytest_plugins = ["tests.support.cluster"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

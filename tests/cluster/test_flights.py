@@ -12,7 +12,7 @@ from testinfra.host import Host
 
 from flights.batch import compare, expected_windows
 from flights.verify import report, verify
-from tests.cluster.conftest import SparkProbe
+from tests.support.cluster import SparkProbe
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 

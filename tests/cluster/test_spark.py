@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from testinfra.host import Host
 
-from tests.cluster.conftest import SparkProbe
+from tests.support.cluster import SparkProbe
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
