@@ -80,12 +80,12 @@ class ActionModule(ActionBase):
         """Return the id of this inventory's cluster."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = ActionBase.validate_argument_spec(
-            self, {"path": {"type": "path", "required": True}}
+            self, {"path": {"type": "path", "required": True}, "known": {"type": "str"}}
         )
         path = Path(arguments["path"])
         found = read(path)
         if found:
             return {**result, "changed": False, "cluster_id": found}
-        minted = random_cluster_id()
+        minted = arguments["known"] or random_cluster_id()
         standing = minted if self._task.check_mode else store(path, minted)
         return {**result, "changed": standing == minted, "cluster_id": standing}

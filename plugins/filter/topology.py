@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils import key_table
 from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
     directory_id,
     is_cluster_id,
 )
+
+
+# A role's defaults cannot be read through another host's variables.
+ZOOKEEPER_PORTS = {"client": 2181, "peer": 2888, "election": 3888}
 
 
 def kafka_node(hostvars: Mapping[str, Any], port: int) -> dict[str, Any]:
@@ -39,10 +44,37 @@ def initial_controllers(voters: list[Mapping[str, Any]], cluster_id: str) -> str
     )
 
 
+def known_to_kafka(config: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """Leave out what a version does not know, all of it kept for a version without a table."""
+    table = key_table.load(str(version))
+    return {key: value for key, value in config.items() if not table or key in table}
+
+
 def links_below(names: list[str], link_dir: str, target_dir: str) -> dict[str, dict[str, str]]:
     """Make entries of the ``files`` module: links in ``link_dir`` to names in ``target_dir``."""
     return {
         f"{link_dir}/{name}": {"state": "link", "target": f"{target_dir}/{name}"} for name in names
+    }
+
+
+def zookeeper_member(hostvars: Mapping[str, Any]) -> dict[str, Any]:
+    """Say who a ZooKeeper host is and where it answers.
+
+    Returns ``{"id": number or None, "client": "host:port", "server": ...}``; the last is what
+    stands after ``server.<id>=`` in a dynamic configuration file.
+    """
+    host = (
+        hostvars.get("zookeeper_host")
+        or hostvars.get("ansible_host")
+        or hostvars["inventory_hostname"]
+    )
+    client, peer, election = (
+        hostvars.get(f"zookeeper_{name}_port", port) for name, port in ZOOKEEPER_PORTS.items()
+    )
+    return {
+        "id": hostvars.get("zookeeper_id"),
+        "client": f"{host}:{client}",
+        "server": f"{host}:{peer}:{election}:participant;{client}",
     }
 
 
@@ -73,7 +105,9 @@ class FilterModule:
         return {
             "kafka_node": kafka_node,
             "initial_controllers": initial_controllers,
+            "known_to_kafka": known_to_kafka,
             "links_below": links_below,
             "spark_master": spark_master,
+            "zookeeper_member": zookeeper_member,
             "file_entries": file_entries,
         }

@@ -16,6 +16,9 @@ options:
     description: The file, on the controller; its directory exists.
     type: path
     required: true
+  known:
+    description: An id that stands already, such as ZooKeeper's, to be kept instead of a minted one.
+    type: str
 attributes:
   check_mode:
     description: Returns a fresh id with C(changed) and stores nothing.

@@ -14,9 +14,9 @@ ID = "4L6g3nShT-eMCtK--X86sw"
 OTHER = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
-def run(path: Path, check_mode: bool = False) -> dict[str, Any]:
+def run(path: Path, check_mode: bool = False, known: str = "") -> dict[str, Any]:
     task = SimpleNamespace(
-        args={"path": str(path)},
+        args={"path": str(path), **({"known": known} if known else {})},
         check_mode=check_mode,
         async_val=0,
         diff=False,
@@ -85,3 +85,10 @@ def test_unwritable_place_is_named(tmp_path: Path) -> None:
 def test_directory_in_the_place_is_named(tmp_path: Path) -> None:
     with pytest.raises(AnsibleError, match=r"cannot be read"):
         run(tmp_path)
+
+
+def test_keeps_an_id_that_stands_already(tmp_path: Path) -> None:
+    path = tmp_path / "kafka_cluster_id"
+    assert run(path, known=OTHER)["cluster_id"] == OTHER
+    assert path.read_text() == f"{OTHER}\n"
+    assert run(path, known=OTHER)["changed"] is False

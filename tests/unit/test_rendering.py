@@ -51,7 +51,7 @@ def rendered(topology: Topology) -> dict[str, str]:
     return {
         f"{host}{path}": file["content"] if "content" in file else f"-> {file['target']}\n"
         for host, roles in topology.hosts.items()
-        for role in ("kafka", "spark")
+        for role in ("zookeeper", "kafka", "spark")
         if role in roles
         for path, file in roles[role]["files"].items()
     }

@@ -1,0 +1,45 @@
+"""Whether a ZooKeeper ensemble is whole, judged from each member's answer to `srvr`.
+
+Pure: the caller asks the members. The form of the answer is in ZooKeeper's administrator's guide,
+"The Four Letter Words".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Member:
+    """What a member said: its mode (leader, follower, standalone), or why it said nothing."""
+
+    mode: str = ""
+    reason: str = ""
+
+
+def parse(answer: str) -> Member:
+    """Return a member from its answer, with the answer as the reason if it does not serve."""
+    for line in answer.splitlines():
+        name, _, value = line.partition(": ")
+        if name == "Mode":
+            return Member(mode=value.strip())
+    return Member(reason=answer.strip() or "an empty answer")
+
+
+def problems(members: Mapping[str, Member]) -> list[str]:
+    """Say everything that keeps an ensemble (address -> member) from being whole."""
+    found = [
+        f"{address} does not serve: {member.reason}"
+        for address, member in members.items()
+        if not member.mode
+    ]
+    leaders = [address for address, member in members.items() if member.mode == "leader"]
+    alone = [address for address, member in members.items() if member.mode == "standalone"]
+    if len(members) > 1:
+        found += [f"{address} runs alone, outside the ensemble" for address in alone]
+    if len(leaders) > 1:
+        found.append(f"{' and '.join(leaders)} both lead")
+    if not leaders and not alone and any(member.mode for member in members.values()):
+        found.append("no member leads")
+    return found
