@@ -13,7 +13,7 @@ def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str,
     description = topology.hosts[host]
     listing = "systemctl list-unit-files --no-legend 'spark-job-*'"
     installed = hosts[host].run(listing).stdout
-    units = {"kafka": "kafka"} if "kafka" in description else {}
+    units = {unit: unit for unit in ("zookeeper", "kafka") if unit in description}
     roles = description.get("spark", {}).get("roles", [])
     jobs = [line.split()[0] for line in installed.splitlines()]
     return units | {f"spark-{role}": "spark" for role in roles} | dict.fromkeys(jobs, "spark")
@@ -63,4 +63,4 @@ def test_tools_are_on_the_path_under_their_documented_names(
         pytest.skip("no Kafka here")
     broker = brokers[0]
     version = hosts[broker].check_output("kafka-topics.sh --version")
-    assert version.split()[0] == topology.kafka(broker)["version"]
+    assert version.split()[0] == str(topology.kafka(broker)["version"])

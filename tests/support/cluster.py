@@ -45,6 +45,8 @@ def hosts(topology: Topology) -> dict[str, Host]:
 
 @pytest.fixture(scope="session")
 def admin(topology: Topology) -> Iterator[KafkaAdminClient]:
+    if not topology.brokers:
+        pytest.skip("no Kafka here")
     client = KafkaAdminClient(bootstrap_servers=list(topology.brokers.values()))
     yield client
     client.close()
@@ -55,6 +57,8 @@ def summary(topology: Topology) -> dict[str, Any]:
     hosts = {}
     for name, description in topology.hosts.items():
         what = []
+        if zookeeper := description.get("zookeeper"):
+            what.append(f"ZooKeeper {zookeeper['version']} member {zookeeper['id']}")
         if kafka := description.get("kafka"):
             roles = " and ".join(kafka["roles"])
             what.append(f"Kafka {kafka['version']} {roles} {kafka['node_id']}")
@@ -68,6 +72,8 @@ def summary(topology: Topology) -> dict[str, Any]:
 def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[str, Any]]:
     """What the tests measured; written to --facts for the report."""
     found: dict[str, Any] = {"topology": {"hosts": summary(topology), "urls": topology.urls}}
+    if topology.brokers:
+        found["kafka"] = {"brokers": topology.brokers}
     yield found
     path = request.config.getoption("--facts")
     if path:
@@ -122,5 +128,5 @@ def pytest_runtest_makereport(
     if report.when == "call" and report.failed:
         hosts: dict[str, Host] = getattr(item, "funcargs", {}).get("hosts", {})
         for name, host in hosts.items():
-            journal = host.run("journalctl --no-pager --lines 40 -u kafka -u 'spark-*'")
+            journal = host.run("journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'")
             report.sections.append((f"journal of {name}", journal.stdout))

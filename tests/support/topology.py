@@ -32,6 +32,18 @@ class Topology:
         description: dict[str, Any] = self.hosts[host]["spark"]
         return description
 
+    def zookeeper(self, host: str) -> dict[str, Any]:
+        description: dict[str, Any] = self.hosts[host]["zookeeper"]
+        return description
+
+    def node(self, number: int) -> str:
+        """The host of a Kafka node."""
+        return next(
+            host
+            for host, roles in self.hosts.items()
+            if "kafka" in roles and int(roles["kafka"]["node_id"]) == number
+        )
+
     def bootstrap(self, host: str) -> str:
         """Where a broker's first listener answers."""
         return f"{self.addresses[host]}:{self.kafka(host)['listeners'][0]['port']}"

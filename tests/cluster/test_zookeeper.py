@@ -1,0 +1,65 @@
+"""ZooKeeper from outside: an ensemble that says little, and replicates what it is told."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+
+import pytest
+from testinfra.host import Host
+
+from tests.support.topology import Topology
+from tests.support.zookeeper import modes, say, session_timeout
+
+
+@pytest.fixture(scope="module")
+def members(topology: Topology) -> list[str]:
+    found = topology.group("zookeeper")
+    if not found:
+        pytest.skip("no ZooKeeper here")
+    return found
+
+
+def test_ensemble_has_one_leader(topology: Topology, members: list[str]) -> None:
+    found = modes(topology)
+    assert set(found) == set(members)
+    wanted = {"leader": 1, "follower": len(members) - 1}
+    assert {mode: list(found.values()).count(mode) for mode in wanted} == wanted
+
+
+def test_what_one_member_is_told_another_knows(
+    topology: Topology, members: list[str], hosts: dict[str, Host]
+) -> None:
+    path = f"/millrace-{uuid.uuid4().hex[:8]}"
+    first, last = (
+        f"zkCli.sh -server {topology.addresses[host]}:"
+        f"{topology.zookeeper(host)['ports']['zookeeper_client_port']}"
+        for host in (members[0], members[-1])
+    )
+    try:
+        hosts[members[0]].check_output(f"{first} create {path} told")
+        assert "told" in hosts[members[0]].check_output(f"{last} get {path}").splitlines()
+    finally:
+        hosts[members[0]].run(f"{first} delete {path}")
+
+
+def test_four_letter_words_are_few(topology: Topology, members: list[str]) -> None:
+    for member in members:
+        assert "Zxid" in say(topology, member, "srvr")
+        for word in ("envi", "dump", "conf", "stat"):
+            assert "not in the whitelist" in say(topology, member, word), f"{word} on {member}"
+
+
+def test_no_session_outlives_eight_seconds(topology: Topology, members: list[str]) -> None:
+    """Spark wants 60 s and Kafka 18 s: that long a dead one would stay in office."""
+    for member in members:
+        most = int(topology.zookeeper(member)["config"]["maxSessionTimeout"])
+        assert session_timeout(topology, member, 60_000) == most
+
+
+def test_the_admin_server_is_off(topology: Topology, members: list[str]) -> None:
+    for member in members:
+        if "spark" in topology.hosts[member]:
+            continue  # Spark's own web interface may have the port
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection((topology.addresses[member], 8080), timeout=5)

@@ -1,0 +1,47 @@
+"""ZooKeeper as its clients meet it, without a client library."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from tests.support.topology import Topology
+
+
+def say(topology: Topology, host: str, word: str) -> str:
+    """What a member answers to a four-letter word; empty if it does not answer."""
+    address = topology.addresses[host], topology.zookeeper(host)["ports"]["zookeeper_client_port"]
+    try:
+        with socket.create_connection(address, timeout=5) as link:
+            link.sendall(word.encode())
+            with link.makefile() as answer:
+                return answer.read()
+    except OSError:
+        return ""
+
+
+def modes(topology: Topology) -> dict[str, str]:
+    """Member to leader, follower or standalone, of those that serve."""
+    answers = {host: say(topology, host, "srvr") for host in topology.group("zookeeper")}
+    return {
+        host: line.removeprefix("Mode: ")
+        for host, answer in answers.items()
+        for line in answer.splitlines()
+        if line.startswith("Mode: ")
+    }
+
+
+def leader_of(topology: Topology) -> str:
+    """The member that leads, empty if none does."""
+    return next((host for host, mode in modes(topology).items() if mode == "leader"), "")
+
+
+def session_timeout(topology: Topology, host: str, wanted: int) -> int:
+    """Milliseconds that a member grants to a session that wants `wanted` (ConnectRequest)."""
+    address = topology.addresses[host], topology.zookeeper(host)["ports"]["zookeeper_client_port"]
+    request = struct.pack(">iqiqi16s?", 0, 0, wanted, 0, 16, bytes(16), False)
+    with socket.create_connection(address, timeout=5) as link:
+        link.sendall(struct.pack(">i", len(request)) + request)
+        with link.makefile("rb") as answer:
+            _length, _version, granted = struct.unpack(">iii", answer.read(12))
+    return int(granted)
