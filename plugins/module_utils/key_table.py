@@ -25,7 +25,8 @@ PLUGIN_PREFIXES: Mapping[str, str] = {
     "rlmm.config.": "the remote log metadata manager (KIP-405)",
     "rsm.config.": "the remote storage manager (KIP-405)",
 }
-PLUGIN_KEYS = ("allow.everyone.if.no.acl.found", "super.users")
+# The last is read by every version and printed from 4.2 on.
+PLUGIN_KEYS = ("allow.everyone.if.no.acl.found", "super.users", "config.providers")
 
 _LISTENER = re.compile(
     r"listener\.name\.[^.]+\."

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Release:
-    """A supported version and the Java feature releases it runs on, lowest first."""
+    """A supported version: the Java feature releases it runs on, lowest first, and of Kafka more.
+
+    `metadata` is the metadata.version that a new cluster finalizes, `zookeeper` says whether a
+    broker can run in ZooKeeper mode.
+    """
 
     java: tuple[int, ...]
+    metadata: str = ""
+    zookeeper: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,13 +37,39 @@ class Removed:
     instead: str = ""
 
 
+@dataclass(frozen=True)
+class Deprecated:
+    """A key that works and will go; `instead` is its successor, empty where there is none."""
+
+    since: str
+    instead: str
+    why: str
+
+
+@dataclass(frozen=True)
+class ChangedDefault:
+    """A default that a release changed, as the tables print it, and what a cluster notices."""
+
+    key: str
+    since: str
+    old: str
+    new: str
+    effect: str
+
+
 _OAUTH = "with OAUTHBEARER its default validator accepts any token (fixed in 4.1.2)"
 _POLICY = "it breaks an AlterConfigPolicy (KIP-1252, fixed in 3.9.2)"
 
 KAFKA = Product(
     name="Kafka",
     default="4.3.1",
-    supported={"4.3.1": Release(java=(17, 21, 25))},
+    supported={
+        "4.3.1": Release(java=(17, 21, 25), metadata="4.3-IV0"),
+        "4.2.1": Release(java=(17, 21, 25), metadata="4.2-IV1"),
+        "4.1.2": Release(java=(17, 21), metadata="4.1-IV1"),
+        "4.0.2": Release(java=(17, 21), metadata="4.0-IV3"),
+        "3.9.2": Release(java=(8, 11, 17, 21), metadata="3.9-IV0", zookeeper=True),
+    },
     blocked={
         "4.2.0": "transactional producers fail while it is rolled (KAFKA-20322, fixed in 4.2.1)",
         "4.1.1": _OAUTH,
@@ -54,7 +86,14 @@ SPARK = Product(
     blocked={},
 )
 
-PRODUCTS: Mapping[str, Product] = {"kafka": KAFKA, "spark": SPARK}
+ZOOKEEPER = Product(
+    name="ZooKeeper",
+    default="3.9.5",
+    supported={"3.9.5": Release(java=(11, 17, 21))},
+    blocked={},
+)
+
+PRODUCTS: Mapping[str, Product] = {"kafka": KAFKA, "spark": SPARK, "zookeeper": ZOOKEEPER}
 
 # Difference of the ConfigDefs of two branches; keys that end in a dot stand for all keys below.
 REMOVED_KEYS: Mapping[str, Removed] = {
@@ -64,9 +103,9 @@ REMOVED_KEYS: Mapping[str, Removed] = {
     "log.message.format.version": Removed("4.0"),
     "log.message.downconversion.enable": Removed("4.0"),
     "log.message.timestamp.difference.max.ms": Removed(
-        "4.0", "log.message.timestamp.before.max.ms"
+        "4.0", "log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms"
     ),
-    "control.plane.listener.name": Removed("4.0"),
+    "control.plane.listener.name": Removed("4.0", "controller.listener.names"),
     "controlled.shutdown.max.retries": Removed("4.0"),
     "controlled.shutdown.retry.backoff.ms": Removed("4.0"),
     "broker.id.generation.enable": Removed("4.0"),
@@ -74,7 +113,7 @@ REMOVED_KEYS: Mapping[str, Removed] = {
     "leader.imbalance.per.broker.percentage": Removed("4.0"),
     "offsets.commit.required.acks": Removed("4.0"),
     "delegation.token.master.key": Removed("4.0", "delegation.token.secret.key"),
-    "auto.include.jmx.reporter": Removed("4.0"),
+    "auto.include.jmx.reporter": Removed("4.0", "metric.reporters"),
     "alter.config.policy.kraft.compatibility.enable": Removed("4.0"),
     "eligible.leader.replicas.enable": Removed("4.0"),
     "metrics.jmx.blacklist": Removed("4.0", "metrics.jmx.exclude"),
@@ -84,7 +123,86 @@ REMOVED_KEYS: Mapping[str, Removed] = {
     "metadata.log.segment.min.bytes": Removed("4.1"),
     "share.fetch.max.fetch.records": Removed("4.1"),
     "group.share.enable": Removed("4.3"),
+    "internal.metadata.max.fetch.size.in.bytes": Removed("4.3"),
 }
+
+# What the pages of the binaries call deprecated, and operations' own knowledge of 3.0.
+DEPRECATED_KEYS: Mapping[str, Deprecated] = {
+    "log.message.format.version": Deprecated("3.0", "", "records have one format since 3.0"),
+    "auto.include.jmx.reporter": Deprecated(
+        "3.4", "metric.reporters", "the JMX reporter is one of the metric reporters (KIP-830)"
+    ),
+    "log.message.timestamp.difference.max.ms": Deprecated(
+        "3.6",
+        "log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms",
+        "the past and the future have limits of their own (KIP-937)",
+    ),
+    "delegation.token.master.key": Deprecated(
+        "2.8", "delegation.token.secret.key", "it is the same key under its old name (KIP-681)"
+    ),
+    "offsets.commit.required.acks": Deprecated(
+        "3.8", "", "offsets are always committed with all acknowledgements (KIP-1041)"
+    ),
+    "log.cleaner.enable": Deprecated(
+        "4.1", "", "the cleaner cannot be switched off from 5.0 (KIP-1148)"
+    ),
+    "remote.log.manager.thread.pool.size": Deprecated(
+        "4.2",
+        "remote.log.manager.follower.thread.pool.size",
+        "each kind of task has a pool of its own",
+    ),
+    "group.coordinator.rebalance.protocols": Deprecated(
+        "4.3",
+        "",
+        "all protocols are on from 5.0; the features group.version, share.version and "
+        "streams.version decide",
+    ),
+}
+
+CHANGED_DEFAULTS: tuple[ChangedDefault, ...] = (
+    ChangedDefault(
+        "log.message.timestamp.after.max.ms",
+        since="4.0",
+        old="9223372036854775807",
+        new="3600000",
+        effect="a record dated more than an hour ahead is refused",
+    ),
+    ChangedDefault(
+        "num.recovery.threads.per.data.dir",
+        since="4.0",
+        old="1",
+        new="2",
+        effect="loading logs at a start uses twice the threads",
+    ),
+    ChangedDefault(
+        "group.coordinator.rebalance.protocols",
+        since="4.0",
+        old="classic",
+        new="classic,consumer",
+        effect="consumers may use the protocol of KIP-848",
+    ),
+    ChangedDefault(
+        "group.coordinator.threads",
+        since="4.0",
+        old="1",
+        new="4",
+        effect="consumer groups are coordinated by four threads",
+    ),
+    ChangedDefault(
+        "remote.log.manager.thread.pool.size",
+        since="4.0",
+        old="10",
+        new="2",
+        effect="followers of tiered partitions are served by fewer threads",
+    ),
+    ChangedDefault(
+        "group.share.partition.max.record.locks",
+        since="4.1",
+        old="200",
+        new="2000",
+        effect="a share group holds more records in flight",
+    ),
+)
 
 
 def release_numbers(version: str) -> tuple[int, ...]:
@@ -104,3 +222,11 @@ def removed(key: str, version: str) -> Removed | None:
             gone = release_numbers(version) >= release_numbers(removal.since)
             return removal if gone else None
     return None
+
+
+def deprecated(key: str, version: str) -> Deprecated | None:
+    """Return what is known of a deprecated key, if this version still has it."""
+    found = DEPRECATED_KEYS.get(key)
+    if not found or removed(key, version):
+        return None
+    return found if release_numbers(version) >= release_numbers(found.since) else None

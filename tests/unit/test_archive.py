@@ -1,0 +1,164 @@
+"""artifacts/pack with both sources. Maven and pip are stood in for: they hand out what is here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from artifacts import fetch, tools
+from tests.support import archive
+from tests.support.topology import ROOT
+
+VERSION = "4.3.1"
+RECIPE = ROOT / "artifacts/kafka" / VERSION
+NOTHING = hashlib.sha512().hexdigest()
+
+MVN = """#!/bin/sh
+for word; do case $word in -DoutputDirectory=*) out=${word#*=} ;; esac; done
+mkdir -p "$out" && cp "$JARS"/*.jar "$out"
+"""
+PYTHON = """#!/bin/sh
+case "$*" in "-m pip download "*) ;; *) exec "$REAL_PYTHON" "$@" ;; esac
+while [ "$1" != -d ]; do shift; done
+mkdir -p "$2" && cp "$JARS"/*.whl "$2"
+"""
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path) -> dict[str, str]:
+    """The environment in which mvn and pip hand out two jars and a wheel."""
+    programs, jars = tmp_path / "programs", tmp_path / "jars"
+    programs.mkdir()
+    jars.mkdir()
+    for name, text in (("mvn", MVN), ("python", PYTHON)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    with zipfile.ZipFile(jars / "kafka-tools.jar", "w") as jar:
+        for name in tools.read(RECIPE / "tools").values():
+            jar.writestr(f"{name.replace('.', '/')}.class", "")
+    zipfile.ZipFile(jars / f"kafka_2.13-{VERSION}.jar", "w").close()
+    with zipfile.ZipFile(jars / "kafka_python-0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("kafka/__init__.py", "")
+    return {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PYTHON": str(programs / "python"),
+        "REAL_PYTHON": sys.executable,
+        "JARS": str(jars),
+    }
+
+
+def run(stand_ins: dict[str, str], out: Path, *words: str, version: str = VERSION) -> str:
+    """Pack Kafka; returns what it complained about, empty if it went well."""
+    done = subprocess.run(  # noqa: S603 - our own script
+        [ROOT / "artifacts/pack", "kafka", version, out, *words],
+        env=stand_ins,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == out.is_file(), done.stderr
+    return "" if out.is_file() else done.stderr
+
+
+@pytest.fixture
+def maven(stand_ins: dict[str, str], tmp_path: Path) -> Path:
+    """A home packed from Maven's jars."""
+    out = tmp_path / "maven.tar"
+    assert run(stand_ins, out) == ""
+    return out
+
+
+def members(path: Path) -> dict[str, tuple[str, int, str]]:
+    """Each file of a tarball with its kind, its mode and where it leads."""
+    with tarfile.open(path) as tar:
+        return {x.name: (x.type.decode(), x.mode, x.linkname) for x in tar}
+
+
+def test_both_sources_make_the_same_home(
+    stand_ins: dict[str, str], maven: Path, tmp_path: Path
+) -> None:
+    sha512 = archive.pack(maven, VERSION, tmp_path / "kafka.tgz")
+    from_file, from_url = tmp_path / "file.tar", tmp_path / "url.tar"
+    assert run(stand_ins, from_file, str(tmp_path / "kafka.tgz"), sha512) == ""
+    with archive.serve(tmp_path) as url:
+        assert run(stand_ins, from_url, f"{url}/kafka.tgz", sha512.upper()) == ""
+    names = members(maven)
+    assert {
+        "./libs/kafka_2.13-4.3.1.jar",
+        "./bin/kafka-topics.sh",
+        "./python/kafka/__init__.py",
+    } <= set(names)
+    assert members(from_file) == members(from_url) == names
+    sums = {hashlib.sha256(x.read_bytes()).hexdigest() for x in (maven, from_file, from_url)}
+    assert len(sums) == 1
+    recorded = {Path(f"{x}.sha256").read_text().strip() for x in (from_file, from_url)}
+    assert recorded == sums
+
+
+def test_archive_is_fetched_once(stand_ins: dict[str, str], maven: Path, tmp_path: Path) -> None:
+    source = tmp_path / "kafka.tgz"
+    sha512 = archive.pack(maven, VERSION, source)
+    out = tmp_path / "cache/kafka.tar"
+    assert run(stand_ins, out, str(source), sha512) == ""
+    source.unlink()
+    out.unlink()
+    assert run(stand_ins, out, str(source), sha512) == ""
+
+
+def test_wrong_sum_is_refused_and_may_be_tried_again(
+    stand_ins: dict[str, str], maven: Path, tmp_path: Path
+) -> None:
+    sha512 = archive.pack(maven, VERSION, tmp_path / "kafka.tgz")
+    out = tmp_path / "cache/kafka.tar"
+    with archive.serve(tmp_path) as url:
+        said = run(stand_ins, out, f"{url}/kafka.tgz", NOTHING)
+        assert f"{url}/kafka.tgz has the sha512 {sha512}, expected is {NOTHING}" in said
+        assert not list(out.parent.iterdir()), "something of the wrong file was kept"
+        assert run(stand_ins, out, f"{url}/kafka.tgz", sha512) == ""
+
+
+def test_another_version_is_refused(stand_ins: dict[str, str], maven: Path, tmp_path: Path) -> None:
+    sha512 = archive.pack(maven, VERSION, tmp_path / "kafka.tgz")
+    said = run(stand_ins, tmp_path / "a.tar", str(tmp_path / "kafka.tgz"), sha512, version="4.2.1")
+    assert "kafka.tgz has no kafka_2.13-4.2.1/libs/kafka_2.13-4.2.1.jar" in said
+
+
+def test_what_is_no_archive_is_refused(stand_ins: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("")
+    said = run(stand_ins, tmp_path / "a.tar", str(tmp_path / "page.html"), NOTHING)
+    assert "page.html has no kafka_2.13-4.3.1/libs" in said
+
+
+@pytest.mark.parametrize(
+    ("source", "sha512", "message"),
+    [
+        ("gone.tgz", NOTHING, "gone.tgz"),
+        ("gone.tgz", "d41d8", "sha512 is 'd41d8'; write the 128 hexadecimal digits"),
+    ],
+)
+def test_what_cannot_be_fetched_is_named(
+    source: str, sha512: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        fetch.main([str(tmp_path / source), sha512, str(tmp_path / "out")])
+    assert stopped.value.code == 1
+    assert message in capsys.readouterr().err
+    with archive.serve(tmp_path) as url, pytest.raises(SystemExit):
+        fetch.main([f"{url}/{source}", NOTHING, str(tmp_path / "out")])
+    assert f"{url}/{source}: HTTP Error 404" in capsys.readouterr().err
+
+
+def test_tools_without_a_class_are_refused(tmp_path: Path) -> None:
+    recipe, home = tmp_path / "recipe", tmp_path / "home"
+    (home / "libs").mkdir(parents=True)
+    recipe.mkdir()
+    (recipe / "tools").write_text("a.sh org.example.Absent -x\n")
+    with pytest.raises(ValueError, match=r"no jar of .*: a\.sh \(org\.example\.Absent\)"):
+        tools.lay_out(recipe, home)

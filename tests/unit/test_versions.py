@@ -1,0 +1,153 @@
+"""The version tables agree with the artifacts and with what each binary printed."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils import key_table, versions
+
+from artifacts import tools
+from tests.support.topology import ROOT
+from tests.unit.tree import load
+
+RELEASES = [
+    (name, version) for name, product in versions.PRODUCTS.items() for version in product.supported
+]
+KAFKA = sorted(versions.KAFKA.supported, key=versions.release_numbers)
+NEIGHBOURS = list(pairwise(KAFKA))
+
+# What Kafka calls internal, or what a plug-in reads, no binary prints.
+UNPRINTED = {
+    "group.coordinator.new.enable",
+    "group.share.enable",
+    "internal.metadata.max.fetch.size.in.bytes",
+    "metadata.log.segment.min.bytes",
+    "metrics.jmx.blacklist",
+    "metrics.jmx.whitelist",
+    "share.fetch.max.fetch.records",
+}
+
+
+def recipe(product: str, version: str) -> Path:
+    return ROOT / "artifacts" / product / version
+
+
+@pytest.mark.parametrize(("product", "version"), RELEASES)
+def test_every_supported_version_has_its_artifact(product: str, version: str) -> None:
+    folder = recipe(product, version)
+    assert re.fullmatch(r"[0-9a-f]{64}\n", (folder / "SHA256").read_text())
+    assert f"<version>{version}</version>" in (folder / "pom.xml").read_text()
+    assert versions.PRODUCTS[product].supported[version].java
+    if product != "spark":
+        assert len(tools.read(folder / "tools")) > 4
+
+
+@pytest.mark.parametrize("product", versions.PRODUCTS)
+def test_every_artifact_is_of_a_supported_version(product: str) -> None:
+    folders = {path.parent.name for path in (ROOT / "artifacts" / product).glob("*/pom.xml")}
+    assert folders == set(versions.PRODUCTS[product].supported)
+
+
+@pytest.mark.parametrize("product", versions.PRODUCTS)
+def test_default_is_the_roles_and_not_blocked(product: str) -> None:
+    known = versions.PRODUCTS[product]
+    assert load(ROOT / f"roles/{product}/defaults/main.yml")[f"{product}_version"] == known.default
+    assert known.default in known.supported
+    assert not set(known.supported) & set(known.blocked)
+
+
+@pytest.mark.parametrize("version", KAFKA)
+def test_kafka_releases_are_whole(version: str) -> None:
+    release = versions.KAFKA.supported[version]
+    line = ".".join(version.split(".")[:2])
+    assert re.fullmatch(rf"{re.escape(line)}-IV\d", release.metadata)
+    assert release.zookeeper == (line == "3.9") == ("zookeeper.connect" in key_table.load(version))
+    assert 17 in release.java
+    assert list(release.java) == sorted(release.java)
+
+
+@pytest.mark.parametrize(("old", "new"), NEIGHBOURS)
+def test_what_the_tables_lack_is_known_as_removed(old: str, new: str) -> None:
+    gone = set(key_table.load(old)) - set(key_table.load(new))
+    known = {
+        key
+        for key in key_table.load(old)
+        if versions.removed(key, new) and not versions.removed(key, old)
+    }
+    assert known == gone
+
+
+def test_every_removed_key_was_there_before() -> None:
+    unfounded = set()
+    for name, removal in versions.REMOVED_KEYS.items():
+        since = versions.release_numbers(removal.since)
+        before = [v for v in KAFKA if versions.release_numbers(v) < since]
+        keys = set().union(*(key_table.load(version) for version in before))
+        if not any(x == name or (name.endswith(".") and x.startswith(name)) for x in keys):
+            unfounded.add(name)
+    assert unfounded == UNPRINTED
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(x for x in versions.REMOVED_KEYS if versions.REMOVED_KEYS[x].instead),
+        *(x for x in versions.DEPRECATED_KEYS if versions.DEPRECATED_KEYS[x].instead),
+    ],
+)
+def test_successors_are_legal_keys(name: str) -> None:
+    known = [versions.REMOVED_KEYS.get(name), versions.DEPRECATED_KEYS.get(name)]
+    found = [entry for entry in known if entry]
+    assert len({entry.instead for entry in found}) == 1
+    table = key_table.load(versions.KAFKA.default)
+    assert all(key_table.is_known(key, table) for key in found[0].instead.split(" and "))
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "since"),
+    [
+        ("zookeeper.connect", "3.9.2", None),
+        ("zookeeper.connect", "4.0.2", "4.0"),
+        ("zookeeper.ssl.ocsp.enable", "4.3.1", "4.0"),
+        ("group.share.max.groups", "4.0.2", None),
+        ("group.share.max.groups", "4.1.2", "4.1"),
+        ("group.share.enable", "4.2.1", None),
+        ("group.share.enable", "4.3.1", "4.3"),
+        ("num.partitions", "4.3.1", None),
+    ],
+)
+def test_removed(key: str, version: str, since: str | None) -> None:
+    found = versions.removed(key, version)
+    assert (found.since if found else None) == since
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "since"),
+    [
+        ("log.cleaner.enable", "4.0.2", None),
+        ("log.cleaner.enable", "4.1.2", "4.1"),
+        ("log.cleaner.enable", "4.3.1", "4.1"),
+        ("remote.log.manager.thread.pool.size", "4.1.2", None),
+        ("remote.log.manager.thread.pool.size", "4.2.1", "4.2"),
+        ("group.coordinator.rebalance.protocols", "4.3.1", "4.3"),
+        ("log.message.timestamp.difference.max.ms", "3.9.2", "3.6"),
+        ("log.message.timestamp.difference.max.ms", "4.0.2", None),
+        ("num.partitions", "4.3.1", None),
+    ],
+)
+def test_deprecated(key: str, version: str, since: str | None) -> None:
+    found = versions.deprecated(key, version)
+    assert (found.since if found else None) == since
+
+
+@pytest.mark.parametrize("change", versions.CHANGED_DEFAULTS, ids=lambda change: change.key)
+def test_changed_defaults_are_those_of_the_tables(change: versions.ChangedDefault) -> None:
+    since = versions.release_numbers(change.since)
+    before = [v for v in KAFKA if versions.release_numbers(v) < since][-1]
+    after = next(v for v in KAFKA if versions.release_numbers(v) >= since)
+    assert key_table.load(before)[change.key]["default"] == change.old
+    assert key_table.load(after)[change.key]["default"] == change.new
+    assert change.effect
