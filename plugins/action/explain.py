@@ -40,7 +40,10 @@ class ActionModule(ActionBase):
         known = task_vars or {}
         hostvars = known["hostvars"]
         groups = {str(group): list(hosts) for group, hosts in known["groups"].items()}
-        hosts = {str(name): read_host(str(name), hostvars[name]) for name in hostvars}
+        hosts = {
+            str(name): read_host(str(name), hostvars[name], hostvars.raw_get(name))
+            for name in hostvars
+        }
         changes = plain(arguments["change"])
         found = explain(Inventory(groups, hosts), arguments["key"], changes)
         if arguments["path"]:

@@ -53,7 +53,7 @@ class Effect:
     """What setting a key in `kafka_config` does on a host.
 
     `kind` is one of `EFFECTS` and says what Kafka needs; `written` says whether server.properties
-    changes. `why` explains the kind.
+    changes. `why` explains the kind; `notes` are the warnings of the rules.
     """
 
     key: str
@@ -63,6 +63,7 @@ class Effect:
     why: str
     update: str
     written: bool
+    notes: tuple[str, ...] = ()
 
 
 def text(value: Any) -> str | None:  # noqa: ANN401 - whatever YAML gave
@@ -150,7 +151,8 @@ def _effect(host: Host, key: str, value: Any, problems: Sequence[_Added]) -> Eff
     names = list(layers)
     later = [name for name in names[names.index(CHANGED_LAYER) + 1 :] if key in layers[name]]
     kind, why = _kind(key, value, host, now)
-    refusals = [one.words for one in problems if one.concerns(host.name, key)]
+    concerning = [one for one in problems if one.concerns(host.name, key)]
+    refusals = [one.words for one in concerning if one.severity == "error"]
     if refusals:
         kind, why = "refused", " ".join(refusals)
     elif later:
@@ -164,6 +166,7 @@ def _effect(host: Host, key: str, value: Any, problems: Sequence[_Added]) -> Eff
         why=why,
         update=now.update,
         written=not (refusals or later or (set_now and kind == "nothing")),
+        notes=tuple(one.words for one in concerning if one.severity == "warning"),
     )
 
 
@@ -198,6 +201,7 @@ def _same(entry: Mapping[str, str | None], one: Any, other: Any) -> bool:  # noq
 class _Added:
     """A problem that the inventory has only with the change, and the keys that cause it."""
 
+    severity: str
     words: str
     hosts: frozenset[str]
     keys: frozenset[str]
@@ -212,7 +216,8 @@ def _problems_of(inventory: Inventory, changes: Mapping[str, Any]) -> Iterator[_
     for problem in judge(_changed(inventory, changes, changes)):
         if _identity(problem) not in without:
             words = f"{problem.what} {problem.fix} [{problem.rule}]"
-            yield _Added(words, frozenset(problem.hosts), _causes(problem, changes))
+            causes = _causes(problem, changes)
+            yield _Added(problem.severity, words, frozenset(problem.hosts), causes)
 
 
 def _identity(problem: Problem) -> tuple[str, str, tuple[str, ...]]:

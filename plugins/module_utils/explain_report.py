@@ -98,6 +98,7 @@ def _changes(hosts: Hosts, changes: Mapping[str, Mapping[str, list[str]]]) -> It
 
 def _step(effect: Mapping[str, Any]) -> str:
     what = f"{effect['kind']}, {effect['why']}"
+    what += "".join(f". Warning: {note}" for note in effect["notes"])
     if effect["kind"] == "refused":
         return what
     return f"{_value(effect['before'])} -> {_value(effect['after'])}: {what}"

@@ -138,6 +138,7 @@ def send_later(example: Example, timestamp: int) -> list[str]:
     return [f"later-{number}" for number in range(3)]
 
 
+@pytest.mark.usefixtures("hosts")  # whose journals are shown when it fails
 def test_commands_of_the_guide_do_what_it_says(example: Example) -> None:
     written = ["1", "2", "3", "4", "5"]
     assert example.run("create", "produce", "consume").splitlines()[-5:] == written

@@ -143,6 +143,15 @@ def test_effect(key: str, value: object, kind: str, why: str, written: bool) -> 
     assert found.kind in EFFECTS
 
 
+def test_a_warning_of_the_rules_does_not_refuse() -> None:
+    found = effect(draft(), "log.cleaner.enable", "false")
+    assert found.kind == "restart"
+    (note,) = found.notes
+    assert note.startswith("log.cleaner.enable is deprecated since Kafka 4.1")
+    told = report(explain(draft().inventory(), changes={"log.cleaner.enable": "false"}))
+    assert f"restart, update mode read-only. Warning: {note}" in told
+
+
 def test_effect_tells_from_what_to_what() -> None:
     found = effect(draft(), "num.network.threads", 6)
     assert (found.before, found.after) == ("3", "6")
