@@ -9,15 +9,21 @@ from typing import Any
 
 import yaml
 from ansible.errors import AnsibleError
+from ansible.parsing.vault import VaultHelper
 from ansible.plugins.action import ActionBase
 from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import (
     Host,
     Inventory,
+    Problem,
+    errors,
     judge,
     report,
+    warnings,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import GROUPS
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import LAYERS
+from ansible_collections.millrace.streaming.plugins.module_utils.verdict import as_json, as_junit
 
+CONNECTION = ("ansible_host", "ansible_port")
 DESCRIPTION = re.compile(r"__(\w+)_described")
 ROLE_VARIABLE = re.compile(r"(kafka|spark|host|java|distribution|zookeeper)_")
 
@@ -45,7 +51,22 @@ def variables(hostvars: Mapping[str, Any], names: Iterable[str]) -> dict[str, An
     return found
 
 
-def read_host(name: str, hostvars: Mapping[str, Any]) -> Host:
+def protected(raw: Mapping[str, Any]) -> frozenset[str]:
+    """Return the places, `variable[key]`, of values that come from a vault or an expression.
+
+    `raw` are a host's variables as they are written, before any expression is worked out.
+    """
+    return frozenset(
+        f"{layer}[{key}]"
+        for layers in LAYERS.values()
+        for layer in layers
+        if isinstance(raw.get(layer), Mapping)
+        for key, value in raw[layer].items()
+        if "{{" in str(value) or VaultHelper.get_ciphertext(value, with_tags=False)
+    )
+
+
+def read_host(name: str, hostvars: Mapping[str, Any], raw: Mapping[str, Any]) -> Host:
     """Return a host as the rules see it."""
     described = {
         found[1]: plain(hostvars[variable])
@@ -53,7 +74,8 @@ def read_host(name: str, hostvars: Mapping[str, Any]) -> Host:
         if (found := DESCRIPTION.fullmatch(variable))
     }
     own = sorted(variable for variable in hostvars if ROLE_VARIABLE.match(variable))
-    return Host(name, described, variables(hostvars, own))
+    connection = variables(hostvars, (one for one in CONNECTION if one in hostvars))
+    return Host(name, described, variables(hostvars, own), connection, protected(raw))
 
 
 def read_specs(paths: Mapping[str, str]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -91,24 +113,60 @@ class ActionModule(ActionBase):
         """Judge the inventory of this run."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = ActionBase.validate_argument_spec(
-            self, {"specs": {"type": "dict", "required": True}}
+            self,
+            {
+                "specs": {"type": "dict", "required": True},
+                "json": {"type": "path"},
+                "junit": {"type": "path"},
+            },
         )
         known = task_vars or {}
         hostvars = known["hostvars"]
         groups = {str(group): list(hosts) for group, hosts in known["groups"].items()}
-        hosts = {str(name): read_host(str(name), hostvars[name]) for name in hostvars}
-        problems = judge(Inventory(groups, hosts, read_specs(arguments["specs"])))
+        hosts = {
+            str(name): read_host(str(name), hostvars[name], hostvars.raw_get(name))
+            for name in hostvars
+        }
+        inventory = Inventory(groups, hosts, read_specs(arguments["specs"]))
+        problems = judge(inventory)
+        write(arguments["json"], as_json(problems, len(hosts)))
+        write(arguments["junit"], as_junit(problems))
+        return {**result, **outcome(inventory, problems)}
 
-        placed = {host for group in GROUPS for host in groups.get(group, [])}
-        unseen = [name for name, host in hosts.items() if name in placed and not host.description]
-        if unseen:
-            result.setdefault("warnings", []).append(
-                f"{', '.join(unseen)}: outside this run (--limit?), so only groups, node ids and "
-                "variables were judged there. Run without --limit to judge everything."
-            )
-        result["changed"] = False
-        result["problems"] = [problem.as_dict() for problem in problems]
-        if problems:
-            result["failed"] = True
-            result["msg"] = report(problems)
-        return result
+
+def write(path: str | None, text: str) -> None:
+    """Write a file that the caller asked for, its name relative to the caller's directory.
+
+    Raises:
+        AnsibleError: a file that cannot be written; names it.
+
+    """
+    if not path:
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f"the verdict cannot be written: {error}"
+        raise AnsibleError(message) from error
+
+
+def outcome(inventory: Inventory, problems: list[Problem]) -> dict[str, Any]:
+    """Return what the task gives back: all problems, and a failure if there is an error."""
+    refused, shown = errors(problems), warnings(problems)
+    told = [f"{one.what} [{one.rule}] {one.where}: {one.why} {one.fix}" for one in shown]
+    unseen = [host.name for host in inventory.placed() if not host.description]
+    if unseen:
+        told.append(
+            f"{', '.join(unseen)}: outside this run (--limit?), so only groups, node ids and "
+            "variables were judged there. Run without --limit to judge everything."
+        )
+    result: dict[str, Any] = {
+        "changed": False,
+        "problems": [problem.as_dict() for problem in refused],
+        "notes": [problem.as_dict() for problem in shown],
+    }
+    if told:
+        result["warnings"] = told
+    if refused:
+        result |= {"failed": True, "msg": report(refused)}
+    return result

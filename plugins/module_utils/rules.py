@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 KAFKA_GROUPS = ("kafka_controllers", "kafka_brokers")
 SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history")
-GROUPS = KAFKA_GROUPS + SPARK_GROUPS
+GROUPS = (*KAFKA_GROUPS, "zookeeper", *SPARK_GROUPS)
+# The roles that put a service on a host, and the variables in which each takes properties.
+LAYERS: Mapping[str, Sequence[str]] = {
+    "kafka": ("kafka_config", "kafka_host_config"),
+    "zookeeper": ("zookeeper_config",),
+    "spark": ("spark_config",),
+}
+
+Severity = Literal["error", "warning"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_YAML_TYPES = {bool: "boolean", int: "integer", float: "number", str: "text", type(None): "nothing"}
 
 
 @dataclass(frozen=True)
@@ -19,27 +28,37 @@ class Host:
     """A host: the description that the roles gave of it, and the user's variables.
 
     A role whose expressions fail on the variables describes itself as `{"error": message}`.
+    `connection` holds `ansible_host` and `ansible_port` where they are set, `vaulted` the places
+    (`variable[key]`) of values that an Ansible vault protects.
     """
 
     name: str
     description: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    vaulted: frozenset[str] = frozenset()
 
     @property
     def kafka(self) -> Mapping[str, Any]:
         """What the kafka role said of this host, empty if it is no Kafka node."""
-        return self._described("kafka")
+        return self.described("kafka")
+
+    @property
+    def zookeeper(self) -> Mapping[str, Any]:
+        """What the zookeeper role said of this host, empty if it is no member."""
+        return self.described("zookeeper")
 
     @property
     def spark(self) -> Mapping[str, Any]:
         """What the spark role said of this host, empty if it carries no Spark."""
-        return self._described("spark")
+        return self.described("spark")
 
     def failure(self, role: str) -> str:
         """Return why a role could not describe itself, empty if it could."""
         return str(mapping(self.description.get(role)).get("error") or "")
 
-    def _described(self, role: str) -> Mapping[str, Any]:
+    def described(self, role: str) -> Mapping[str, Any]:
+        """Return what a role said of this host, empty if it said nothing or failed."""
         return {} if self.failure(role) else mapping(self.description.get(role))
 
 
@@ -58,6 +77,16 @@ class Inventory:
     def kafka_hosts(self) -> list[Host]:
         """Return the described Kafka nodes in the order of the inventory."""
         return [host for host in self.hosts.values() if host.kafka]
+
+    def placed(self) -> list[Host]:
+        """Return the hosts that are in any of Millrace's groups."""
+        names = {name for group in GROUPS for name in self.members(group)}
+        return [host for name, host in self.hosts.items() if name in names]
+
+    def in_zookeeper_mode(self) -> bool:
+        """Say whether the brokers keep their metadata in ZooKeeper; the groups decide it."""
+        without_controllers = not self.members("kafka_controllers")
+        return without_controllers and bool(self.members("zookeeper"))
 
 
 @dataclass(frozen=True)
@@ -80,6 +109,7 @@ class Problem:
     why: str
     fix: str
     hosts: tuple[str, ...] = ()
+    severity: Severity = "error"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the problem as plain data."""
@@ -91,26 +121,37 @@ Check = Callable[[Inventory], Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: `when` it refuses, `why`, and the `remedy` in general terms, for docs/errors.md."""
+    """A rule: `when` it refuses, `why`, and the `remedy` in general terms, for docs/errors.md.
+
+    A rule of the severity `warning` is shown and never refuses.
+    """
 
     name: str
     when: str
     why: str
     remedy: str
     check: Check
+    severity: Severity = "error"
 
 
-RULES: list[Rule] = []
+REGISTERED: list[Rule] = []
 
 
-def rule(name: str, *, when: str, why: str, remedy: str) -> Callable[[Check], Check]:
-    """Register a check; the order of registration is the order of the problems."""
+def rule(
+    name: str, *, when: str, why: str, remedy: str, severity: Severity = "error"
+) -> Callable[[Check], Check]:
+    """Register a check; within a module the order of registration is that of the problems."""
 
     def register(check: Check) -> Check:
-        RULES.append(Rule(name, when, why, remedy, check))
+        REGISTERED.append(Rule(name, when, why, remedy, check, severity))
         return check
 
     return register
+
+
+def rules_of(module: str) -> list[Rule]:
+    """Return the rules that a module registered, by its name."""
+    return [one for one in REGISTERED if one.check.__module__ == module]
 
 
 def problems_of(one: Rule, inventory: Inventory) -> Iterator[Problem]:
@@ -121,7 +162,7 @@ def problems_of(one: Rule, inventory: Inventory) -> Iterator[Problem]:
         hosts += [host for host in found.hosts if host not in hosts]
     for (where, what, fix), hosts in merged.items():
         place = f"{where} of {', '.join(hosts)}" if hosts else where
-        yield Problem(one.name, place, what, one.why, fix, tuple(hosts))
+        yield Problem(one.name, place, what, one.why, fix, tuple(hosts), one.severity)
 
 
 def mapping(value: object) -> Mapping[Any, Any]:
@@ -154,3 +195,16 @@ def listing(names: Iterable[object], last: str = "and") -> str:
     """Return names as prose: `a, b and c`."""
     *first, end = [str(name) for name in names] or [""]
     return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def yes(value: object) -> bool:
+    """Say whether a variable of type bool is true in any of the ways YAML and Jinja write it."""
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def yaml_type(value: object) -> str:
+    """Name the type that YAML gave a value."""
+    for kind, name in _YAML_TYPES.items():
+        if isinstance(value, kind):
+            return name
+    return "list" if isinstance(value, list | tuple) else "mapping"

@@ -12,15 +12,24 @@ description:
   - Each problem says what is wrong, where, why it is refused and which value to set.
   - It reads the fact C(__<role>_described) that each role's C(describe) entry point sets, the
     groups, and every variable that has the prefix of a role.
+  - Rules of the severity warning never fail; what they find is shown as Ansible's own warnings.
   - C(docs/errors.md) lists the rules.
 options:
   specs:
     description: Mapping of role name to the path of its C(meta/argument_specs.yml).
     type: dict
     required: true
+  json:
+    description:
+      - File on the controller for the verdict as JSON, also when everything is fine.
+      - A relative name is taken from the caller's directory.
+    type: path
+  junit:
+    description: The same as XML for JUnit, one test case a rule.
+    type: path
 attributes:
   check_mode:
-    description: Reads only, so it does the same.
+    description: Changes nothing but the files that it was asked for, so it does the same.
     support: full
   diff_mode:
     description: Changes nothing.
@@ -39,6 +48,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+notes:
+  description: What rules of the severity warning found, in the form of RV(problems).
+  returned: always
+  type: list
+  elements: dict
 problems:
   description: What is wrong, in a stable order; empty if nothing is.
   returned: always
@@ -64,4 +78,7 @@ problems:
       description: The hosts, none where the problem is one of groups.
       type: list
       elements: str
+    severity:
+      description: C(error) or C(warning).
+      type: str
 """
