@@ -184,16 +184,21 @@ def test_consumer_reads_from_the_replica_in_its_rack(
 def test_every_data_directory_is_used(
     topology: Topology, admin: KafkaAdminClient, spread: str
 ) -> None:
-    used = {
-        broker["broker"]: {
-            directory["log_dir"]
-            for directory in broker["log_dirs"]
-            if any(topic["name"] == spread for topic in directory["topics"])
-        }
-        for broker in admin.describe_log_dirs()
-    }
     nodes = {node: topology.kafka(topology.node(node)) for node in topology.brokers}
-    assert used == {node: set(description["data_dirs"]) for node, description in nodes.items()}
+    wanted = {node: set(description["data_dirs"]) for node, description in nodes.items()}
+
+    def used() -> bool:
+        found = {
+            broker["broker"]: {
+                directory["log_dir"]
+                for directory in broker["log_dirs"]
+                if any(topic["name"] == spread for topic in directory["topics"])
+            }
+            for broker in admin.describe_log_dirs()
+        }
+        return bool(found == wanted)
+
+    wait_for(used, seconds=30, what=f"replicas of {spread} in every one of {wanted}")
 
 
 def test_topics_are_not_made_by_typing_errors(topology: Topology, admin: KafkaAdminClient) -> None:
