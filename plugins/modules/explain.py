@@ -1,0 +1,55 @@
+#!/usr/bin/python
+"""Documentation of the action explain, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: explain
+short_description: Explain each Kafka property of a host, and what a change would do
+version_added: 0.2.0
+description:
+  - Says of each property which layer it comes from and why, which layers it overrides, Kafka's own
+    default and whether Kafka takes a new value while it runs.
+  - Says what setting keys in C(kafka_config) would do on each host. It judges the inventory with
+    and without them by the rules of M(millrace.streaming.inventory_rules).
+  - It reads the fact C(__kafka_described) that the role kafka's C(describe) entry point sets. It
+    contacts no host, and hosts outside the run are left out.
+options:
+  key:
+    description: Explain only keys that contain this, those at Kafka's default included.
+    type: str
+    default: ""
+  change:
+    description: Keys and values as they would be set together in C(kafka_config).
+    type: dict
+    default: {}
+  path:
+    description: File of the controller that gets everything as JSON.
+    type: path
+attributes:
+  check_mode:
+    description: Changes no host, so it does the same.
+    support: full
+  diff_mode:
+    description: Changes no host.
+    support: none
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Explain the threads, and what more of them would do
+  millrace.streaming.explain:
+    key: threads
+    change: {num.io.threads: 16}
+  register: explained
+  run_once: true
+"""
+
+RETURN = r"""
+lines:
+  description: The explanation, for people.
+  returned: success
+  type: list
+  elements: str
+"""
