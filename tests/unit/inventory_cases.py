@@ -65,8 +65,8 @@ CASES: list[Case] = [
     (
         "unknown-variable",
         "far",
-        lambda d: d.variable("zookeeper_qqqqqqqqq", 1, on=("k2",)),
-        ("zookeeper_qqqqqqqqq of k2", "Delete it."),
+        lambda d: d.variable("spark_qqqqqqqqqqqqq", 1, on=("k2",)),
+        ("spark_qqqqqqqqqqqqq of k2", "Delete it."),
     ),
     (
         "variable-value",
@@ -190,6 +190,16 @@ CASES: list[Case] = [
         "unexplained",
         lambda d: d.description("k2", kafka={"error": "'x' is undefined"}),
         ("The kafka role cannot work out what it would do: 'x' is undefined", "variables of k2"),
+    ),
+    (
+        "not-describable",
+        "ZooKeeper",
+        lambda d: (
+            d.ensemble()
+            .variable("zookeeper_id", 2, on=("z2",))
+            .description("z2", zookeeper={"error": "'y' is undefined"})
+        ),
+        ("The zookeeper role cannot work out what it would do: 'y' is undefined",),
     ),
     (
         "version",

@@ -39,6 +39,7 @@ SPECS: dict[str, dict[str, dict[str, Any]]] = {
         "kafka_profile": {"type": "str", "choices": ["durable", "small"], "default": "durable"},
         "kafka_password": {"type": "dict", "no_log": True},
     },
+    "zookeeper": {"zookeeper_id": {"type": "int"}},
     "spark": {"spark_worker_memory": {"type": "str"}},
     "host": {"host_memory_mb": {"type": "int", "default": "{{ 0 }}"}},
     "distribution": {"distribution_product": {"type": "str", "required": True}},
@@ -217,6 +218,7 @@ class Draft:
         """Add a host to no group."""
         self.groups["all"].append(name)
         self.descriptions[name] = {"host": {"memory_mb": None}}
+        self.variables[name] = {}
         return self
 
     def join(self, group: str, name: str) -> Self:
