@@ -1,0 +1,96 @@
+"""Every KRaft version on one host, one after the other, and the default from its archive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.versions import KAFKA
+
+from tests.support import archive
+from tests.support.lab import succeed
+from tests.support.topology import ROOT
+
+LAB = {"LAB_TOPOLOGY": "default", "LAB_NAME": "test-versions"}
+INVENTORY = ROOT / ".lab/test-versions/inventory"
+CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
+OTHERS = [version for version in KAFKA.supported if version != KAFKA.default]
+
+
+def lab(*arguments: str, seconds: float) -> str:
+    return succeed(*arguments, seconds=seconds, env=LAB)
+
+
+def choose(**variables: Any) -> None:
+    """Write variables into the lab's own inventory, where every play and test reads them."""
+    INVENTORY.mkdir(parents=True, exist_ok=True)
+    (INVENTORY / "version.yml").write_text(yaml.safe_dump({"all": {"vars": variables}}))
+
+
+def checksum(version: str) -> str:
+    return (ROOT / f"artifacts/kafka/{version}/SHA256").read_text()[:12]
+
+
+@pytest.fixture(scope="module")
+def official(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """The default version's archive and its sha512; the cache forgets it afterwards."""
+    version = KAFKA.default
+    home = CACHE / f"kafka-{version}-{checksum(version)}.tar"
+    if not home.is_file():
+        command = [str(ROOT / "artifacts/pack"), "kafka", version, str(home)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})  # noqa: S603 - our own script
+    path = tmp_path_factory.mktemp("mirror") / f"kafka_2.13-{version}.tgz"
+    sha512 = archive.pack(home, version, path)
+    yield path, sha512
+    for kept in CACHE.glob(f"kafka-{version}-{sha512[:12]}.*"):
+        kept.unlink()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_host(official: tuple[Path, str]) -> Iterator[None]:
+    """A host with Kafka from the archive: hosts, site and smoke, as `up` does them."""
+    lab("down", seconds=120)
+    path, sha512 = official
+    with archive.serve(path.parent) as url:
+        choose(
+            kafka_distribution_source="archive",
+            kafka_archive={"url": f"{url}/{path.name}", "sha512": sha512},
+        )
+        lab("up", seconds=600)
+    yield
+    lab("down", seconds=120)
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    yield
+    words = ("-e", "teardown_confirm=true", "-e", "kafka_remove_data=true")
+    lab("run", "teardown", *words, seconds=120)
+
+
+def installed() -> tuple[str, str]:
+    """The home that the running node uses, and the version that its tools report."""
+    home = lab("ssh", "solo", "basename $(readlink /opt/millrace/kafka)", seconds=30).strip()
+    running = lab("ssh", "solo", "systemctl show -p ExecStart kafka", seconds=30)
+    assert f"/{home}/libs/" in running
+    return home, lab("ssh", "solo", "kafka-topics.sh --version", seconds=30).strip()
+
+
+def test_archive(official: tuple[Path, str]) -> None:
+    home, version = installed()
+    assert home == f"kafka-{KAFKA.default}-{official[1][:12]}"
+    assert version == KAFKA.default
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_version(version: str) -> None:
+    choose(kafka_version=version)
+    lab("run", "site", seconds=300)
+    lab("run", "smoke", seconds=300)
+    assert installed() == (f"kafka-{version}-{checksum(version)}", version)
