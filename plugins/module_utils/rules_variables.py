@@ -58,6 +58,8 @@ def spec_errors(name: str, value: object, option: Mapping[str, Any]) -> list[str
     """
     spec = {key: part for key, part in option.items() if key not in ("default", "required")}
     errors: list[str] = ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
+    # A value of another type fails further checks, which would say the same again.
+    errors = [one for one in errors if one.startswith(f"argument '{name}' is of type")] or errors
     if errors and option.get("no_log"):
         return [f"The value of {name} is refused; it is secret and not shown."]
     return [f"{error.rstrip('.')}." for error in errors]

@@ -94,6 +94,12 @@ CASES: list[Case] = [
     ),
     (
         "variable-value",
+        "another type, said once",
+        lambda d: d.variable("kafka_archive", "kafka.tgz"),
+        ("argument 'kafka_archive' is of type str", "Set kafka_archive to a dict"),
+    ),
+    (
+        "variable-value",
         "secret",
         lambda d: d.variable("kafka_password", "hunter2"),
         ("it is secret and not shown", "Set kafka_password to a dict"),

@@ -37,6 +37,10 @@ SPECS: dict[str, dict[str, dict[str, Any]]] = {
         "kafka_heap": {"type": "str", "default": ""},
         "kafka_stop_timeout": {"type": "int", "default": 300},
         "kafka_profile": {"type": "str", "choices": ["durable", "small"], "default": "durable"},
+        "kafka_archive": {
+            "type": "dict",
+            "options": {"url": {"type": "str"}, "sha512": {"type": "str"}},
+        },
         "kafka_password": {"type": "dict", "no_log": True},
     },
     "zookeeper": {"zookeeper_id": {"type": "int"}},
