@@ -100,6 +100,12 @@ CASES: list[Case] = [
     ),
     (
         "variable-value",
+        "no parts",
+        lambda d: d.variable("kafka_archive", True),
+        ("kafka_archive is a boolean whose parts cannot be read", "Set kafka_archive to a dict"),
+    ),
+    (
+        "variable-value",
         "secret",
         lambda d: d.variable("kafka_password", "hunter2"),
         ("it is secret and not shown", "Set kafka_password to a dict"),
