@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-_VERBS = {"error": "Refused", "warning": "Warned of"}
+_VERBS = {"error": "Refused", "warning": "A warning"}
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -127,6 +127,7 @@ time_service:
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
+LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
 STA_UNSYNC = 0x40
 STATUS_AT = 40  # of struct timex, where long has 8 bytes
@@ -222,26 +223,37 @@ def java(module: AnsibleModule, codename: str) -> dict[str, object]:
     }
 
 
+def our_users() -> set[int]:
+    """Return the ids of the users whose processes are in a unit of ours."""
+    users = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if OURS.search(read(f"{process}/cgroup")):
+                users.add(process.stat().st_uid)
+    return users
+
+
 def listeners(ports: set[int]) -> dict[int, str]:
-    """Return port -> process, of those of the ports that somebody else listens on."""
-    inodes: dict[str, int] = {}
+    """Return port -> process, of those of the ports that somebody else listens on.
+
+    A socket tells its user; its process can be hidden even from root, as in a container.
+    """
+    sockets: dict[str, int] = {}
+    ours = our_users()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in read(table).splitlines()[1:]:
             fields = line.split()
             port = int(fields[1].rpartition(":")[2], 16)
-            if fields[3] == "0A" and port in ports:
-                inodes[f"socket:[{fields[9]}]"] = port
-    found = dict.fromkeys(inodes.values(), "an unknown process")
-    ours = set()
-    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if inodes else ():
+            if fields[3] == LISTEN and port in ports and int(fields[7]) not in ours:
+                sockets[f"socket:[{fields[9]}]"] = port
+    found = dict.fromkeys(sockets.values(), "an unknown process")
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if sockets else ():
         with contextlib.suppress(OSError):
-            port = inodes.get(str(descriptor.readlink()), 0)
+            port = sockets.get(str(descriptor.readlink()), 0)
             process = descriptor.parts[2]
-            if port and OURS.search(read(f"/proc/{process}/cgroup")):
-                ours.add(port)
-            elif port:
+            if port:
                 found[port] = f"{read(f'/proc/{process}/comm').strip()} (process {process})"
-    return {port: process for port, process in found.items() if port not in ours}
+    return found
 
 
 def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str, object]:
