@@ -229,14 +229,16 @@ def mount_would_hide(host: Host) -> Iterator[Finding]:
 
 @check(
     "data-in-memory",
-    when="a data directory lies on a tmpfs or ramfs",
+    when="a data directory lies on a tmpfs or ramfs, and `host_mounts` does not say so itself",
     why="What is written there is gone after the next boot.",
     remedy="Use a directory on a disk.",
 )
 def data_in_memory(host: Host) -> Iterator[Finding]:
     """Refuse data that does not outlive the host."""
+    ours = [mount for mount in host.wish.mounts() if mount.get("fstype") in _MEMORY]
+    wanted = {str(mount.get("path")) for mount in ours}
     for variable, directory in host.disks():
-        if directory.fstype in _MEMORY:
+        if directory.fstype in _MEMORY and directory.mount not in wanted:
             what = f"{directory.path} is in memory: {directory.mount} is a {directory.fstype}."
             yield Finding(variable, what, "Set a directory on a disk, or mount one there.")
 
@@ -261,6 +263,7 @@ def read_only(host: Host) -> Iterator[Finding]:
     when="a data directory's file system has less than 5 % or 1 GiB free",
     why="Kafka takes a log directory offline when it cannot write, and stops with the last one.",
     remedy="Free some, enlarge it, or shorten the retention first.",
+    container="warning",
 )
 def disk_full(host: Host) -> Iterator[Finding]:
     """Refuse a disk without room."""

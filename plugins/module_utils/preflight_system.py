@@ -266,6 +266,7 @@ def certificate_due(host: Host) -> Iterator[Finding]:
         if one.days_left is not None and 2 <= one.days_left < 30:
             what = f"{one.path} expires in {one.days_left:.0f} days."
             yield Finding("kafka_config", what, "Renew it in time.")
-        if advertised and one.names is not None and advertised not in one.names:
+        wildcard = f"*.{advertised.partition('.')[2]}"
+        if advertised and one.names is not None and not {advertised, wildcard} & set(one.names):
             what = f"{one.path} is for {listing(one.names)}, not for {advertised}."
             yield Finding("kafka_config", what, "Renew it with that name among its SANs.")

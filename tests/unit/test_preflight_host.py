@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.millrace.streaming.plugins.module_utils import mount_table, preflight
 
 from plugins.filter.host import mount_files, mount_unit
-from tests.unit.module_runner import run_module
+from tests.unit.module_runner import ROOT, run_module
 
 MOUNTINFO = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -169,3 +171,40 @@ def test_mounts_become_units() -> None:
     assert "What=UUID=1%%2\nWhere=/data\nType=xfs\nOptions=noatime,nodiratime\n" in first
     assert "What=/dev/sdb\nWhere=/data2\nOptions=noatime\n" in second
     assert "WantedBy=local-fs.target" in second
+
+
+def test_one_run_tells_the_problems_of_all_hosts(tmp_path: Path) -> None:
+    """The first host's failure does not hide the second's; a wrong one is the whole task's."""
+    hosts = {}
+    for name in ("k1", "k2"):
+        data = tmp_path / name
+        (data / f"junk-of-{name}").mkdir(parents=True)
+        described = {"node_id": 1, "roles": ["broker"], "data_dirs": [str(data)]}
+        hosts[name] = {"ansible_connection": "local", "described": described}
+    inventory = tmp_path / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    task = {"millrace.streaming.preflight": {"kafka": "{{ described }}"}}
+    play = {"hosts": "all", "gather_facts": False, "any_errors_fatal": True, "tasks": [task]}
+    playbook = tmp_path / "play.json"
+    playbook.write_text(json.dumps([play]))
+    done = subprocess.run(  # noqa: S603 - fixed words
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, playbook],
+        env={
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+            "ANSIBLE_REMOTE_TMP": str(tmp_path / "remote"),
+            "ANSIBLE_NOCOLOR": "1",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    for name in hosts:
+        assert f"fatal: [{name}]: FAILED!" in done.stdout
+        assert (
+            f"{tmp_path}/{name} holds junk-of-{name}, which is no topic-partition." in done.stdout
+        )
