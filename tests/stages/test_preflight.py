@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
@@ -15,6 +16,8 @@ ENV = {"LAB_NAME": "test-preflight", "LAB_TOPOLOGY": "default"}
 HOST = "solo"
 DATA = "/var/lib/kafka/data"
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
+MOUNTS = {"host_mounts": [{"path": "/mnt/extra-1", "src": "tmpfs", "fstype": "tmpfs"}]}
+NOBODYS = {"host_mounts": [{"path": "/mnt/absent"}]}
 # What an installation writes; a preflight must leave it as it is.
 STATE = "sudo find /etc /opt /usr/local/bin /srv -printf '%p %s %T@\\n' | sort | sha256sum"
 
@@ -76,10 +79,10 @@ def another_cluster() -> AbstractContextManager[None]:
     return fault(inject, proof, f"sudo mv /run/meta {meta}")
 
 
-def refused() -> str:
+def refused(variables: Mapping[str, object]) -> str:
     """Run everything; it must stop at the preflight and leave the host as it was."""
     before = on_host(STATE)
-    done = verb("run", "site", seconds=120)
+    done = verb("run", "site", "-e", json.dumps(variables), seconds=120)
     assert done.returncode != 0, done.stdout[-4000:]
     assert "nothing was changed" in done.stdout, done.stdout[-4000:]
     assert "TASK [Gathering Facts]" not in done.stdout
@@ -100,7 +103,7 @@ def virgin() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def installed() -> None:
     """The same host with Kafka on it."""
-    succeed("run", "site", seconds=300)
+    succeed("run", "site", "-e", json.dumps(MOUNTS), seconds=300)
 
 
 def test_a_virgin_host_passes() -> None:
@@ -113,8 +116,9 @@ def test_a_virgin_host_passes() -> None:
 
 def test_all_faults_of_a_virgin_host_come_in_one_message() -> None:
     with tmpfs(), noexec(), listener():
-        said = refused()
-    assert "The host has 3 problems; nothing was changed." in said
+        said = refused(NOBODYS)
+    assert "/mnt/absent is not mounted, and host_mounts names no src to mount there." in said
+    assert "The host has 4 problems; nothing was changed." in said
     assert f"{DATA} is in memory: {DATA} is a tmpfs." in said
     assert "is mounted noexec." in said
     assert "Port 9092 is taken by python3 (process " in said
@@ -126,9 +130,14 @@ def test_an_installed_host_passes_while_kafka_runs(installed: None) -> None:
     assert "foreign-file" not in said, "each file is Kafka's own"
 
 
+def test_a_mount_is_a_unit_that_comes_back_at_boot(installed: None) -> None:
+    assert "tmpfs" in on_host("findmnt --noheadings /mnt/extra-1")
+    assert "enabled" in on_host("systemctl is-enabled 'mnt-extra\\x2d1.mount'")
+
+
 def test_foreign_data_is_refused(installed: None) -> None:
     with foreign_directory(), another_cluster():
-        said = refused()
+        said = refused(MOUNTS)
     assert "The host has 2 problems; nothing was changed." in said
     assert f"{DATA} holds backup, which is no topic-partition." in said
     assert f"{DATA}/meta.properties says cluster.id {OTHER}, the inventory says " in said
