@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def errors() -> dict[Path, str]:
     """Return docs/errors.md, written from the rules about inventories and the checks of hosts."""
-    from ansible_collections.millrace.streaming.plugins.action.preflight import preflight
     from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import RULES
+    from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import CHECKS
 
     lines = [
         "# Refused inventories and hosts",
@@ -46,7 +46,7 @@ def errors() -> dict[Path, str]:
         "",
         "Where nodes run different versions of Java, a warning (java-differs) names them.",
     ]
-    for check in preflight.CHECKS:
+    for check in CHECKS:
         verb = _VERBS[check.severity]
         also = "; in a container a warning" if check.container != check.severity else ""
         lines += _refusal(check.name, f"{verb} when {check.when}{also}.", check.why, check.remedy)

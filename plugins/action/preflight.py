@@ -8,12 +8,10 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 from ansible_collections.millrace.streaming.plugins.module_utils import (
     preflight,
-    preflight_storage,
+    preflight_judge,
     preflight_system,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import mapping
-
-__all__ = ["ActionModule", "preflight", "preflight_storage"]
 
 MODULE = "millrace.streaming.preflight"
 ROLES = ("kafka", "zookeeper", "spark", "host")
@@ -89,7 +87,7 @@ class ActionModule(ActionBase):
             return answer
         offset = clock_offset(before, answer["time"], time.time())
         host = preflight.Host(wish, preflight.snapshot(answer["found"], offset))
-        problems = preflight.judge(host)
+        problems = preflight_judge.judge(host)
         result = {
             "changed": False,
             "problems": [problem.as_dict() for problem in problems],
@@ -97,5 +95,5 @@ class ActionModule(ActionBase):
             "time_service": host.found.clock.service,
         }
         if any(problem.severity == "error" for problem in problems):
-            result |= {"failed": True, "msg": preflight.report(problems)}
+            result |= {"failed": True, "msg": preflight_judge.report(problems)}
         return result

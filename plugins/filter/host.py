@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.millrace.streaming.plugins.module_utils.preflight import summary
+from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import summary
 
 MOUNT = """\
 # Written by Millrace; change host_mounts, not this file.

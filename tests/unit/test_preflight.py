@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils import preflight, preflight_system
+from ansible_collections.millrace.streaming.plugins.module_utils import (
+    preflight_judge,
+    preflight_system,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.preflight import (
-    CHECKS,
     Clock,
     Host,
     Snapshot,
     Wish,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import CHECKS
 
 from plugins.action.preflight import clock_offset, pem_stores
 from tests.unit.preflight_cases import (
@@ -31,7 +34,7 @@ from tests.unit.preflight_cases import (
 
 def told(name: str, one: Host) -> list[str]:
     """What a check says of a host."""
-    return [f"{p.what} {p.fix}" for p in preflight.judge(one) if p.check == name]
+    return [f"{p.what} {p.fix}" for p in preflight_judge.judge(one) if p.check == name]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}: {case.says[:40]}")
@@ -48,22 +51,22 @@ def test_every_check_has_a_case() -> None:
 
 
 def test_a_good_host_has_no_problem() -> None:
-    assert preflight.judge(host(exists=True, meta=meta(), codename="bookworm")) == []
+    assert preflight_judge.judge(host(exists=True, meta=meta(), codename="bookworm")) == []
 
 
 def test_a_container_is_not_refused_for_its_machine() -> None:
     """The same limits, once a machine's own and once a container's."""
     found = {"open_files": 20_000, "clock": Clock(False, "chrony", 9.0)}
     time = {"time_service": "chrony"}
-    own = preflight.judge(host(host=time, **found))
+    own = preflight_judge.judge(host(host=time, **found))
     assert [problem.severity for problem in own] == ["error"] * 3
-    contained = preflight.judge(host(host=time, **found, **CONTAINER))
+    contained = preflight_judge.judge(host(host=time, **found, **CONTAINER))
     assert [problem.severity for problem in contained] == ["warning"] * 3
 
 
 def test_the_report_has_every_problem_of_the_host() -> None:
     bad = host(meta=meta(cluster=OTHER, node=9), names=("junk/",), systemd=False, mount="/")
-    text = preflight.report(preflight.judge(bad))
+    text = preflight_judge.report(preflight_judge.judge(bad))
     assert text.startswith("The host has 4 problems; nothing was changed.")
     for number in range(1, 5):
         assert f"\n{number}. " in text
@@ -73,17 +76,17 @@ def test_the_report_has_every_problem_of_the_host() -> None:
 
 
 def test_hosts_share_a_warning_and_different_javas_are_named() -> None:
-    warned = [problem.as_dict() for problem in preflight.judge(host(mount="/"))]
+    warned = [problem.as_dict() for problem in preflight_judge.judge(host(mount="/"))]
     results: dict[str, dict[str, Any]] = {
         "k1": {"java": 17, "problems": warned},
         "k2": {"java": 21, "problems": warned},
         "k3": {"java": 17, "problems": []},
         "k4": {"java": None},
     }
-    first, second = preflight.summary(results)
+    first, second = preflight_judge.summary(results)
     assert first.startswith(f"k1 and k2: {DATA} is on the root file system.")
     assert second.startswith("Java 17 on k1 and k3 and Java 21 on k2")
-    assert preflight.summary({"k3": results["k3"]}) == []
+    assert preflight_judge.summary({"k3": results["k3"]}) == []
 
 
 def test_the_clock_is_off_by_what_the_way_cannot_explain() -> None:
