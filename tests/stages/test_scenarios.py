@@ -63,6 +63,9 @@ def test_scenario(name: str, tmp_path: Path) -> None:
     runs = [json.loads(line) for line in (tmp_path / "counts").read_text().splitlines()]
     first = next(run["plays"] for run in runs if "Hosts" in run["plays"] and not run["check"])
     nodes = first.get("Kafka", {})
-    counts = {host: tasks + first["Hosts"][host] for host, tasks in nodes.items()}
+    counts = {
+        host: tasks + first["Preflight"][host] + first["Hosts"][host]
+        for host, tasks in nodes.items()
+    }
     assert bool(counts) == ("kafka_brokers" in inventory)
     assert all(5 <= tasks <= BUDGET for tasks in counts.values()), counts
