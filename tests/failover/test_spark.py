@@ -18,13 +18,17 @@ TAKE_OVER_SECONDS = 10
 
 @pytest.fixture
 def active(topology: Topology, hosts: dict[str, Host]) -> Iterator[str]:
-    """The host of the master that leads, with all others standing by, before and after the test."""
+    """The host of the master that leads, all others standing by."""
     masters = topology.group("spark_masters")
     if len(masters) < 2:
         pytest.skip("one Spark master: nothing can take over")
-    leader = active_master(topology)
-    assert sorted(statuses(topology).values()) == ["ALIVE"] + ["STANDBY"] * (len(masters) - 1)
-    yield leader
+    whole = ["ALIVE"] + ["STANDBY"] * (len(masters) - 1)
+    wait_for(
+        lambda: sorted(statuses(topology).values()) == whole,
+        seconds=60,
+        what="a master that leads and all others standing by",
+    )
+    yield active_master(topology)
     # A fault of ours is no blemish: the next look at the services counts anew.
     for master in masters:
         hosts[master].check_output("systemctl reset-failed spark-master")
