@@ -51,13 +51,16 @@ options:
     default: root
   restart_mark:
     description:
-      - File to write when the content of an entry with C(restart) changes. It names the changed
-        paths and keys of all runs since it was last removed.
+      - File to write when the content of an entry with C(restart) changes, or several, one for each
+        service that reads the entries. It names the changed paths and keys of all runs since it was
+        last removed.
       - It is written only where its parent directory exists. Put it into the service's systemd
         runtime directory, which exists only while the process runs, so that a service that was not
         yet started is not marked and a restart clears the mark.
       - It is written before the files are replaced, so an abort in between errs on the safe side.
-    type: path
+    type: list
+    elements: path
+    default: []
 attributes:
   check_mode:
     description: Reports the same change and diff as the real run and writes nothing.
@@ -106,7 +109,8 @@ changed_keys:
   type: dict
 restart_needed:
   description:
-    - With O(restart_mark), whether a mark stands after this task, from this run or an earlier one.
+    - With O(restart_mark), whether any mark stands after this task, from this run or an earlier
+      one.
     - Without it, whether the content of an entry with C(restart) changed.
   returned: success
   type: bool
@@ -268,21 +272,22 @@ def write_mark(mark: Path, changes: list[Change]) -> None:
         write_file(mark, content, str(os.geteuid()), str(os.getegid()), 0o644)
 
 
-def apply_all(module: AnsibleModule, changes: list[Change], mark: Path | None) -> None:
-    """Make all changes, the restart mark first; fail with what was done and what was not."""
+def apply_all(module: AnsibleModule, changes: list[Change], marks: list[Path]) -> None:
+    """Make all changes, the restart marks first; fail with what was done and what was not."""
     restarts = [change for change in changes if change.needs_restart]
     done: list[str] = []
-    current = str(mark)
+    current = ", ".join(map(str, marks))
     try:
-        if mark and restarts:
+        for mark in marks if restarts else []:
             write_mark(mark, restarts)
         for change in changes:
             current = change.entry.path
             apply(change)
             done.append(current)
         # A process that started in between may have read an old file; its directory is new.
-        if mark and restarts and not mark.exists():
-            write_mark(mark, restarts)
+        for mark in marks if restarts else []:
+            if not mark.exists():
+                write_mark(mark, restarts)
     except OSError as error:
         module.fail_json(
             msg=f"{current} could not be written: {error.strerror}. "
@@ -310,7 +315,7 @@ def main() -> None:
             "entries": {"type": "dict", "required": True},
             "owner": {"type": "str", "default": "root"},
             "group": {"type": "str", "default": "root"},
-            "restart_mark": {"type": "path"},
+            "restart_mark": {"type": "list", "elements": "path", "default": []},
         },
         supports_check_mode=True,
         # The host's journal would otherwise hold every file's content.
@@ -332,17 +337,19 @@ def main() -> None:
         )
 
     changes = file_tree.plan(entries, host.look)
-    mark = Path(module.params["restart_mark"]) if module.params["restart_mark"] else None
+    marks = [Path(mark) for mark in module.params["restart_mark"]]
     restarts = any(change.needs_restart for change in changes)
     if not module.check_mode:
-        apply_all(module, changes, mark)
+        apply_all(module, changes, marks)
     result: dict[str, object] = {
         "changed": bool(changes),
         "changed_paths": [change.entry.path for change in changes],
         "changed_keys": {change.entry.path: list(change.keys) for change in changes if change.keys},
-        "restart_needed": restarts
-        if mark is None
-        else mark.exists() or (restarts and mark.parent.is_dir()),
+        "restart_needed": any(
+            mark.exists() or (restarts and mark.parent.is_dir()) for mark in marks
+        )
+        if marks
+        else restarts,
     }
     if module._diff:
         result["diff"] = [part for change in changes for part in file_tree.diff(change)]

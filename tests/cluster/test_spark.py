@@ -1,23 +1,17 @@
-"""Spark from outside: workers registered, a job on all of them, its history, no open door."""
+"""Spark from outside: one master leads, workers serve it, a job's history, no open door."""
 
 from __future__ import annotations
 
-import json
 import socket
-import urllib.request
 from typing import Any
 
 import pytest
 from testinfra.host import Host
 
 from tests.support.cluster import SparkProbe
+from tests.support.spark import get, master_state, statuses
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
-
-
-def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - our own hosts
-        return json.load(answer)
 
 
 def test_a_job_runs_on_every_worker(
@@ -45,11 +39,27 @@ def test_the_job_is_in_the_history(
     )
 
 
+def test_one_master_leads_and_the_others_stand_by(topology: Topology, master: str) -> None:
+    others = dict.fromkeys(topology.group("spark_masters"), "STANDBY")
+    assert statuses(topology) == {**others, master: "ALIVE"}
+
+
 def test_workers_are_alive(topology: Topology, master: str) -> None:
-    port = topology.spark(master)["ports"]["spark_master_ui_port"]
-    state = get(f"http://{topology.addresses[master]}:{port}/json/")
-    alive = {worker["host"] for worker in state["workers"] if worker["state"] == "ALIVE"}
+    workers = master_state(topology, master)["workers"]
+    alive = {worker["host"] for worker in workers if worker["state"] == "ALIVE"}
     assert alive == {topology.addresses[worker] for worker in topology.group("spark_workers")}
+
+
+def test_shuffle_files_are_served_where_that_is_wanted(topology: Topology, master: str) -> None:
+    """By each worker's own service, or by the executors alone."""
+    for worker in topology.group("spark_workers"):
+        spark = topology.spark(worker)
+        wanted = spark["config"].get("spark.shuffle.service.enabled", False)
+        with socket.socket() as connection:
+            connection.settimeout(5)
+            port = spark["ports"].get("spark.shuffle.service.port", 7337)
+            answered = connection.connect_ex((topology.addresses[worker], port)) == 0
+        assert answered == wanted, f"{worker}:{port}"
 
 
 def test_the_rest_server_takes_no_jobs(topology: Topology, master: str) -> None:

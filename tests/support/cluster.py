@@ -18,6 +18,7 @@ import testinfra
 from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
+from tests.support.spark import DRIVER, active_master
 from tests.support.topology import ROOT, Topology, describe
 
 
@@ -91,11 +92,10 @@ class SparkProbe:
 
 @pytest.fixture(scope="session")
 def master(topology: Topology) -> str:
-    """The host of the Spark master; tests that need one are skipped where there is none."""
-    masters = topology.group("spark_masters")
-    if not masters:
+    """The host of the master that leads; tests that need one are skipped where there is none."""
+    if not topology.group("spark_masters"):
         pytest.skip("no Spark here")
-    return masters[0]
+    return active_master(topology)
 
 
 @pytest.fixture(scope="session")
@@ -107,9 +107,7 @@ def spark_probe(
     table = f"{shared}/{request.config.getoption('--flights-topic')}/windows"
     has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
     ran = hosts[master].run(
-        "set -a; . /etc/spark/environment; cd /;"
-        " export PYTHONPATH=$SPARK_HOME/python/lib/pyspark.zip:$SPARK_HOME/python/lib/py4j.zip;"
-        " timeout 180 runuser -u spark -- python3 -c %s %s",
+        DRIVER + " timeout 180 runuser -u spark -- python3 -c %s %s",
         (ROOT / "tests/support/spark_probe.py").read_text(),
         table if has_table else "",
     )

@@ -298,6 +298,23 @@ def test_marks_add_up_until_they_are_cleared(tree: Run, tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+def test_each_running_service_has_its_own_mark(tmp_path: Path) -> None:
+    """A restart of one service, which clears its mark, says nothing of the others."""
+    marks = [tmp_path / name / "restart-pending" for name in ("master", "worker", "stopped")]
+    for mark in marks[:2]:
+        mark.parent.mkdir()
+    entry = {"content": "a=1\n", "restart": True}
+    args = {"owner": UID, "group": GID, "restart_mark": [str(mark) for mark in marks]}
+    wish = {**args, "entries": {str(tmp_path / "it.properties"): entry}}
+    assert run_module("files", wish)["restart_needed"]
+    assert [mark.exists() for mark in marks] == [True, True, False]
+    marks[0].unlink()
+    again = run_module("files", wish)
+    assert (again["changed"], again["restart_needed"]) == (False, True)
+    marks[1].unlink()
+    assert run_module("files", wish)["restart_needed"] is False
+
+
 def test_an_abort_leaves_the_mark_and_whole_files(tree: Run, tmp_path: Path) -> None:
     tree()
     (tmp_path / "run").mkdir()

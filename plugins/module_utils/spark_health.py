@@ -1,0 +1,89 @@
+"""Whether a Spark standalone cluster is healthy, judged from what its masters say of it.
+
+Pure: `master` turns a master's answer into a `Master`, `problems` judges them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Master:
+    """A master by the address of its web interface.
+
+    `status` is Spark's own word (ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY), or empty if the
+    master does not answer, with the `reason`. `workers` are pairs of a worker's host and state.
+    """
+
+    address: str
+    status: str = ""
+    reason: str = ""
+    workers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def says(self) -> str:
+        """Return the master and its status, or why there is none."""
+        return f"{self.address} {self.status or f'does not answer: {self.reason}'}"
+
+    def alive_workers(self) -> set[str]:
+        """Return the hosts of the workers that it can use."""
+        return {host for host, state in self.workers if state == "ALIVE"}
+
+
+def master(address: str, answer: Mapping[str, Any]) -> Master:
+    """Read the answer of a master's `/json/`."""
+    workers = [(str(one["host"]), str(one["state"])) for one in answer["workers"]]
+    return Master(address, str(answer["status"]), workers=tuple(workers))
+
+
+def active(masters: Iterable[Master]) -> Master | None:
+    """Return the master that leads, None if there is not exactly one."""
+    alive = [one for one in masters if one.status == "ALIVE"]
+    return alive[0] if len(alive) == 1 else None
+
+
+def problems(masters: Sequence[Master], workers: Iterable[str]) -> list[str]:
+    """Return everything that is wrong: one master leads, the others stand by, `workers` serve."""
+    leader = active(masters)
+    alive = [one.address for one in masters if one.status == "ALIVE"]
+    if len(alive) > 1:
+        return [
+            f"{len(alive)} masters are ALIVE ({', '.join(alive)}): they do not know of each other;"
+            " they need the group zookeeper, and the same ensemble"
+        ]
+    if leader is None:
+        said = ", ".join(one.says for one in masters)
+        return [f"no master is ALIVE ({said}): see the masters' journals, and ZooKeeper's"]
+    found = [
+        f"master {one.says}; it could not take over"
+        for one in masters
+        if one.status not in ("ALIVE", "STANDBY")
+    ]
+    return found + _worker_problems(leader, set(workers))
+
+
+def _worker_problems(leader: Master, expected: set[str]) -> list[str]:
+    states = dict(leader.workers)
+    alive = leader.alive_workers()
+    lacking = [
+        f"worker {host} is {states.get(host, 'not registered')} at the master {leader.address}"
+        for host in sorted(expected - alive)
+    ]
+    foreign = [
+        f"worker {host} is registered at {leader.address} but not expected"
+        for host in sorted(alive - expected)
+    ]
+    return lacking + foreign
+
+
+def facts(masters: Sequence[Master]) -> dict[str, Any]:
+    """Return what there is, as plain data: the leading master, the others, the workers alive."""
+    leader = active(masters)
+    return {
+        "active": leader.address if leader else "",
+        "standby": [one.address for one in masters if one.status == "STANDBY"],
+        "workers": sorted(leader.alive_workers()) if leader else [],
+    }
