@@ -102,12 +102,75 @@ def configuration() -> dict[Path, str]:
         "",
         "## Owned keys",
         "",
-        *_table(
-            ["property", "set by"],
-            [[_code(k), _code(v) if v.startswith("kafka_") else v] for k, v in owned.items()],
-        ),
+        *_owned(owned),
+        "",
+        *_key_changes(),
+        "",
+        *_other_products(),
     ]
     return {ROOT / "docs" / "configuration.md": "\n".join(lines) + "\n"}
+
+
+def _owned(owned: Mapping[str, str]) -> list[str]:
+    """Return the table of a role's owned keys."""
+    rows = [[_code(key), by if " " in by else _code(by)] for key, by in owned.items()]
+    return _table(["property", "set by"], rows)
+
+
+def _key_changes() -> list[str]:
+    """Return the sections about keys that a Kafka version removed, deprecated or changed."""
+    from ansible_collections.millrace.streaming.plugins.module_utils import versions
+
+    removed = [
+        [_code(f"{key}*" if key.endswith(".") else key), gone.since, gone.instead]
+        for key, gone in versions.REMOVED_KEYS.items()
+    ]
+    deprecated = [
+        [_code(key), old.since, old.instead, old.why]
+        for key, old in versions.DEPRECATED_KEYS.items()
+    ]
+    changed = [
+        [_code(one.key), one.since, one.old, one.new, one.effect]
+        for one in versions.CHANGED_DEFAULTS
+    ]
+    return [
+        "## Keys that changed with a version",
+        "",
+        "Removed keys are refused where the version does not know them, deprecated ones are a",
+        "warning. The legal keys of each version, with type, default and update mode, are in",
+        "`plugins/module_utils/kafka_keys/`, written by `./lab keys VERSION` from the binary.",
+        "",
+        *_table(["removed", "since", "instead"], removed),
+        "",
+        *_table(["deprecated", "since", "instead", "why"], deprecated),
+        "",
+        *_table(["default changed", "since", "from", "to", "effect"], changed),
+    ]
+
+
+def _other_products() -> list[str]:
+    """Return the sections about the properties of ZooKeeper and Spark."""
+    lines: list[str] = []
+    layers = {
+        "zookeeper": ("ZooKeeper", "zookeeper_config", ["__zookeeper_owned"]),
+        "spark": ("Spark", "spark_config", ["__spark_owned_always", "__spark_owned_recovery"]),
+    }
+    for role, (name, variable, owned) in layers.items():
+        values = _yaml(ROOT / "roles" / role / "vars" / "main.yml")
+        keys: dict[str, str] = {}
+        for part in owned:
+            found = values[part]
+            keys |= found.get("zookeeper", found)
+        lines += [
+            *([""] if lines else []),
+            f"## {name}",
+            "",
+            f"A property of {name} is a key of `{variable}`, over what the topology gives and below",
+            "these, which only Millrace writes:",
+            "",
+            *_owned(keys),
+        ]
+    return lines
 
 
 def roles() -> dict[Path, str]:

@@ -62,9 +62,10 @@ def lonely_group(inventory: Inventory) -> Iterator[Finding]:
     why="Brokers that have controllers use no ZooKeeper; beside them it serves Spark's masters "
     "only.",
     remedy="Delete `zookeeper`, or delete `kafka_controllers` and stay on Kafka 3.9.",
+    severity="warning",
 )
 def idle_zookeeper(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse an ensemble that nobody would use."""
+    """Tell of an ensemble that nobody would use."""
     groups = ("zookeeper", "kafka_controllers")
     if all(inventory.members(group) for group in groups) and not inventory.members("spark_masters"):
         members = listing(inventory.members("zookeeper"))

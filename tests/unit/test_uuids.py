@@ -4,8 +4,6 @@ import base64
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.millrace.streaming.plugins.filter.millrace import FilterModule
 from ansible_collections.millrace.streaming.plugins.module_utils.heap import heap_mb
 from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
     directory_id,
@@ -78,13 +76,3 @@ def test_heap_mb_names_the_value_and_the_legal_forms(text: Any) -> None:
     with pytest.raises(ValueError, match=r"legal: .*'512m', '2g'") as error:
         heap_mb(text)
     assert repr(text) in str(error.value)
-
-
-def test_filters_speak_as_ansible_errors() -> None:
-    filters = FilterModule().filters()
-    assert filters["heap_mb"]("1g") == 1024
-    assert filters["directory_id"](CLUSTER, "1") == directory_id(CLUSTER, 1)
-    with pytest.raises(AnsibleFilterError, match="heap_mb: heap size '1x'"):
-        filters["heap_mb"]("1x")
-    with pytest.raises(AnsibleFilterError, match="directory_id: "):
-        filters["directory_id"](CLUSTER, "one")
