@@ -52,18 +52,26 @@ def variables(hostvars: Mapping[str, Any], names: Iterable[str]) -> dict[str, An
 
 
 def protected(raw: Mapping[str, Any]) -> frozenset[str]:
-    """Return the places, `variable[key]`, of values that come from a vault or an expression.
+    """Return the places of values that come from a vault or an expression.
 
-    `raw` are a host's variables as they are written, before any expression is worked out.
+    `raw` are a host's variables as they are written, before any expression is worked out. A place
+    is `variable[key]`, or the variable alone where the whole of it is an expression.
     """
-    return frozenset(
-        f"{layer}[{key}]"
-        for layers in LAYERS.values()
-        for layer in layers
-        if isinstance(raw.get(layer), Mapping)
-        for key, value in raw[layer].items()
-        if "{{" in str(value) or VaultHelper.get_ciphertext(value, with_tags=False)
-    )
+    places = set()
+    for layer in (layer for layers in LAYERS.values() for layer in layers):
+        config = raw.get(layer)
+        if isinstance(config, Mapping):
+            places |= {f"{layer}[{key}]" for key, value in config.items() if _is_hidden(value)}
+        elif config is not None:
+            places.add(layer)
+    return frozenset(places)
+
+
+def _is_hidden(value: object) -> bool:
+    # An encrypted value is no str, and would be decrypted by being made one.
+    if VaultHelper.get_ciphertext(value, with_tags=False):
+        return True
+    return isinstance(value, str) and "{{" in value
 
 
 def read_host(name: str, hostvars: Mapping[str, Any], raw: Mapping[str, Any]) -> Host:

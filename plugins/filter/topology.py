@@ -12,7 +12,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
     is_cluster_id,
 )
 
-
 # A role's defaults cannot be read through another host's variables.
 ZOOKEEPER_PORTS = {"client": 2181, "peer": 2888, "election": 3888}
 

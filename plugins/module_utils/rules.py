@@ -29,7 +29,7 @@ class Host:
 
     A role whose expressions fail on the variables describes itself as `{"error": message}`.
     `connection` holds `ansible_host` and `ansible_port` where they are set, `vaulted` the places
-    (`variable[key]`) of values that an Ansible vault protects.
+    (`variable[key]`, or a whole variable) of values that come from a vault or an expression.
     """
 
     name: str

@@ -47,7 +47,7 @@ def archive_incomplete(inventory: Inventory) -> Iterator[Finding]:
             what = f"sha512 has {len(sha512)} characters, 128 hexadecimal digits are needed."
             if len(sha512) == 128:
                 what = "sha512 holds characters that are no hexadecimal digits."
-            fix = "Set kafka_archive.sha512: the digits of the archive's .sha512 file, blanks left out."
+            fix = "Set kafka_archive.sha512: the digits of the archive's .sha512 file alone."
             yield Finding("kafka_archive.sha512", what, fix, (host.name,))
 
 
@@ -56,7 +56,7 @@ def archive_incomplete(inventory: Inventory) -> Iterator[Finding]:
     when="the archive's file name tells another version than `kafka_version`, or another Scala "
     "than 2.13",
     why="Configuration, keys and Java are chosen by `kafka_version`, and tools by its class path.",
-    remedy="Set `kafka_version` to the archive's, or `kafka_archive` to the archive of the version.",
+    remedy="Set `kafka_version` to the archive's, or `kafka_archive` to the version's archive.",
 )
 def archive_name(inventory: Inventory) -> Iterator[Finding]:
     """Refuse an archive of something else."""

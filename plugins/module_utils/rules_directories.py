@@ -18,11 +18,29 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
 
 _SCRATCH = ("/tmp", "/var/tmp")  # noqa: S108 - the paths to refuse
 # A service changes the owner and the mode of its data directory, and teardown may remove it.
-_SYSTEM = (
-    "/",
-    *(f"/{name}" for name in "bin boot dev etc home lib media mnt opt proc root".split()),
+_SYSTEM_NAMES = (
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "media",
+    "mnt",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "usr",
+    "var",
+    "var/lib",
+    "var/log",
+    "var/opt",
 )
-_SYSTEM += tuple(f"/{name}" for name in "run sbin srv sys usr var var/lib var/log var/opt".split())
+_SYSTEM = ("/", *(f"/{name}" for name in _SYSTEM_NAMES))
 _BETTER = {
     "kafka": "/var/lib/kafka/data",
     "zookeeper": "/var/lib/zookeeper/data",
@@ -112,10 +130,11 @@ def data_dir_system(inventory: Inventory) -> Iterator[Finding]:
 
 def _may_share(one: DataDir, other: DataDir) -> bool:
     """Say whether two directories of one host get along."""
-    if one.role == other.role == "kafka" and one.variable != other.variable:
-        return one.place == other.place  # metadata may lie in a data directory as one of its logs
-    disjoint = not one.is_below(other.place) and not other.is_below(one.place)
-    return disjoint or (one.role == other.role and one.role != "kafka")
+    if not one.is_below(other.place) and not other.is_below(one.place):
+        return True
+    if one.role == other.role == "kafka":  # the metadata log may be one of the logs
+        return one.variable != other.variable and one.place == other.place
+    return one.role == other.role
 
 
 @rule(

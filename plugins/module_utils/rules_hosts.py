@@ -132,7 +132,7 @@ def heap_over_memory(inventory: Inventory) -> Iterator[Finding]:
     "heap-over-half",
     when="a broker's heap is more than half of its host's memory, where that is 2 GiB or more",
     why="Kafka reads and writes through the page cache, which is the memory that is left over.",
-    remedy="Leave `kafka_heap` empty, which takes a quarter of the memory or less, or lower it.",
+    remedy="Leave `kafka_heap` empty, which takes a third of the memory or less, or lower it.",
 )
 def heap_over_half(inventory: Inventory) -> Iterator[Finding]:
     """Refuse a heap that leaves a broker no page cache."""

@@ -148,7 +148,7 @@ def authentication_delay(inventory: Inventory) -> Iterator[Finding]:
     remedy="Set a value between the minimum and the maximum that the message names.",
 )
 def group_limits(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse a setting of the new group protocols (KIP-848, KIP-932, KIP-1071) beyond its limits."""
+    """Refuse a setting of the new group protocols (KIP-848, 932 and 1071) beyond its limits."""
     for kind in _GROUP_KINDS:
         prefix = f"group.{kind}."
         for setting in _GROUP_SETTINGS:

@@ -54,9 +54,8 @@ def _name(listener: Mapping[str, Any]) -> str:
     return str(listener.get("name", ""))
 
 
-def table(host: Host) -> str:
+def table(host: Host, address: str = "") -> str:
     """Return the computed listeners as one line, `CLIENT://k1:9092 (SSL)`, for a message."""
-    address = advertised_host(host) or ""
     return ", ".join(
         f"{_name(one)}://{address}:{one.get('port')} ({one.get('protocol')})"
         for one in listeners(host)
@@ -194,7 +193,7 @@ def advertised_host_form(inventory: Inventory) -> Iterator[Finding]:
             continue
         what, fix = f"{address!r} is no host.", "Set a name or an address alone, without port."
         if _is_ipv6(address):
-            what = f"{address} is an IPv6 address without brackets: {table(host)}."
+            what = f"{address} is an IPv6 address without brackets: {table(host, address)}."
             fix = f'Set kafka_advertised_host: "[{address}]".'
         yield Finding("kafka_advertised_host", what, fix, (host.name,))
 
@@ -203,7 +202,8 @@ def advertised_host_form(inventory: Inventory) -> Iterator[Finding]:
     "advertised-nowhere",
     when="`kafka_advertised_host` is empty or stands for every address (`0.0.0.0`, `::`), or is a "
     "loopback address while the cluster has more than one host",
-    why="Clients and the other nodes connect to what a node advertises, and would reach themselves.",
+    why="Clients and the other nodes connect to what a node advertises: they would reach "
+    "themselves.",
     remedy="Set the name or the address under which others reach this host.",
 )
 def advertised_nowhere(inventory: Inventory) -> Iterator[Finding]:
@@ -217,7 +217,7 @@ def advertised_nowhere(inventory: Inventory) -> Iterator[Finding]:
             continue
         own = host.connection.get("ansible_host")
         better = host.name if not own or is_loopback(own) else own
-        what = f"{host.name} would advertise {address!r}: {table(host)}."
+        what = f"{host.name} would advertise {address!r}: {table(host, address)}."
         fix = f"Set kafka_advertised_host of {host.name} to where others reach it: {better}."
         yield Finding("kafka_advertised_host", what, fix, (host.name,))
 

@@ -100,10 +100,10 @@ def rack_missing(inventory: Inventory) -> Iterator[Finding]:
 )
 def rack_too_few(inventory: Inventory) -> Iterator[Finding]:
     """Say when racks cannot hold one replica each."""
-    names = {rack for rack in racks(inventory).values() if rack}
+    names = set(racks(inventory).values())
     factors = [number(host, "default.replication.factor") for host in inventory.kafka_hosts()]
     factor = max((factor for factor in factors if factor is not None), default=0)
-    if names and len(names) < factor:
+    if "" not in names and 0 < len(names) < factor:  # a missing rack is refused above
         count = f"{len(names)} rack{'s' if len(names) > 1 else ''} ({listing(sorted(names))})"
         what = f"default.replication.factor {factor} > {count}."
         yield Finding("kafka_rack", what, f"Use {factor} racks, if one may be lost.")

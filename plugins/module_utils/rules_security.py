@@ -34,8 +34,8 @@ def super_users_missing(inventory: Inventory) -> Iterator[Finding]:
 @rule(
     "super-users-commas",
     when="the principals in `super.users` are separated by commas",
-    why="The separator is ';', since a comma is a part of a certificate's name: Kafka would see one "
-    "principal.",
+    why="The separator is ';', since a comma is a part of a certificate's name: Kafka would see "
+    "one principal.",
     remedy="Separate them by semicolons.",
 )
 def super_users_commas(inventory: Inventory) -> Iterator[Finding]:

@@ -105,7 +105,7 @@ def spark_secret_short(inventory: Inventory) -> Iterator[Finding]:
 def spark_secret_plain(inventory: Inventory) -> Iterator[Finding]:
     """Refuse a secret in plain sight."""
     for host, key, _value in own(inventory, _SECRET):
-        if f"spark_config[{key}]" not in host.vaulted:
+        if not host.vaulted & {"spark_config", f"spark_config[{key}]"}:
             fix = "Encrypt it with ansible-vault encrypt_string."
             what = f"{key} stands in plain sight."
             yield Finding(f"spark_config[{key}]", what, fix, (host.name,))

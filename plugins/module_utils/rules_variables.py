@@ -13,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     Inventory,
     listing,
     rule,
+    yaml_type,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules_versions import version
 
@@ -57,7 +58,13 @@ def spec_errors(name: str, value: object, option: Mapping[str, Any]) -> list[str
     Raises nothing: the default is left out, since it may be an expression of the role.
     """
     spec = {key: part for key, part in option.items() if key not in ("default", "required")}
-    errors: list[str] = ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
+    errors: list[str]
+    try:
+        errors = ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
+    except TypeError:  # the validator looks for the parts of whatever is there
+        errors = [f"{name} is a {yaml_type(value)} whose parts cannot be read"]
+    # A value of another type fails further checks, which would say the same again.
+    errors = [one for one in errors if one.startswith(f"argument '{name}' is of type")] or errors
     if errors and option.get("no_log"):
         return [f"The value of {name} is refused; it is secret and not shown."]
     return [f"{error.rstrip('.')}." for error in errors]

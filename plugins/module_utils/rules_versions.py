@@ -67,7 +67,7 @@ def version_differs(inventory: Inventory) -> Iterator[Finding]:
         wanted = {host.name: _version(host, role) for host in inventory.hosts.values()}
         holders: dict[str, list[str]] = {}
         for name, one in wanted.items():
-            if one is not None:
+            if str(one) in product.supported:  # else the rule `version` has refused it
                 holders.setdefault(str(one), []).append(name)
         if len(holders) > 1:
             parts = listing(f"{one} on {listing(names)}" for one, names in holders.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 import time
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.millrace.streaming.plugins.module_utils import zookeeper_health
@@ -99,7 +100,7 @@ def main() -> None:
         if not problems or seconds + POLL_SECONDS > module.params["wait"]:
             break
         time.sleep(POLL_SECONDS)
-    verdict = {
+    verdict: dict[str, Any] = {
         "leader": next((name for name, one in members.items() if one.mode == "leader"), ""),
         "modes": {name: one.mode for name, one in members.items() if one.mode},
         "problems": problems,

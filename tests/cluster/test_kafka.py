@@ -153,22 +153,16 @@ def test_consumer_reads_from_the_replica_in_its_rack(
     values = [bytes([number]) * 10_000 for number in range(20)]
     producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
     # Each waits for the one before, so each is a batch, and so is each fetch below.
-    first = [producer.send(probe, value, partition=0).get(timeout=30).offset for value in values][0]
+    offsets = [producer.send(probe, value, partition=0).get(timeout=30).offset for value in values]
     producer.close()
     for rack, expected in ((racks[leader], leader), (racks[follower], follower)):
         consumer = KafkaConsumer(
             bootstrap_servers=bootstrap, client_rack=rack, max_partition_fetch_bytes=1
         )
-        consumer.assign([partition])
-        consumer.seek(partition, first)
-        read: list[bytes] = []
         try:
-
-            def all_read() -> bool:
-                read.extend(one.value for one in consumer.poll(timeout_ms=500).get(partition, []))
-                return len(read) >= len(values)
-
-            wait_for(all_read, seconds=30, what=f"the records in rack {rack}")
+            consumer.assign([partition])
+            consumer.seek(partition, offsets[0])
+            assert read(consumer, partition, len(values)) == values
             received = {
                 name.rpartition("-")[2]: measured["incoming-byte-rate"]
                 for name, measured in consumer.metrics().items()
@@ -176,24 +170,40 @@ def test_consumer_reads_from_the_replica_in_its_rack(
             }
         finally:
             consumer.close()
-        assert read == values
         share = received[str(expected)] / sum(received.values())
         assert share > 0.9, f"rack {rack} was to read from {expected}: {received}"
+
+
+def read(consumer: KafkaConsumer, partition: TopicPartition, count: int) -> list[bytes]:
+    """The next `count` values of a partition."""
+    values: list[bytes] = []
+
+    def all_read() -> bool:
+        values.extend(one.value for one in consumer.poll(timeout_ms=500).get(partition, []))
+        return len(values) >= count
+
+    wait_for(all_read, seconds=30, what=f"{count} records of {partition}")
+    return values
 
 
 def test_every_data_directory_is_used(
     topology: Topology, admin: KafkaAdminClient, spread: str
 ) -> None:
-    used = {
-        broker["broker"]: {
-            directory["log_dir"]
-            for directory in broker["log_dirs"]
-            if any(topic["name"] == spread for topic in directory["topics"])
-        }
-        for broker in admin.describe_log_dirs()
-    }
     nodes = {node: topology.kafka(topology.node(node)) for node in topology.brokers}
-    assert used == {node: set(description["data_dirs"]) for node, description in nodes.items()}
+    wanted = {node: set(description["data_dirs"]) for node, description in nodes.items()}
+
+    def used() -> bool:
+        found = {
+            broker["broker"]: {
+                directory["log_dir"]
+                for directory in broker["log_dirs"]
+                if any(topic["name"] == spread for topic in directory["topics"])
+            }
+            for broker in admin.describe_log_dirs()
+        }
+        return bool(found == wanted)
+
+    wait_for(used, seconds=30, what=f"replicas of {spread} in every one of {wanted}")
 
 
 def test_topics_are_not_made_by_typing_errors(topology: Topology, admin: KafkaAdminClient) -> None:

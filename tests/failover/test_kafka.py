@@ -1,4 +1,4 @@
-"""One controller or one ZooKeeper is lost for good: the cluster stays writable, also its metadata."""
+"""One controller or one ZooKeeper is lost: the cluster stays writable, its metadata too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def lost(host: Host, unit: str) -> Iterator[float]:
     moment = time.monotonic()
     try:
         assert host.run("systemctl is-active %s", unit).stdout.strip() in ("failed", "inactive")
-        assert not host.check_output("systemctl show --property=MainPID --value %s", unit).strip("0")
+        assert not host.check_output("systemctl show --property=MainPID --value %s", unit).strip(
+            "0"
+        )
         yield moment
     finally:
         host.check_output("systemctl reset-failed %s; systemctl start %s", unit, unit)

@@ -128,5 +128,7 @@ def pytest_runtest_makereport(
     if report.when == "call" and report.failed:
         hosts: dict[str, Host] = getattr(item, "funcargs", {}).get("hosts", {})
         for name, host in hosts.items():
-            journal = host.run("journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'")
+            journal = host.run(
+                "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'"
+            )
             report.sections.append((f"journal of {name}", journal.stdout))

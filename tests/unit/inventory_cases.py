@@ -1,16 +1,10 @@
-"""The table of wrong inventories: at least one a rule."""
+"""Wrong inventories, at least one a rule: their groups, variables and versions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from tests.unit.inventory_draft import Case
 
-from tests.unit.inventory_draft import Draft
-
-Mistake = Callable[[Draft], object]
-TMP = "/tmp"  # noqa: S108 - what a rule refuses
-
-# Rule, name of the case, the mistake, parts of the message.
-CASES: list[tuple[str, str, Mistake, tuple[str, ...]]] = [
+CASES: list[Case] = [
     (
         "empty-group",
         "history",
@@ -42,6 +36,21 @@ CASES: list[tuple[str, str, Mistake, tuple[str, ...]]] = [
         ("spark_masters (k1) but no spark_workers",),
     ),
     (
+        "lonely-group",
+        "controllers beside an ensemble",
+        lambda d: d.ensemble().drop_group("kafka_brokers"),
+        ("kafka_controllers (k1, k2 and k3) but no kafka_brokers",),
+    ),
+    (
+        "idle-zookeeper",
+        "beside controllers",
+        lambda d: (
+            d.ensemble(),
+            [d.drop_group(f"spark_{group}") for group in ("masters", "workers", "history")],
+        ),
+        ("Nobody uses zookeeper (z1, z2 and z3)", "set kafka_version: 3.9.2"),
+    ),
+    (
         "host-without-group",
         "one",
         lambda d: d.add_host("k4"),
@@ -56,8 +65,8 @@ CASES: list[tuple[str, str, Mistake, tuple[str, ...]]] = [
     (
         "unknown-variable",
         "far",
-        lambda d: d.variable("zookeeper_qqqqqqqqq", 1, on=("k2",)),
-        ("zookeeper_qqqqqqqqq of k2", "Delete it."),
+        lambda d: d.variable("spark_qqqqqqqqqqqqq", 1, on=("k2",)),
+        ("spark_qqqqqqqqqqqqq of k2", "Delete it."),
     ),
     (
         "variable-value",
@@ -85,101 +94,51 @@ CASES: list[tuple[str, str, Mistake, tuple[str, ...]]] = [
     ),
     (
         "variable-value",
+        "another type, said once",
+        lambda d: d.variable("kafka_archive", "kafka.tgz"),
+        ("argument 'kafka_archive' is of type str", "Set kafka_archive to a dict"),
+    ),
+    (
+        "variable-value",
+        "no parts",
+        lambda d: d.variable("kafka_archive", True),
+        ("kafka_archive is a boolean whose parts cannot be read", "Set kafka_archive to a dict"),
+    ),
+    (
+        "variable-value",
         "secret",
         lambda d: d.variable("kafka_password", "hunter2"),
         ("it is secret and not shown", "Set kafka_password to a dict"),
     ),
     (
-        "port-range",
-        "listener",
-        lambda d: d.kafka("listeners", value=[{"name": "CLIENT", "port": 70000}]),
-        ("Kafka's listener CLIENT has port 70000", "1 to 65535"),
+        "same-address",
+        "copied line",
+        lambda d: d.reached_at("k1", "10.0.0.1").reached_at("k3", "10.0.0.1"),
+        ("k1 and k3 are all reached at 10.0.0.1, port 22", "Set ansible_host of k3"),
     ),
     (
-        "port-range",
-        "spark",
-        lambda d: d.descriptions["k1"]["spark"]["ports"].update(spark_master_port=-1),
-        ("spark_master_port has port -1", "ports of k1"),
+        "loopback-address",
+        "address",
+        lambda d: d.reached_at("k2", "127.0.0.1"),
+        ("k2 is reached at 127.0.0.1", "ansible_host of k2"),
     ),
     (
-        "port-clash",
-        "kafka and spark",
-        lambda d: d.descriptions["k1"]["spark"]["ports"].update(spark_master_ui_port=9092),
-        (
-            "Kafka's listener CLIENT and spark_master_ui_port both have port 9092",
-            "ports of k1",
-            "Set spark_master_ui_port: 9094",
-        ),
-    ),
-    (
-        "port-clash",
-        "spark and spark",
-        lambda d: d.descriptions["k1"]["spark"]["ports"].update(spark_master_ui_port=7077),
-        ("spark_master_port and spark_master_ui_port both have port 7077", "7078"),
-    ),
-    (
-        "heap-value",
-        "kafka",
-        lambda d: d.kafka("heap", value="lots"),
-        ("'lots' is no heap size", "kafka_heap of k1, k2, k3", "for example 1g"),
-    ),
-    (
-        "heap-value",
-        "no unit",
-        lambda d: d.descriptions["k2"]["spark"]["heaps"].update(spark_worker_memory=2048),
-        ("2048 is no heap size", "Set spark_worker_memory to a number with m or g"),
-    ),
-    (
-        "heap-over-memory",
-        "largest fits",
-        lambda d: d.descriptions["k2"]["spark"]["heaps"].update(spark_worker_memory="8g"),
-        (
-            "spark_worker_memory 8192 MiB: 9216 MiB > 6144 MiB of memory",
-            "heaps of k2",
-            "Set spark_worker_memory to 5120m or less",
-        ),
-    ),
-    (
-        "heap-over-memory",
-        "nothing fits",
-        lambda d: d.descriptions["k1"]["host"].update(memory_mb=900),
-        ("1536 MiB > 900 MiB", "Move a service to another host"),
-    ),
-    (
-        "data-dir-in-tmp",
-        "kafka",
-        lambda d: d.kafka("data_dirs", value=["/data/kafka", f"{TMP}/kafka-logs"]),
-        (f"{TMP}/kafka-logs", "kafka_data_dirs", "Set /var/lib/kafka/data"),
-    ),
-    (
-        "data-dir-in-tmp",
-        "metadata",
-        lambda d: d.kafka("metadata_dir", value="//var/tmp/meta"),
-        ("//var/tmp/meta", "kafka_metadata_dir"),
-    ),
-    (
-        "data-dir-in-tmp",
-        "spark",
-        lambda d: d.spark("k3", data_dirs=[TMP]),
-        (f"{TMP} is emptied", "Spark's data directory of k3", "/var/lib/spark"),
-    ),
-    (
-        "data-dir-nested",
-        "below",
-        lambda d: d.kafka("data_dirs", value=["/data", "/data/kafka"]),
-        ("/data and /data/kafka are nested", "side by side"),
-    ),
-    (
-        "data-dir-nested",
-        "same",
-        lambda d: d.kafka("data_dirs", value=["/data/kafka", "/data/kafka/"]),
-        ("nested or the same",),
+        "loopback-address",
+        "alias",
+        lambda d: d.add_host("localhost").join("spark_workers", "localhost"),
+        ("localhost is reached at localhost",),
     ),
     (
         "version",
         "unknown",
-        lambda d: d.kafka("version", value=4.3),
-        ("Kafka 4.3 is not supported", "Set kafka_version: 4.3.1"),
+        lambda d: d.kafka("version", value="4.9.9"),
+        ("Kafka 4.9.9 is not supported", "Set kafka_version: 4.3.1, 4.2.1"),
+    ),
+    (
+        "version",
+        "read as a number",
+        lambda d: d.kafka("version", value=3.1),
+        ("YAML read kafka_version as 3.1 (number)", "3.10 becomes 3.1", "'3.9.2', in quotes"),
     ),
     (
         "version",
@@ -194,153 +153,65 @@ CASES: list[tuple[str, str, Mistake, tuple[str, ...]]] = [
         ("Spark 3.5.0 is not supported", "spark_version of k1", "Set spark_version: 4.2.0"),
     ),
     (
-        "node-id-missing",
-        "two",
-        lambda d: d.ids(k2=None, k3=""),
-        ("k2 and k3 have no node.id", "kafka_node_id: 2 on k2 and kafka_node_id: 3 on k3"),
+        "version-differs",
+        "kafka",
+        lambda d: d.kafka("version", value="4.2.1", on=("k2",)),
+        ("4.3.1 on k1 and k3 and 4.2.1 on k2", "Set kafka_version: 4.3.1 for all"),
     ),
     (
-        "node-id-invalid",
-        "text",
-        lambda d: d.ids(k2="abc"),
-        ("'abc' is no node.id", "kafka_node_id of k2", "Set kafka_node_id: 2 on k2"),
-    ),
-    ("node-id-invalid", "negative", lambda d: d.ids(k2=-1), ("-1 is no node.id", "2 on k2")),
-    ("node-id-invalid", "large", lambda d: d.ids(k2=2**31), ("2147483648 is no node.id",)),
-    ("node-id-invalid", "number", lambda d: d.ids(k2=2.5), ("2.5 is no node.id",)),
-    ("node-id-invalid", "boolean", lambda d: d.ids(k1=True), ("True is no node.id", "1 on k1")),
-    (
-        "node-id-duplicate",
-        "text and number",
-        lambda d: d.ids(k3="2"),
-        ("node.id 2 is used by k2 and k3", "kafka_node_id of k2, k3", "kafka_node_id: 3 on k3"),
-    ),
-    (
-        "quorum-size",
-        "two",
-        lambda d: d.controllers("k1", "k2"),
+        "zookeeper-mode",
+        "Kafka 4",
+        lambda d: d.zookeeper_mode("4.3.1"),
         (
-            "2 controllers (k1 and k2) tolerate 0 failures",
-            "Use 3 or 5 controllers",
-            "kafka_allow_unsafe_quorum: true",
+            "Kafka 4.3.1 on the ensemble z1, z2 and z3: Kafka 4.x has no ZooKeeper mode",
+            "Add the group kafka_controllers, or set kafka_version: 3.9.2",
         ),
     ),
     (
-        "quorum-size",
-        "one of three",
-        lambda d: d.controllers("k1"),
-        ("1 controller (k1) tolerates 0 failures",),
+        "archive-incomplete",
+        "no url",
+        lambda d: d.archive(sha512="a" * 128),
+        ("The archive has no url", "kafka_2.13-4.3.1.tgz"),
     ),
     (
-        "replication-factor",
-        "set",
-        lambda d: d.own("default.replication.factor", 5),
-        (
-            "default.replication.factor 5 > 3 brokers",
-            "kafka_config[default.replication.factor]",
-            "of k1, k2, k3",
-            "Set default.replication.factor: 3",
-        ),
+        "archive-incomplete",
+        "sha256",
+        lambda d: d.archive(url="/srv/kafka.tgz", sha512="a" * 64),
+        ("sha512 has 64 characters, 128 hexadecimal digits are needed", "kafka_archive.sha512"),
     ),
     (
-        "replication-factor",
-        "Kafka's default",
-        lambda d: (
-            d.without_kafka("k2", "k3").replication(1, 1),
-            d.descriptions["k1"]["kafka"]["config"].pop("offsets.topic.replication.factor"),
-        ),
-        (
-            "offsets.topic.replication.factor 3 > 1 broker.",
-            "(not set)",
-            "Set offsets.topic.replication.factor: 1",
-        ),
+        "archive-incomplete",
+        "no digits",
+        lambda d: d.archive(url="/srv/kafka.tgz", sha512="x" * 128),
+        ("no hexadecimal digits",),
     ),
     (
-        "min-isr",
-        "equal",
-        lambda d: d.own("min.insync.replicas", "3"),
-        (
-            "min.insync.replicas 3 >= default.replication.factor 3",
-            "Set min.insync.replicas: 2",
-            "One restart would stop all producers",
-        ),
+        "archive-name",
+        "version",
+        lambda d: d.archive(url="https://h/a/kafka_2.13-4.2.1.tgz", sha512="a" * 128),
+        ("kafka_2.13-4.2.1.tgz is Kafka 4.2.1 for Scala 2.13, kafka_version is 4.3.1",),
     ),
     (
-        "min-isr",
-        "transactions",
-        lambda d: d.kafka("config", "transaction.state.log.min.isr", value=4),
-        ("transaction.state.log.min.isr 4 >= ", "Set transaction.state.log.min.isr: 2"),
-    ),
-    (
-        "owned-key",
-        "variable",
-        lambda d: d.own("listeners", "CLIENT://:9092"),
-        ("kafka_config[listeners] of k1, k2, k3", "Remove it; set kafka_listeners instead"),
-    ),
-    (
-        "owned-key",
-        "group, for one host",
-        lambda d: d.kafka(
-            "own_config", "kafka_host_config", value={"process.roles": "broker"}, on=("k2",)
-        ),
-        ("kafka_host_config[process.roles] of k2", "it follows from the groups kafka_brokers"),
-    ),
-    (
-        "unknown-key",
-        "near",
-        lambda d: d.own("num.partition", 3),
-        ("Kafka 4.3.1 has no key num.partition", "Did you mean num.partitions?"),
-    ),
-    (
-        "unknown-key",
-        "removed",
-        lambda d: d.own("zookeeper.connect", "z:2181"),
-        ("zookeeper.connect was removed in Kafka 4.0", "Delete it."),
-    ),
-    (
-        "unknown-key",
-        "renamed",
-        lambda d: d.own("delegation.token.master.key", "x"),
-        ("Set delegation.token.secret.key instead",),
-    ),
-    (
-        "key-value",
-        "type",
-        lambda d: d.own("num.io.threads", "many"),
-        ("'many' (text) is no legal value of num.io.threads", "to an int, [1,...]"),
-    ),
-    (
-        "key-value",
-        "YAML's no",
-        lambda d: d.own("ssl.client.auth", False),
-        ("False (boolean)", "[required, requested, none]", "in quotes"),
-    ),
-    (
-        "key-value",
-        "secret",
-        lambda d: d.own("ssl.keystore.password", ["hunter2"]),
-        ("This list is no legal value of ssl.keystore.password",),
-    ),
-    (
-        "cluster-id",
-        "short",
-        lambda d: d.kafka("cluster_id", value="millrace"),
-        ("'millrace' is no cluster id", "kafka_cluster_id of k1, k2, k3", "Leave it empty"),
-    ),
-    (
-        "listener-port",
-        "same",
-        lambda d: d.kafka(
-            "listeners",
-            value=[{"name": "CLIENT", "port": 9092}, {"name": "CONTROLLER", "port": "9092"}],
-        ),
-        ("The listeners CLIENT and CONTROLLER both have port 9092", "port: 9093 for CONTROLLER"),
+        "archive-name",
+        "Scala",
+        lambda d: d.archive(url="/srv/kafka_2.12-4.3.1.tgz", sha512="a" * 128),
+        ("Kafka 4.3.1 for Scala 2.12", "Set kafka_archive.url to kafka_2.13-4.3.1.tgz"),
     ),
     (
         "not-describable",
         "unexplained",
         lambda d: d.description("k2", kafka={"error": "'x' is undefined"}),
         ("The kafka role cannot work out what it would do: 'x' is undefined", "variables of k2"),
+    ),
+    (
+        "not-describable",
+        "ZooKeeper",
+        lambda d: (
+            d.ensemble()
+            .variable("zookeeper_id", 2, on=("z2",))
+            .description("z2", zookeeper={"error": "'y' is undefined"})
+        ),
+        ("The zookeeper role cannot work out what it would do: 'y' is undefined",),
     ),
     (
         "version",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules
 )
 
 NODES = ("k1", "k2", "k3")
+TMP = "/tmp"  # noqa: S108 - what a rule refuses
 FACTORS = {
     "default.replication.factor": 3,
     "min.insync.replicas": 2,
@@ -35,8 +37,13 @@ SPECS: dict[str, dict[str, dict[str, Any]]] = {
         "kafka_heap": {"type": "str", "default": ""},
         "kafka_stop_timeout": {"type": "int", "default": 300},
         "kafka_profile": {"type": "str", "choices": ["durable", "small"], "default": "durable"},
+        "kafka_archive": {
+            "type": "dict",
+            "options": {"url": {"type": "str"}, "sha512": {"type": "str"}},
+        },
         "kafka_password": {"type": "dict", "no_log": True},
     },
+    "zookeeper": {"zookeeper_id": {"type": "int"}},
     "spark": {"spark_worker_memory": {"type": "str"}},
     "host": {"host_memory_mb": {"type": "int", "default": "{{ 0 }}"}},
     "distribution": {"distribution_product": {"type": "str", "required": True}},
@@ -46,8 +53,11 @@ SPECS: dict[str, dict[str, dict[str, Any]]] = {
 def kafka(number: int) -> dict[str, Any]:
     return {
         "version": "4.3.1",
+        "distribution": {"source": "maven"},
+        "mode": "kraft",
         "node_id": number,
         "roles": ["broker", "controller"],
+        "rack": "",
         "cluster_id": "",
         "config": dict(FACTORS),
         "own_config": {"kafka_config": {}, "kafka_host_config": {}},
@@ -61,6 +71,10 @@ def kafka(number: int) -> dict[str, Any]:
             {"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"},
             {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"},
         ],
+        "inter_broker_listener": "CLIENT",
+        "controller_listener": {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"},
+        "advertised_host": f"k{number}",
+        "allow_plaintext": True,
         "heap": "512m",
         "data_dirs": ["/var/lib/kafka/data"],
         "metadata_dir": "",
@@ -68,10 +82,26 @@ def kafka(number: int) -> dict[str, Any]:
     }
 
 
+def zookeeper(number: int) -> dict[str, Any]:
+    return {
+        "version": "3.9.5",
+        "id": number,
+        "config": {},
+        "own_config": {"zookeeper_config": {}},
+        "owned": {"dataDir": "zookeeper_data_dir"},
+        "ports": {"zookeeper_client_port": 2181, "zookeeper_peer_port": 2888},
+        "heaps": {"zookeeper_heap": "512m"},
+        "data_dirs": ["/var/lib/zookeeper/data"],
+        "allow_unsafe_ensemble": False,
+    }
+
+
 def spark(name: str) -> dict[str, Any]:
     master: dict[str, Any] = {
         "version": "4.2.0",
         "roles": ["master", "history"],
+        "own_config": {"spark_config": {}},
+        "owned": {"spark.master.rest.enabled": "nothing, it is open to everybody"},
         "ports": {"spark_master_port": 7077, "spark_master_ui_port": 8080},
         "heaps": {"spark_daemon_heap (master)": "512m", "spark_daemon_heap (history)": "512m"},
         "data_dirs": ["/var/lib/spark"],
@@ -81,7 +111,7 @@ def spark(name: str) -> dict[str, Any]:
         "ports": {"spark_worker_ui_port": 8081, "spark_worker_port": 0},
         "heaps": {"spark_daemon_heap (worker)": "512m", "spark_worker_memory": "2g"},
     }
-    return master if name == "k1" else {**master, **worker}
+    return copy.deepcopy(master if name == "k1" else {**master, **worker})
 
 
 @dataclass
@@ -111,8 +141,10 @@ class Draft:
             for number, name in enumerate(NODES, start=1)
         }
     )
+    connections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    vaulted: dict[str, set[str]] = field(default_factory=dict)
 
-    def kafka(self, *path: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+    def kafka(self, *path: str | int, value: object, on: tuple[str, ...] = NODES) -> Self:
         """Set a part of the Kafka description on some hosts."""
         for name in on:
             if "kafka" not in self.descriptions[name]:
@@ -170,7 +202,13 @@ class Draft:
         """Return the inventory as the rules see it."""
         names = self.groups["all"]
         hosts = {
-            name: Host(name, self.descriptions.get(name, {}), self.variables.get(name, {}))
+            name: Host(
+                name,
+                self.descriptions.get(name, {}),
+                self.variables.get(name, {}),
+                self.connections.get(name, {}),
+                frozenset(self.vaulted.get(name, ())),
+            )
             for name in names
         }
         return Inventory(self.groups, hosts, SPECS)
@@ -184,9 +222,74 @@ class Draft:
         """Add a host to no group."""
         self.groups["all"].append(name)
         self.descriptions[name] = {"host": {"memory_mb": None}}
+        self.variables[name] = {}
+        return self
+
+    def join(self, group: str, name: str) -> Self:
+        """Put a host into a group."""
+        self.groups[group].append(name)
         return self
 
     def controllers(self, *names: str) -> Self:
         """Choose the controllers."""
         self.groups["kafka_controllers"] = list(names)
         return self
+
+    def reached_at(self, name: str, address: str, port: int = 22) -> Self:
+        """Set where Ansible reaches a host."""
+        self.connections[name] = {"ansible_host": address, "ansible_port": port}
+        return self
+
+    def listeners(self, *listeners: tuple[str, int, str], on: tuple[str, ...] = NODES) -> Self:
+        """Set the brokers' listeners; the controllers' stays behind them."""
+        keys = ("name", "port", "protocol")
+        brokers = [dict(zip(keys, one, strict=True)) for one in listeners]
+        for host in on:
+            controller = self.descriptions[host]["kafka"]["controller_listener"]
+            self.kafka("listeners", value=[*brokers, controller], on=(host,))
+        return self
+
+    def controller_listener(self, name: str) -> Self:
+        """Name the controllers' listener, in both places where it stands."""
+        listener = {"name": name, "port": 9093, "protocol": "PLAINTEXT"}
+        self.kafka("controller_listener", value=listener)
+        return self.listeners(("CLIENT", 9092, "PLAINTEXT"))
+
+    def racks(self, *racks: str) -> Self:
+        """Set the rack of each node."""
+        for host, rack in zip(NODES, racks, strict=True):
+            self.kafka("rack", value=rack, on=(host,))
+        return self
+
+    def own_spark(self, key: str, value: object) -> Self:
+        """Set a property as the user would in spark_config."""
+        for host in NODES:
+            self.descriptions[host]["spark"]["own_config"]["spark_config"][key] = value
+        return self
+
+    def archive(self, **archive: object) -> Self:
+        """Install Kafka from an archive."""
+        return self.kafka("distribution", value={"source": "archive", **archive})
+
+    def ensemble(self, *names: str) -> Self:
+        """Put ZooKeeper on hosts, three new ones by default."""
+        members = names or ("z1", "z2", "z3")
+        self.groups["zookeeper"] = list(members)
+        for number, name in enumerate(members, start=1):
+            if name not in self.groups["all"]:
+                self.add_host(name)
+            self.description(name, zookeeper=zookeeper(number))
+        return self
+
+    def zookeeper_mode(self, version: str = "3.9.2") -> Self:
+        """Put the brokers on an ensemble."""
+        self.ensemble().drop_group("kafka_controllers")
+        for part, value in (("mode", "zookeeper"), ("version", version), ("roles", ["broker"])):
+            self.kafka(part, value=value)
+        listener = {"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"}
+        return self.kafka("listeners", value=[listener])
+
+
+Mistake = Callable[[Draft], object]
+# Rule, name of the case, the mistake, parts of the message.
+Case = tuple[str, str, Mistake, tuple[str, ...]]

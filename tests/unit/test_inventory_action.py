@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,11 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.action.inventory_rules import read_specs
+from ansible.parsing.vault import EncryptedString
+from ansible_collections.millrace.streaming.plugins.action.inventory_rules import (
+    protected,
+    read_specs,
+)
 
 from tests.unit.inventory_draft import SPECS, Draft
 
@@ -19,24 +24,31 @@ ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 
 
-def plays(specs: dict[str, str]) -> list[dict[str, Any]]:
+def plays(specs: dict[str, str], verdicts: dict[str, str]) -> list[dict[str, Any]]:
     describe = [
         {
             "ansible.builtin.set_fact": {f"__{role}_described": f"{{{{ described.{role} }}}}"},
             "when": f"described.{role} is defined",
         }
-        for role in ("host", "kafka", "spark")
+        for role in ("host", "kafka", "zookeeper", "spark")
     ]
-    rules = {"millrace.streaming.inventory_rules": {"specs": specs}, "run_once": True}
+    rules = {
+        "millrace.streaming.inventory_rules": {"specs": specs, **verdicts},
+        "run_once": True,
+    }
     touch = {"ansible.builtin.debug": {"msg": "{{ inventory_hostname }} was touched"}}
     every = {"hosts": "all", "gather_facts": False}
     return [{**every, "tasks": [*describe, rules]}, {**every, "tasks": [touch]}]
 
 
-def run(place: Path, draft: Draft, *options: str) -> tuple[int, str]:
+def run(place: Path, draft: Draft, *options: str, **verdicts: str) -> tuple[int, str]:
     """Judge a draft in a play of its own; return exit code and output."""
     hosts = {
-        name: {**draft.variables.get(name, {}), "described": draft.descriptions[name]}
+        name: {
+            **draft.variables.get(name, {}),
+            **draft.connections.get(name, {}),
+            "described": draft.descriptions[name],
+        }
         for name in draft.groups["all"]
     }
     groups = {
@@ -50,7 +62,7 @@ def run(place: Path, draft: Draft, *options: str) -> tuple[int, str]:
             yaml.safe_dump({"argument_specs": {"main": {"options": known}}})
         )
     (place / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "children": groups}}))
-    (place / "play.yml").write_text(yaml.safe_dump(plays(specs)))
+    (place / "play.yml").write_text(yaml.safe_dump(plays(specs, verdicts)))
     done = subprocess.run(  # noqa: S603 - own arguments, no shell
         [PLAYBOOK, "-i", "hosts.yml", "play.yml", *options],
         check=False,
@@ -123,3 +135,37 @@ def test_file_that_is_no_spec_is_named(tmp_path: Path) -> None:
 def test_variables_of_every_entry_point_are_known() -> None:
     specs = read_specs({"host": str(ROOT / "roles" / "host" / "meta" / "argument_specs.yml")})
     assert specs["host"]["host_memory_mb"]["type"] == "int"
+
+
+def test_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:
+    draft = Draft().own("log.cleaner.enable", True)
+    code, output = run(tmp_path, draft, json="verdict.json", junit="verdict.xml")
+    assert code == 0, output
+    assert "log.cleaner.enable is deprecated since Kafka 4.1" in output
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert (verdict["valid"], verdict["problems"]) == (True, [])
+    assert [one["rule"] for one in verdict["warnings"]] == ["deprecated-key"]
+    assert "deprecated-key" in (tmp_path / "verdict.xml").read_text()
+
+
+def test_address_of_a_host_is_judged(tmp_path: Path) -> None:
+    draft = Draft().reached_at("k1", "10.0.0.1").reached_at("k2", "10.0.0.1")
+    code, output = run(tmp_path, draft)
+    assert code == 2, output
+    assert "k1 and k2 are all reached at 10.0.0.1, port 22. [same-address]" in output
+
+
+def test_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    code, output = run(tmp_path, Draft(), json="no/such/folder.json")
+    assert code == 2, output
+    assert "the verdict cannot be written" in output
+
+
+def test_secret_from_an_expression_or_a_vault_is_protected() -> None:
+    secret = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+    place = f"spark_config[{secret}]"
+    assert protected({"spark_config": {secret: "{{ lookup('env', 'SECRET') }}"}}) == {place}
+    assert protected({"spark_config": {secret: "hunter2"}}) == set()
+    assert protected({"spark_config": "{{ all_of_it }}"}) == {"spark_config"}
+    encrypted = EncryptedString(ciphertext="$ANSIBLE_VAULT;1.1;AES256\n00")
+    assert protected({"spark_config": {secret: encrypted}}) == {place}

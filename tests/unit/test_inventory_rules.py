@@ -4,12 +4,38 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import (
     RULES,
     Problem,
+    errors,
     judge,
+    lines_about,
     report,
+    warnings,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import REGISTERED
 
-from tests.unit.inventory_cases import CASES, TMP, Mistake
-from tests.unit.inventory_draft import FACTORS, SPECS, Draft, kafka, spark
+from tests.unit import (
+    inventory_cases,
+    inventory_cases_kafka,
+    inventory_cases_keys,
+    inventory_cases_nodes,
+)
+from tests.unit.inventory_draft import (
+    FACTORS,
+    SPECS,
+    TMP,
+    Draft,
+    Mistake,
+    kafka,
+    spark,
+    zookeeper,
+)
+from tests.unit.inventory_legal import LEGAL
+
+CASES = [
+    *inventory_cases.CASES,
+    *inventory_cases_nodes.CASES,
+    *inventory_cases_kafka.CASES,
+    *inventory_cases_keys.CASES,
+]
 
 
 def judged(*mistakes: Mistake) -> list[Problem]:
@@ -17,6 +43,11 @@ def judged(*mistakes: Mistake) -> list[Problem]:
     for mistake in mistakes:
         mistake(draft)
     return judge(draft.inventory())
+
+
+def told(problems: list[Problem]) -> str:
+    """Put errors and warnings into words."""
+    return "\n".join(line for problem in problems for line in lines_about(problem))
 
 
 def test_clean_inventory_has_no_problem() -> None:
@@ -34,64 +65,46 @@ def test_one_mistake_is_one_problem(
     rule: str, mistake: Mistake, fragments: tuple[str, ...]
 ) -> None:
     problems = judged(mistake)
-    assert [problem.rule for problem in problems] == [rule], report(problems)
-    message = report(problems)
+    message = told(problems)
+    assert [problem.rule for problem in problems] == [rule], message
     for fragment in fragments:
         assert fragment in message
     assert "hunter2" not in message
 
 
-def test_every_rule_has_a_case() -> None:
-    assert {rule.name for rule in RULES} == {case[0] for case in CASES}
-    assert len({rule.name for rule in RULES}) == len(RULES)
+def test_every_rule_has_a_wrong_and_a_legal_case() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert set(names) == {case[0] for case in CASES}
+    assert set(names) == {case[0] for case in LEGAL}
+
+
+def test_no_rule_is_left_out() -> None:
+    assert sorted(REGISTERED, key=lambda rule: rule.name) == sorted(
+        RULES, key=lambda rule: rule.name
+    )
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(
-            lambda d: (d.without_kafka("k2", "k3"), d.replication(1, 1)), id="one combined node"
-        ),
-        pytest.param(
-            lambda d: (
-                d.controllers("k1", "k2"),
-                d.kafka("allow_unsafe_quorum", value=True),
-            ),
-            id="unsafe quorum allowed",
-        ),
-        pytest.param(lambda d: d.ids(k1=0, k2="7"), id="zero and text of digits"),
-        pytest.param(
-            lambda d: d.own("listener.name.client.ssl.client.auth", "required"), id="one listener"
-        ),
-        pytest.param(lambda d: d.own("super.users", "User:admin"), id="plug-in's key"),
-        pytest.param(
-            lambda d: d.kafka("cluster_id", value="4L6g3nShT-eMCtK--X86sw"), id="cluster id"
-        ),
-        pytest.param(
-            lambda d: (
-                d.descriptions["k2"]["host"].update(memory_mb=None),
-                d.descriptions["k2"]["spark"]["heaps"].update(spark_worker_memory="900g"),
-            ),
-            id="memory unknown",
-        ),
-        pytest.param(
-            lambda d: d.kafka("data_dirs", value=[f"{TMP}fs/a", "/data/kafka", "/data/kafka2"]),
-            id="paths",
-        ),
-        pytest.param(lambda d: d.variable("host_memory_mb", "6144"), id="number in quotes"),
-        pytest.param(lambda d: d.variable("kafka_heap", None), id="variable without a value"),
-    ],
+    "change", [pytest.param(change, id=f"{rule}: {name}") for rule, name, change in LEGAL]
 )
 def test_legal_variations(change: Mistake) -> None:
     problems = judged(change)
-    assert problems == [], report(problems)
+    assert problems == [], told(problems)
+
+
+def test_warnings_refuse_nothing() -> None:
+    problems = judged(lambda d: d.own("log.cleaner.enable", True).own("num.io.threads", 0))
+    assert [problem.rule for problem in warnings(problems)] == ["deprecated-key"]
+    assert [problem.rule for problem in errors(problems)] == ["key-value"]
+    assert report(problems).startswith("The inventory has 1 problem;")
 
 
 def test_suggested_ids_are_unused_and_differ() -> None:
     draft = Draft()
     draft.groups["all"].append("ctl1")
     draft.groups["kafka_controllers"] = ["k1", "k2", "ctl1"]
-    draft.descriptions["ctl1"] = {"kafka": kafka(2)}
+    draft.descriptions["ctl1"] = {"kafka": kafka(2) | {"advertised_host": "ctl1"}}
     draft.ids(k1=3, k2=2, k3=3)
     fixes = [problem.fix for problem in judge(draft.inventory())]
     assert fixes == ["Set kafka_node_id: 1 on k3.", "Set kafka_node_id: 100 on ctl1."]
@@ -130,15 +143,21 @@ def test_twelve_mistakes_are_twelve_problems_in_a_stable_order() -> None:
         "heap-value",
         "data-dir-in-tmp",
         "node-id-duplicate",
+        "cluster-id",
         "replication-factor",
         "owned-key",
         "unknown-key",
-        "cluster-id",
     ]
     assert problems == judged(*reversed(mistakes))
     assert report(problems).startswith("The inventory has 12 problems; no host was touched.")
 
 
+SPARK_KEYS = (
+    "spark.authenticate.secret",
+    "spark.jars.packages",
+    "spark.sql.streaming.checkpointLocation",
+    "spark.executor.memory",
+)
 JUNK: tuple[object, ...] = (None, "", "junk", -1, 2.5, True, [], [None, "x", {}], {"a": [1]})
 
 
@@ -153,7 +172,18 @@ def test_no_rule_falls_over_malformed_input(junk: object) -> None:
     drafts += [Draft().spark("k1", **{part: junk}) for part in spark("k1")]
     drafts += [Draft().description("k1", **{part: junk}) for part in ("host", "kafka", "spark")]
     drafts += [Draft().variable(name, junk) for spec in SPECS.values() for name in spec]
-    drafts += [Draft().kafka("listeners", value=[{"name": junk, "port": junk}])]
+    drafts += [Draft().kafka("listeners", value=[{"name": junk, "port": junk}, junk])]
+    drafts += [Draft().zookeeper_mode().kafka(part, value=junk) for part in kafka(1)]
+    drafts += [Draft().own_spark(key, junk) for key in SPARK_KEYS]
+    drafts += [
+        Draft().ensemble().description("z1", zookeeper=zookeeper(1) | {part: junk})
+        for part in zookeeper(1)
+    ]
+    drafts += [Draft().archive(url=junk, sha512=junk)]
+    for key in ("ansible_host", "ansible_port"):
+        draft = Draft()
+        draft.connections["k1"] = {key: junk}
+        drafts.append(draft)
     for draft in drafts:
         report(judge(draft.inventory()))
 
@@ -167,4 +197,5 @@ def test_problem_is_plain_data() -> None:
         "why": "A node's data is bound to its id, so the id is written down and never counted out.",
         "fix": "Set kafka_node_id: 2 on k2.",
         "hosts": ["k2"],
+        "severity": "error",
     }

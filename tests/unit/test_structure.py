@@ -213,7 +213,8 @@ def test_written_paths_exist() -> None:
 
 def lab_names(text: str, scenarios: list[str]) -> list[str]:
     """Lines that know where they are tested; virtualization types are facts of the host."""
-    names = "|".join(name for name in scenarios if name != "default") or "podman"
+    # A scenario may have the name of the product that it is about.
+    names = "|".join(name for name in scenarios if name not in {"default", *ROLES}) or "podman"
     pattern = re.compile(rf"podman|docker|molecule|\blab_|\.lab\b|MILLRACE_(LAB|STATE)|{names}")
     lines = text.splitlines()
     return [x for x in lines if pattern.search(x) and "virtualization_type" not in x]
@@ -222,7 +223,7 @@ def lab_names(text: str, scenarios: list[str]) -> list[str]:
 def machine_names(text: str) -> list[str]:
     """Lines that name a package index or an absolute path of one machine."""
     index = r"pypi\.org|pythonhosted\.org|repo1?\.maven|deb\.debian\.org|artifactory|/simple\b"
-    folder = r"(?<![\w.}*-])/(?:work|root|opt/wheels)(?![\w.-])"
+    folder = r"(?<![\w.}*<-])/(?:work|root|opt/wheels)(?![\w.-])"
     return [line for line in text.splitlines() if re.search(f"{index}|{folder}", line)]
 
 

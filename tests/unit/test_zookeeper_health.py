@@ -47,7 +47,10 @@ def test_a_whole_ensemble_has_no_problem(members: dict[str, Member]) -> None:
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
-        ({"a": LEADER, "b": Member(reason="refused"), "c": FOLLOWER}, ["b does not serve: refused"]),
+        (
+            {"a": LEADER, "b": Member(reason="refused"), "c": FOLLOWER},
+            ["b does not serve: refused"],
+        ),
         ({"a": LEADER, "b": LEADER, "c": FOLLOWER}, ["a and b both lead"]),
         ({"a": FOLLOWER, "b": FOLLOWER}, ["no member leads"]),
         ({"a": LEADER, "b": Member("standalone")}, ["b runs alone, outside the ensemble"]),
