@@ -11,33 +11,50 @@ from typing import Any
 
 import yaml
 
+_VERBS = {"error": "Refused", "warning": "A warning"}
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def errors() -> dict[Path, str]:
-    """Return docs/errors.md, written from the rules about inventories."""
+    """Return docs/errors.md, written from the rules about inventories and the checks of hosts."""
     from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import RULES
+    from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import CHECKS
 
     lines = [
-        "# Refused inventories",
+        "# Refused inventories and hosts",
         "",
-        _generated("errors", "the rules"),
+        _generated("errors", "the rules and checks"),
         "",
         "Before a run touches a host, the whole inventory is judged on the controller and every",
         "problem is reported at once, each with the name of its rule in brackets. The message",
         "names the value to set for the inventory at hand; this page says what a rule is about.",
+        "Then every host is looked at once, before anything is changed on any: see",
+        "[at first contact](#at-first-contact). An error ends the run; a warning is only shown.",
+        "",
+        "## In the inventory",
     ]
     for rule in RULES:
-        lines += [
-            "",
-            f"## {rule.name}",
-            "",
-            f"Refused when {rule.when}.",
-            "",
-            f"- Why: {rule.why}",
-            f"- What to set: {rule.remedy}",
-        ]
+        verb = _VERBS[rule.severity]
+        lines += _refusal(rule.name, f"{verb} when {rule.when}.", rule.why, rule.remedy)
+    lines += [
+        "",
+        "## At first contact",
+        "",
+        "`playbooks/preflight.yml` does the same alone. A host's errors come in one message, and",
+        "all hosts are judged before the run ends. In a container, whose kernel and clock are its",
+        "machine's, some errors are warnings.",
+        "",
+        "Where nodes run different versions of Java, a warning (java-differs) names them.",
+    ]
+    for check in CHECKS:
+        verb = _VERBS[check.severity]
+        also = "; in a container a warning" if check.container != check.severity else ""
+        lines += _refusal(check.name, f"{verb} when {check.when}{also}.", check.why, check.remedy)
     return {ROOT / "docs" / "errors.md": "\n".join(lines) + "\n"}
+
+
+def _refusal(name: str, when: str, why: str, remedy: str) -> list[str]:
+    return ["", f"### {name}", "", when, "", f"- Why: {why}", f"- What to set: {remedy}"]
 
 
 def configuration() -> dict[Path, str]:

@@ -17,6 +17,11 @@ META = "meta.properties"
 _TOOL = "kafka.tools.StorageTool"
 # topic-partition, as LogManager reads it, with the suffixes of deleted, future and stray logs.
 _PARTITION = re.compile(r".+-\d+(\.[0-9a-f]+-(delete|future|stray))?")
+# What else Kafka keeps in a directory of log.dirs: files, and the index cache of tiered storage.
+_OWN = re.compile(
+    r"meta\.properties|bootstrap\.checkpoint|[\w-]+-checkpoint|\.lock|\.kafka_cleanshutdown"
+    r"|remote-log-index-cache"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,16 @@ class Node:
     features: tuple[str, ...] = ()
 
 
+def is_partition(name: str) -> bool:
+    """Tell whether a directory's name is a partition's, also one being deleted or moved."""
+    return _PARTITION.fullmatch(name) is not None
+
+
+def is_kafkas_own(name: str) -> bool:
+    """Tell whether a name in a log directory is Kafka's, if no partition's."""
+    return _OWN.fullmatch(name.removesuffix(".tmp")) is not None
+
+
 def missing(dirs: Sequence[LogDir]) -> list[str]:
     """Return the paths that are not formatted."""
     return [log_dir.path for log_dir in dirs if log_dir.meta is None]
@@ -60,13 +75,18 @@ def problems(node: Node, dirs: Sequence[LogDir], virgin: bool = False) -> list[s
             "mint one with kafka-storage random-uuid"
         )
     for log_dir in dirs:
-        if log_dir.meta is not None:
-            found.extend(_meta_problems(node, log_dir.path, log_dir.meta))
-        elif not log_dir.exists and not virgin:
-            found.append(f"{log_dir.path} does not exist: mount its disk, or create the directory")
+        if log_dir.exists or log_dir.meta is not None or virgin:
+            found.extend(disk_problems(node, log_dir))
         else:
-            found.extend(_orphans(log_dir))
+            found.append(f"{log_dir.path} does not exist: mount its disk, or create the directory")
     return found
+
+
+def disk_problems(node: Node, log_dir: LogDir) -> list[str]:
+    """Say what on a disk contradicts the node; each is `what: advice`."""
+    if log_dir.meta is not None:
+        return _meta_problems(node, log_dir.path, log_dir.meta)
+    return _orphans(log_dir)
 
 
 def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str]:
@@ -141,7 +161,7 @@ def _meta_problems(node: Node, path: str, meta: str) -> list[str]:
 
 
 def _orphans(log_dir: LogDir) -> list[str]:
-    partitions = sorted(name for name in log_dir.children if _PARTITION.fullmatch(name))
+    partitions = sorted(name for name in log_dir.children if is_partition(name))
     if not partitions:
         return []
     return [

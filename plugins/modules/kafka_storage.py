@@ -70,10 +70,6 @@ options:
     type: list
     elements: str
     default: []
-  judge_only:
-    description: Only refuse what must be refused; the configuration need not be there yet.
-    type: bool
-    default: false
   java:
     description: Path of the java program.
     type: path
@@ -189,7 +185,6 @@ def main() -> None:
             "initial_controllers": {"type": "str", "default": ""},
             "features": {"type": "list", "elements": "str", "default": []},
             "java": {"type": "path", "required": True},
-            "judge_only": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -206,13 +201,10 @@ def main() -> None:
     )
     log_dirs = list(dict.fromkeys(params["log_dirs"]))
     dirs = [look(path) for path in log_dirs]
-    judge_only = module.params["judge_only"]
-    found = storage.problems(node, dirs, virgin=module.check_mode or judge_only)
+    found = storage.problems(node, dirs, virgin=module.check_mode)
     verdict = storage.verdict(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else None
-    if judge_only:
-        pass  # the configuration is not written yet
-    elif verdict != "formatted" and config is not None and not module.check_mode:
+    if verdict != "formatted" and config is not None and not module.check_mode:
         found += storage.config_problems(node, dirs, config)
     elif verdict != "formatted" and config is None and not module.check_mode:
         found.append(f"{node.config} does not exist: write the configuration first")
@@ -221,7 +213,7 @@ def main() -> None:
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
             + "\n- ".join(found)
         )
-    if judge_only or verdict == "formatted":
+    if verdict == "formatted":
         module.exit_json(changed=False, formatted=[], verdict=verdict)
     lacking = storage.missing(dirs)
     if not module.check_mode and quorum_alive(node):

@@ -1,0 +1,355 @@
+#!/usr/bin/python
+"""Ansible module: look at a host before anything is changed on it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import re
+import ssl
+import struct
+import sys
+import time
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.millrace.streaming.plugins.module_utils import mount_table, storage
+
+DOCUMENTATION = r"""
+module: preflight
+short_description: Refuse a host at first contact, before anything is changed on it
+version_added: 0.2.0
+description:
+  - Looks at a host once and judges what only the host can know, such as whose data lies on its
+    disks, what is mounted, its Java, its limits, its ports and its clock.
+  - An action of the same name judges on the controller. It fails with every error of the host in
+    one message, and returns the warnings.
+  - C(docs/errors.md) lists the checks.
+options:
+  kafka:
+    description: What the kafka role says of itself on this host; empty on hosts without it.
+    type: dict
+    default: {}
+  zookeeper:
+    description: As O(kafka), of the zookeeper role.
+    type: dict
+    default: {}
+  spark:
+    description: As O(kafka), of the spark role.
+    type: dict
+    default: {}
+  host:
+    description: As O(kafka), of the host role.
+    type: dict
+    default: {}
+  cluster_id:
+    description: Cluster id, empty before it is minted.
+    type: str
+    default: ""
+  kafka_user:
+    description: User who must be able to read the PEM stores of Kafka's configuration.
+    type: str
+    default: kafka
+  kafka_java_options:
+    description: Options of Kafka's JVM.
+    type: list
+    elements: str
+    default: []
+  java_home:
+    description: Home of an existing Java; empty takes that of the package.
+    type: str
+    default: ""
+  java_package:
+    description: Package that brings Java; empty takes the release's own OpenJDK.
+    type: str
+    default: ""
+  java_versions:
+    description: Code name of a release of the system to the version of its own OpenJDK.
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+  diff_mode:
+    description: Changes nothing.
+    support: none
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Judge the host
+  millrace.streaming.preflight:
+    kafka: "{{ __kafka_described }}"
+    host: "{{ __host_described }}"
+    java_versions: {bookworm: 17, trixie: 21}
+"""
+
+RETURN = r"""
+problems:
+  description: What is wrong, errors first; empty if nothing is.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: Name of the check, as in C(docs/errors.md).
+      type: str
+    severity:
+      description: V(error) or V(warning).
+      type: str
+    where:
+      description: Variable, file or part of the system.
+      type: str
+    what:
+      description: What is wrong.
+      type: str
+    why:
+      description: Why it matters.
+      type: str
+    fix:
+      description: What to do.
+      type: str
+java:
+  description: Feature release of the Java that will run, null if it cannot be told.
+  returned: always
+  type: int
+time_service:
+  description: The time service that runs on the host, empty if there is none.
+  returned: always
+  type: str
+"""
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
+OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
+LISTEN = "0A"  # in /proc/net/tcp
+SYS_RESOURCE = 1 << 24
+STA_UNSYNC = 0x40
+STATUS_AT = 40  # of struct timex, where long has 8 bytes
+
+
+def read(path: str, default: str = "") -> str:
+    """Return a file's text, the default where there is none to read."""
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return default
+
+
+def look(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, object]:
+    """Read a data directory, or where it would lie."""
+    directory = Path(path)
+    there = directory.is_dir()
+    nearest = next(one for one in (directory, *directory.parents) if one.exists())
+    # A link to a disk is that disk's.
+    real = str(nearest.resolve())
+    mount = mount_table.mount_of(real, mounts)
+    space = os.statvfs(real)
+    meta = read(f"{path}/{storage.META}", default="") if there else ""
+    known = (directory / storage.META).is_file()
+    children = sorted(os.scandir(path), key=lambda one: one.name) if there else []
+    partitions = [one.name for one in children if one.is_dir() and storage.is_partition(one.name)]
+    others = [one for one in children if one.name not in set(partitions)]
+    state = read(f"{path}/__cluster_metadata-0/quorum-state")
+    quorum = None
+    with contextlib.suppress(ValueError):
+        quorum = json.loads(state)
+    myid = read(f"{path}/myid")
+    return {
+        "path": path,
+        "exists": there,
+        "meta": meta if known else None,
+        "names": [one.name + ("/" if one.is_dir() else "") for one in others],
+        "partitions": [] if known else partitions,
+        "quorum": quorum if isinstance(quorum, dict) else None,
+        "myid": myid or None,
+        "mount": mount.path,
+        "device": mount.device,
+        "fstype": mount.fstype,
+        "options": list(mount.options),
+        "free": space.f_bavail * space.f_frsize,
+        "size": space.f_blocks * space.f_frsize,
+        "mounts_inside": mount_table.inside(real, mounts) if there else [],
+        "unmounted": mount_table.unmounted(path, fstab, mounts),
+    }
+
+
+def open_files() -> int | None:
+    """Return how many files a service may be allowed to open: its manager's right decides."""
+    found = re.search(r"^Max open files\s+\S+\s+(\d+)", read("/proc/1/limits"), re.MULTILINE)
+    rights = re.search(r"^CapEff:\s*([0-9a-f]+)", read("/proc/1/status"), re.MULTILINE)
+    if rights and int(rights[1], 16) & SYS_RESOURCE:
+        return int(read("/proc/sys/fs/nr_open", "0")) or None
+    return int(found[1]) if found else None
+
+
+def synchronised() -> bool | None:
+    """Tell whether the kernel calls its clock synchronised (adjtimex(2)); None if it won't say."""
+    words = (ctypes.c_long * 64)()
+    try:
+        answer = ctypes.CDLL(None).adjtimex(words)
+    except (AttributeError, OSError):
+        return None
+    if answer < 0 or struct.calcsize("l") != 8:
+        return None
+    (status,) = struct.unpack_from("i", bytes(words), STATUS_AT)
+    return not status & STA_UNSYNC
+
+
+def time_service(module: AnsibleModule) -> str:
+    """Return the time service that runs, empty if none does."""
+    _, states, _ = module.run_command(["systemctl", "is-active", *TIME_SERVICES])
+    active = [number for number, state in enumerate(states.split()) if state == "active"]
+    return TIME_SERVICES[active[0]] if active else ""
+
+
+def java(module: AnsibleModule, codename: str) -> dict[str, object]:
+    """Read which Java is there, without starting it."""
+    packaged = int(module.params["java_versions"].get(codename, 0))
+    machine = platform.machine()
+    own = f"/usr/lib/jvm/java-{packaged}-openjdk-{ARCHITECTURES.get(machine, machine)}"
+    home = module.params["java_home"] or own
+    version = re.search(r'^JAVA_VERSION="?([^"\n]+)', read(f"{home}/release"), re.MULTILINE)
+    return {
+        "home": home,
+        "exists": Path(home, "bin/java").exists(),
+        "version": version[1] if version else "",
+        "packaged": packaged,
+    }
+
+
+def our_users() -> set[int]:
+    """Return the ids of the users whose processes are in a unit of ours."""
+    users = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if OURS.search(read(f"{process}/cgroup")):
+                users.add(process.stat().st_uid)
+    return users
+
+
+def listeners(ports: set[int]) -> dict[int, str]:
+    """Return port -> process, of those of the ports that somebody else listens on.
+
+    A socket tells its user; its process can be hidden even from root, as in a container.
+    """
+    sockets: dict[str, int] = {}
+    ours = our_users()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in read(table).splitlines()[1:]:
+            fields = line.split()
+            port = int(fields[1].rpartition(":")[2], 16)
+            if fields[3] == LISTEN and port in ports and int(fields[7]) not in ours:
+                sockets[f"socket:[{fields[9]}]"] = port
+    found = dict.fromkeys(sockets.values(), "an unknown process")
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if sockets else ():
+        with contextlib.suppress(OSError):
+            port = sockets.get(str(descriptor.readlink()), 0)
+            process = descriptor.parts[2]
+            if port:
+                found[port] = f"{read(f'/proc/{process}/comm').strip()} (process {process})"
+    return found
+
+
+def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str, object]:
+    """Read a PEM store: whether the user may, until when it is valid, and for which names."""
+    user = module.params["kafka_user"]
+    found: dict[str, object] = {"path": path, "exists": Path(path).is_file()}
+    if not found["exists"]:
+        return found
+    if module.run_command(["id", user])[0] == 0:
+        readable = ["runuser", "-u", user, "--", "test", "-r", path]
+        found["readable"] = module.run_command(readable)[0] == 0
+    openssl = module.get_bin_path("openssl")
+    if openssl:
+        command = [openssl, "x509", "-in", path, "-noout", "-enddate", "-ext", "subjectAltName"]
+        _, told, _ = module.run_command(command)
+        end = re.search(r"notAfter=(.+)", told)
+        if end:
+            found["days_left"] = (ssl.cert_time_to_seconds(end[1]) - time.time()) / 86400
+        names = re.findall(r"(?:DNS|IP Address):([^\s,]+)", told)
+        found["names"] = names if is_keystore and end else None
+    return found
+
+
+def source_absent(source: str) -> bool:
+    """Tell whether a mount's source is a device that is not there."""
+    kind, _, name = source.partition("=")
+    by = {"UUID": "uuid", "LABEL": "label", "PARTUUID": "partuuid", "PARTLABEL": "partlabel"}
+    path = f"/dev/disk/by-{by[kind]}/{name}" if name and kind in by else source
+    return path.startswith("/") and not Path(path).exists()
+
+
+def occupied(path: str) -> bool:
+    """Tell whether a directory holds anything; the top of an empty disk does not count."""
+    names = {one.name for one in Path(path).iterdir()} if Path(path).is_dir() else set()
+    return bool(names - {"lost+found"})
+
+
+def snapshot(module: AnsibleModule) -> dict[str, object]:
+    """Return what the host is, as `preflight.Snapshot` has it."""
+    params = module.params
+    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', read("/etc/os-release"), re.MULTILINE))
+    mounts = mount_table.parse_mountinfo(read("/proc/self/mountinfo"))
+    fstab = read("/etc/fstab")
+    codename = system.get("VERSION_CODENAME", "")
+    opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
+    space = os.statvfs(opt)
+    return {
+        "python": list(sys.version_info[:3]),
+        "os_id": system.get("ID", ""),
+        "os_like": system.get("ID_LIKE", ""),
+        "os_name": system.get("PRETTY_NAME", ""),
+        "codename": codename,
+        "container": read("/run/systemd/container").strip(),
+        "systemd": Path("/run/systemd/system").is_dir(),
+        "selinux": read("/sys/fs/selinux/enforce").strip() == "1",
+        "swap": [line.split()[0] for line in read("/proc/swaps").splitlines()[1:]],
+        "open_files": open_files(),
+        "tmp_options": list(mount_table.mount_of("/tmp", mounts).options),  # noqa: S108 - looked at
+        "clock": {"synchronised": synchronised(), "service": time_service(module)},
+        "java": java(module, codename),
+        "listeners": listeners(set(params["ports"])),
+        "directories": [look(path, mounts, fstab) for path in params["directories"]],
+        "mount_points": [mount.path for mount in mounts],
+        "absent_sources": [source for source in params["sources"] if source_absent(source)],
+        "occupied": [path for path in params["mounts"] if occupied(path)],
+        "homes": {home: Path(home).is_dir() for home in params["homes"]},
+        "opt_free": space.f_bavail * space.f_frsize,
+        "certificates": [
+            certificate(module, path, is_keystore=path in params["keystores"])
+            for path in params["stores"]
+        ],
+    }
+
+
+def main() -> None:
+    """Run the module with what the action asks for."""
+    texts = {"type": "list", "elements": "str", "default": []}
+    module = AnsibleModule(
+        argument_spec={
+            "directories": texts,
+            "homes": texts,
+            "mounts": texts,
+            "sources": texts,
+            "stores": texts,
+            "keystores": texts,
+            "ports": {"type": "list", "elements": "int", "default": []},
+            "java_home": {"type": "str", "default": ""},
+            "java_versions": {"type": "dict", "default": {}},
+            "kafka_user": {"type": "str", "default": "kafka"},
+        },
+        supports_check_mode=True,
+    )
+    found = snapshot(module)
+    # Last, so that the controller can compare it with when the answer came.
+    module.exit_json(changed=False, found=found, time=time.time())
+
+
+if __name__ == "__main__":
+    main()

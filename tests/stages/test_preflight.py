@@ -1,0 +1,144 @@
+"""The preflight meets a host with real faults: it names each of them and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+from tests.support.lab import lab, leftovers
+from tests.support.wait import wait_for
+
+ENV = {"LAB_NAME": "test-preflight", "LAB_TOPOLOGY": "default"}
+HOST = "solo"
+DATA = "/var/lib/kafka/data"
+OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
+MOUNTS = {"host_mounts": [{"path": "/mnt/extra-1", "src": "tmpfs", "fstype": "tmpfs"}]}
+NOBODYS = {"host_mounts": [{"path": "/mnt/absent"}]}
+# What an installation writes; a preflight must leave it as it is.
+STATE = "sudo find /etc /opt /usr/local/bin /srv -printf '%p %s %T@\\n' | sort | sha256sum"
+
+
+def verb(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    return lab(*arguments, seconds=seconds, env=ENV)
+
+
+def succeed(*arguments: str, seconds: float = 60) -> str:
+    done = verb(*arguments, seconds=seconds)
+    assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{done.stdout[-8000:]}"
+    return done.stdout
+
+
+def on_host(command: str) -> str:
+    return succeed("ssh", HOST, command, seconds=60)
+
+
+@contextmanager
+def fault(inject: str, proof: str, mend: str) -> Iterator[None]:
+    """A fault on the host, proven to be there, and mended afterwards."""
+    on_host(inject)
+    try:
+        wait_for(
+            lambda: verb("ssh", HOST, proof, seconds=30).returncode == 0, seconds=10, what=proof
+        )
+        yield
+    finally:
+        on_host(mend)
+
+
+def tmpfs() -> AbstractContextManager[None]:
+    mount = f"sudo mkdir -p {DATA} && sudo mount -t tmpfs tmpfs {DATA}"
+    mend = f"sudo umount {DATA}"
+    return fault(mount, f"mountpoint -q {DATA}", mend)
+
+
+def noexec() -> AbstractContextManager[None]:
+    state = "findmnt -no OPTIONS /tmp | grep noexec"
+    return fault("sudo mount -o remount,noexec /tmp", state, "sudo mount -o remount,exec /tmp")
+
+
+def listener() -> AbstractContextManager[None]:
+    inject = "sudo systemd-run --quiet --unit=squatter python3 -m http.server 9092"
+    return fault(inject, "ss -ltn | grep :9092", "sudo systemctl stop squatter")
+
+
+def foreign_directory() -> AbstractContextManager[None]:
+    path = f"{DATA}/backup"
+    return fault(f"sudo mkdir {path}", f"sudo test -d {path}", f"sudo rmdir {path}")
+
+
+def another_cluster() -> AbstractContextManager[None]:
+    meta = f"{DATA}/meta.properties"
+    inject = (
+        f"sudo cp -p {meta} /run/meta && sudo sed -i s/^cluster.id=.*/cluster.id={OTHER}/ {meta}"
+    )
+    proof = f"sudo grep -q {OTHER} {meta}"
+    return fault(inject, proof, f"sudo mv /run/meta {meta}")
+
+
+def refused(variables: Mapping[str, object]) -> str:
+    """Run everything; it must stop at the preflight and leave the host as it was."""
+    before = on_host(STATE)
+    done = verb("run", "site", "-e", json.dumps(variables), seconds=120)
+    assert done.returncode != 0, done.stdout[-4000:]
+    assert "nothing was changed" in done.stdout, done.stdout[-4000:]
+    assert "TASK [Gathering Facts]" not in done.stdout
+    assert on_host(STATE) == before
+    return done.stdout
+
+
+@pytest.fixture(scope="module", autouse=True)
+def virgin() -> Iterator[None]:
+    """A host as a fresh machine is."""
+    verb("down", seconds=120)
+    succeed("run", "../molecule/shared/create", seconds=300)
+    yield
+    verb("down", seconds=120)
+    assert not leftovers(ENV["LAB_NAME"])
+
+
+@pytest.fixture(scope="module")
+def installed() -> None:
+    """The same host with Kafka on it."""
+    succeed("run", "site", "-e", json.dumps(MOUNTS), seconds=300)
+
+
+def test_a_virgin_host_passes() -> None:
+    before = on_host(STATE)
+    said = succeed("run", "preflight")
+    assert "changed=0" in said
+    assert f"{DATA} is on the root file system" in said, "a warning must be shown"
+    assert on_host(STATE) == before
+
+
+def test_all_faults_of_a_virgin_host_come_in_one_message() -> None:
+    with tmpfs(), noexec(), listener():
+        said = refused(NOBODYS)
+    assert "/mnt/absent is not mounted, and host_mounts names no src to mount there." in said
+    assert "The host has 4 problems; nothing was changed." in said
+    assert f"{DATA} is in memory: {DATA} is a tmpfs." in said
+    assert "is mounted noexec." in said
+    assert "Port 9092 is taken by python3 (process " in said
+
+
+def test_an_installed_host_passes_while_kafka_runs(installed: None) -> None:
+    said = succeed("run", "preflight")
+    assert "changed=0" in said
+    assert "foreign-file" not in said, "each file is Kafka's own"
+
+
+def test_a_mount_is_a_unit_that_comes_back_at_boot(installed: None) -> None:
+    assert "tmpfs" in on_host("findmnt --noheadings /mnt/extra-1")
+    assert "enabled" in on_host("systemctl is-enabled 'mnt-extra\\x2d1.mount'")
+
+
+def test_foreign_data_is_refused(installed: None) -> None:
+    with foreign_directory(), another_cluster():
+        said = refused(MOUNTS)
+    assert "The host has 2 problems; nothing was changed." in said
+    assert f"{DATA} holds backup, which is no topic-partition." in said
+    assert f"{DATA}/meta.properties says cluster.id {OTHER}, the inventory says " in said
+    assert "TASK [preflight" in succeed("run", "preflight")
