@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils import key_table
 from ansible_collections.millrace.streaming.plugins.module_utils.versions import KAFKA
 
 from tests.support import archive
@@ -67,7 +68,7 @@ def a_host(official: tuple[Path, str]) -> Iterator[None]:
     lab("down", seconds=120)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nothing_stays() -> Iterator[None]:
     yield
     words = ("-e", "teardown_confirm=true", "-e", "kafka_remove_data=true")
@@ -82,15 +83,25 @@ def installed() -> tuple[str, str]:
     return home, lab("ssh", "solo", "kafka-topics.sh --version", seconds=30).strip()
 
 
+@pytest.mark.usefixtures("nothing_stays")
 def test_archive(official: tuple[Path, str]) -> None:
     home, version = installed()
     assert home == f"kafka-{KAFKA.default}-{official[1][:12]}"
     assert version == KAFKA.default
 
 
+@pytest.mark.usefixtures("nothing_stays")
 @pytest.mark.parametrize("version", OTHERS)
 def test_version(version: str) -> None:
     choose(kafka_version=version)
     lab("run", "site", seconds=300)
     lab("run", "smoke", seconds=300)
     assert installed() == (f"kafka-{version}-{checksum(version)}", version)
+
+
+@pytest.mark.parametrize("version", KAFKA.supported)
+def test_key_table_is_what_the_binary_prints(version: str) -> None:
+    table = key_table.TABLES / f"{version}.json"
+    before = table.read_text()
+    lab("keys", version, seconds=120)
+    assert table.read_text() == before
