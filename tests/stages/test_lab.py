@@ -1,4 +1,7 @@
-"""The lab as a newcomer meets it: one cluster for all of these, in this order."""
+"""The lab as a newcomer meets it: one cluster for all of these, in this order.
+
+It is the cluster of the scenario kraft_combined, with whose first steps it begins.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,14 @@ def test_wrong_checksum_stops_before_a_host_is_touched(tmp_path: Path) -> None:
     assert "Gathering Facts" not in done.stdout
 
 
+def test_check_mode_passes_on_virgin_hosts() -> None:
+    succeed("scenario", "kraft_combined", "create", seconds=600)
+    said = succeed("scenario", "kraft_combined", "check", seconds=300)
+    assert re.search(r"\bfailed=0\b", said)
+    virgin = "test ! -e /etc/kafka && test ! -e /opt/millrace && ! id kafka"
+    succeed("ssh", "k1", virgin, seconds=30)
+
+
 def test_interrupted_up_leaves_a_lab_that_up_completes() -> None:
     """Interrupted as by Ctrl-C while the platform is being installed, then run again to the end."""
     LOG.unlink(missing_ok=True)
@@ -114,6 +125,11 @@ def started_at() -> dict[str, str]:
         )
         for host in ("k1", "k2", "k3")
     }
+
+
+def test_lost_controller_leaves_the_cluster_writable() -> None:
+    said = succeed("run", "smoke", "-e", '{"smoke_tests": ["tests/failover"]}', seconds=300)
+    assert re.search(r"=+ [1-9]\d* passed", said), said[-3000:]
 
 
 def test_stopped_host_comes_back_with_its_data() -> None:

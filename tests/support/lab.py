@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from tests.support.topology import ROOT
 
-# A lab of the tests' own: one that somebody has up is left alone.
-NAME = "test-lab"
+# A lab of the tests' own, which is also the scenario's: one that somebody has up is left alone.
+NAME = "test-kraft_combined"
 
 
 def lab(
