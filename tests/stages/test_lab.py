@@ -1,6 +1,6 @@
 """The lab as a newcomer meets it: one cluster for all of these, in this order.
 
-It goes through the steps of the scenario kraft_combined too, so that a whole run needs no second one.
+It takes the steps of the scenario kraft_combined too, so that a whole run needs no second one.
 """
 
 from __future__ import annotations
