@@ -165,8 +165,8 @@ def _other_products() -> list[str]:
             *([""] if lines else []),
             f"## {name}",
             "",
-            f"A property of {name} is a key of `{variable}`, over what the topology gives and below",
-            "these, which only Millrace writes:",
+            f"A property of {name} is a key of `{variable}`, over what the topology gives and",
+            "below these, which only Millrace writes:",
             "",
             *_owned(keys),
         ]
