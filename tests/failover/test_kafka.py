@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer  # type: ignore[import-untyped] # no types
+from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 from tests.support.zookeeper import leader_of, modes
 
+T = TypeVar("T")
 SECONDS = 30
 """Within which a new leader serves and every partition takes a record again."""
 
@@ -35,45 +37,71 @@ def lost(host: Host, unit: str) -> Iterator[float]:
         host.check_output("systemctl reset-failed %s; systemctl start %s", unit, unit)
 
 
-def write(topology: Topology, topic: str, count: int) -> dict[int, int]:
-    """One record with acks=all to each partition; partition to offset."""
+@contextmanager
+def topic_on(admin: KafkaAdminClient, topology: Topology, replicas: int) -> Iterator[str]:
+    """A topic with a partition for each broker; it goes afterwards."""
+    topic = f"millrace-lost-{uuid.uuid4().hex[:8]}"
+    shape = {"num_partitions": len(topology.brokers), "replication_factor": replicas}
+
+    def created() -> bool:
+        admin.create_topics({topic: shape}, wait_for_metadata=True, raise_errors=False)
+        return topic in admin.list_topics()
+
+    wait_for(lambda: answered(created), seconds=SECONDS, what="a new topic")
+    try:
+        yield topic
+    finally:
+        wait_for(
+            lambda: answered(lambda: [admin.delete_topics([topic])]),
+            seconds=SECONDS,
+            what="its end",
+        )
+
+
+def answered(ask: Callable[[], T]) -> T | None:
+    """What a cluster in trouble answers, None while it gives an error instead."""
+    try:
+        return ask()
+    except KafkaError:
+        return None
+
+
+def write(topology: Topology, topic: str) -> None:
+    """One record with acks=all to each partition, all of them acknowledged in time."""
     producer = KafkaProducer(
-        bootstrap_servers=list(topology.brokers.values()), acks="all", request_timeout_ms=5000
+        bootstrap_servers=list(topology.brokers.values()),
+        acks="all",
+        request_timeout_ms=5000,
+        delivery_timeout_ms=SECONDS * 1000,
     )
     try:
-        sent = {
-            number: producer.send(topic, f"{number}".encode(), partition=number)
-            for number in range(count)
-        }
-        return {number: future.get(timeout=SECONDS).offset for number, future in sent.items()}
+        sent = [
+            producer.send(topic, b"written", partition=number)
+            for number in range(len(topology.brokers))
+        ]
+        for future in sent:
+            assert future.get(timeout=SECONDS).offset >= 0
     finally:
         producer.close(timeout=5)
 
 
-def writable(topology: Topology) -> None:
-    """Create a topic with a partition for each broker and write to all of it; then it goes."""
-    topic = f"millrace-lost-{uuid.uuid4().hex[:8]}"
-    admin = KafkaAdminClient(bootstrap_servers=list(topology.brokers.values()))
+def alive(admin: KafkaAdminClient) -> set[int]:
+    return {one["broker_id"] for one in admin.describe_cluster()["brokers"]}
 
-    def created() -> bool:
-        shape = {"num_partitions": len(topology.brokers), "replication_factor": -1}
-        admin.create_topics({topic: shape}, wait_for_metadata=True, raise_errors=False)
-        return topic in admin.list_topics()
 
-    try:
-        wait_for(created, seconds=SECONDS, what="a new topic")
-        count = len(topology.brokers)
-        assert write(topology, topic, count) == dict.fromkeys(range(count), 0)
-    finally:
-        admin.delete_topics([topic])
-        admin.close()
+def writable(topology: Topology, admin: KafkaAdminClient, topic: str, brokers: set[int]) -> None:
+    """Write to a topic that was there before, and to one that only `brokers` can carry."""
+    write(topology, topic)
+    wait_for(
+        lambda: answered(lambda: alive(admin)) == brokers, seconds=SECONDS, what=f"{brokers} alone"
+    )
+    with topic_on(admin, topology, min(3, len(brokers))) as new:
+        write(topology, new)
 
 
 def whole(topology: Topology, admin: KafkaAdminClient) -> bool:
     """Every broker is there and every replica in sync."""
-    if {one["broker_id"] for one in admin.describe_cluster()["brokers"]} != set(topology.brokers):
-        return False
-    return all(
+    return alive(admin) == set(topology.brokers) and all(
         len(partition["isr_nodes"]) == len(partition["replica_nodes"])
         for topic in admin.describe_topics()
         for partition in topic["partitions"]
@@ -86,26 +114,33 @@ def quorum_leader(admin: KafkaAdminClient) -> int:
     return leader
 
 
+@contextmanager
+def measured(facts: dict[str, Any], name: str, moment: float) -> Iterator[None]:
+    """Keep the seconds from the fault to the end of what the block does."""
+    yield
+    facts.setdefault("failover", {})[name] = round(time.monotonic() - moment, 1)
+
+
 def test_active_controller_lost(
     topology: Topology, admin: KafkaAdminClient, hosts: dict[str, Host], facts: dict[str, Any]
 ) -> None:
     if len(topology.voters) < 3:
         pytest.skip(f"{len(topology.voters)} controllers: none of them may be lost")
     before = quorum_leader(admin)
-    with lost(hosts[topology.node(before)], "kafka") as moment:
+    with topic_on(admin, topology, -1) as topic:
+        with (
+            lost(hosts[topology.node(before)], "kafka") as moment,
+            measured(facts, "active_controller", moment),
+        ):
 
-        def elected() -> int | None:
-            now = quorum_leader(admin)
-            return now if now not in (before, -1) else None
+            def elected() -> bool:
+                return answered(lambda: quorum_leader(admin)) not in (None, -1, before)
 
-        after = wait_for(elected, seconds=SECONDS, what=f"a leader after {before}")
-        writable(topology)
-        facts.setdefault("failover", {})["active_controller"] = {
-            "from": before,
-            "to": after,
-            "writable_seconds": round(time.monotonic() - moment, 1),
-        }
-    wait_for(lambda: whole(topology, admin), seconds=120, what="every replica in sync again")
+            wait_for(elected, seconds=SECONDS, what=f"a leader after {before}")
+            writable(topology, admin, topic, set(topology.brokers) - {before})
+        wait_for(
+            lambda: answered(lambda: whole(topology, admin)), seconds=120, what="every replica"
+        )
 
 
 def test_zookeeper_leader_lost(
@@ -115,18 +150,17 @@ def test_zookeeper_leader_lost(
     if len(members) < 3:
         pytest.skip(f"{len(members)} members of ZooKeeper: none of them may be lost")
     before = leader_of(topology)
-    with lost(hosts[before], "zookeeper") as moment:
-        writable(topology)
-        after = wait_for(
-            lambda: leader_of(topology), seconds=SECONDS, what=f"a leader after {before}"
+    with topic_on(admin, topology, -1) as topic:
+        with (
+            lost(hosts[before], "zookeeper") as moment,
+            measured(facts, "zookeeper_leader", moment),
+        ):
+            writable(topology, admin, topic, set(topology.brokers))
+            after = wait_for(
+                lambda: leader_of(topology), seconds=SECONDS, what=f"a leader after {before}"
+            )
+            assert after != before
+        wait_for(lambda: set(modes(topology)) == set(members), seconds=60, what="all of ZooKeeper")
+        wait_for(
+            lambda: answered(lambda: whole(topology, admin)), seconds=120, what="every replica"
         )
-        assert after != before
-        facts.setdefault("failover", {})["zookeeper_leader"] = {
-            "from": before,
-            "to": after,
-            "writable_seconds": round(time.monotonic() - moment, 1),
-        }
-    wait_for(
-        lambda: set(modes(topology)) == set(members), seconds=60, what="every member of ZooKeeper"
-    )
-    wait_for(lambda: whole(topology, admin), seconds=120, what="every replica in sync again")
