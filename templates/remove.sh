@@ -1,5 +1,6 @@
 #!/bin/sh
-# remove.sh PATTERN PATH...: kills the units that match and removes them and the paths; says what it removed.
+# remove.sh PATTERN PATH...: kills the units that match and removes them and the paths; says what it removed. A path that
+# ends with / is a directory that others may use too: it stays unless it is empty.
 set -eu
 pattern=$1
 shift
@@ -11,6 +12,12 @@ find /etc/systemd/system -maxdepth 1 -name "$pattern" -printf '%f\n' | while rea
 done
 systemctl daemon-reload
 for path in "$@"; do
+  case $path in
+    */)
+      if rmdir "$path" 2> /dev/null; then echo "removed $path"; fi
+      continue
+      ;;
+  esac
   if [ -e "$path" ] || [ -L "$path" ]; then
     rm -rf "$path"
     echo "removed $path"

@@ -14,6 +14,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
 
 # A role's defaults cannot be read through another host's variables.
 ZOOKEEPER_PORTS = {"client": 2181, "peer": 2888, "election": 3888}
+TLS_KEYS = (
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+)
+OWN_TLS_KEYS = ("ssl.keystore.type", "ssl.keystore.location")
 
 
 def kafka_node(hostvars: Mapping[str, Any], port: int) -> dict[str, Any]:
@@ -54,6 +61,39 @@ def links_below(names: list[str], link_dir: str, target_dir: str) -> dict[str, d
     return {
         f"{link_dir}/{name}": {"state": "link", "target": f"{target_dir}/{name}"} for name in names
     }
+
+
+def client_tls(config: Mapping[str, Any], listener: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a client on a broker's host takes over from the broker: stores and protocols.
+
+    A key of the listener (`listener.name.<name>.ssl...`) wins. The key store is left out where
+    nobody asks for it, and passwords always are, since everybody on the host reads the answer.
+    """
+    if "SSL" not in str(listener.get("protocol", "")).split("_"):
+        return {}
+    own = f"listener.name.{str(listener.get('name', '')).lower()}."
+    effective = {
+        **config,
+        **{k.removeprefix(own): v for k, v in config.items() if k.startswith(own)},
+    }
+    asked = effective.get("ssl.client.auth", "none") != "none"
+    keys = (*OWN_TLS_KEYS, *TLS_KEYS) if asked else TLS_KEYS
+    return {key: effective[key] for key in keys if key in effective}
+
+
+def health_security(client: Mapping[str, Any]) -> dict[str, str]:
+    """Return the option `security` of the module `kafka_health` from a client's properties.
+
+    Empty for other protocols than SSL. The module reads PEM alone.
+    """
+    if client.get("security.protocol") != "SSL":
+        return {}
+    found = {"protocol": "SSL"}
+    for store, options in {"truststore": ["cafile"], "keystore": ["certfile", "keyfile"]}.items():
+        path = client.get(f"ssl.{store}.location")
+        if path and client.get(f"ssl.{store}.type") == "PEM":
+            found |= dict.fromkeys(options, str(path))
+    return found
 
 
 def zookeeper_member(hostvars: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +147,8 @@ class FilterModule:
             "known_to_kafka": known_to_kafka,
             "links_below": links_below,
             "spark_master": spark_master,
+            "client_tls": client_tls,
+            "health_security": health_security,
             "zookeeper_member": zookeeper_member,
             "file_entries": file_entries,
         }
