@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from tests.support.topology import ROOT, Topology, describe
 
 GOLDEN = ROOT / "tests/unit/golden"
 INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
+SECRET = re.compile(r"(?m)(?<=^spark.authenticate.secret=).+")
 UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 
 Resolve = Callable[[Path], Topology]
@@ -47,9 +49,11 @@ def resolve(tmp_path_factory: pytest.TempPathFactory) -> Resolve:
 
 
 def rendered(topology: Topology) -> dict[str, str]:
-    """Every file as `host/path` to its content; a link's is its target."""
+    """Every file as `host/path` to its content without secrets; a link's is its target."""
     return {
-        f"{host}{path}": file["content"] if "content" in file else f"-> {file['target']}\n"
+        f"{host}{path}": SECRET.sub("(secret)", file["content"])
+        if "content" in file
+        else f"-> {file['target']}\n"
         for host, roles in topology.hosts.items()
         for role in ("zookeeper", "kafka", "spark")
         if role in roles
@@ -89,14 +93,31 @@ def differences(golden: dict[str, str], actual: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
-def test_inventory_is_rendered_to_its_golden_files(name: str, resolve: Resolve) -> None:
-    topology = resolve(ROOT / "inventories" / name)
+def test_inventory_is_rendered_to_its_golden_files(
+    name: str, resolve: Resolve, tmp_path: Path
+) -> None:
+    # A copy, since a lookup may mint a secret beside the inventory.
+    topology = resolve(shutil.copytree(ROOT / "inventories" / name, tmp_path / name))
     actual = rendered(topology)
     assert {file.partition("/")[0] for file in actual} == set(topology.hosts)
     if UPDATE:
         write(GOLDEN / name, actual)
     found = differences(stored(GOLDEN / name), actual)
     assert not found, f"{found}\nif this is meant: MILLRACE_UPDATE_GOLDEN=1 pytest {__file__}"
+
+
+def test_a_secret_is_read_by_its_service_alone(resolve: Resolve, tmp_path: Path) -> None:
+    path = "/etc/spark/spark-defaults.conf"
+    secret = {"spark.authenticate.secret": "{{ 'x' * 32 }}"}
+    nodes = {"s1": None}
+    groups = {name: {"hosts": nodes} for name in ("spark_masters", "spark_workers")}
+    found = {}
+    for name, config in {"open": {}, "closed": secret}.items():
+        write(tmp_path / name, {"hosts.yml": yaml.safe_dump(groups)})
+        write_variables(tmp_path / name, {"group_vars/all.yml": {"spark_config": config}})
+        file = resolve(tmp_path / name).spark("s1")["files"][path]
+        found[name] = file["mode"], file["group"], file["secret"]
+    assert found == {"open": ("0644", "root", False), "closed": ("0640", "spark", True)}
 
 
 def test_golden_files_belong_to_an_inventory() -> None:

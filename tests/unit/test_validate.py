@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.verdict import 
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
 SECONDS = 5
 
 # Addresses of no network (RFC 5737): a connection would wait until its timeout.
@@ -71,13 +73,13 @@ def inventory(place: Path, hosts: dict[str, dict[str, Any]], variables: dict[str
     (place / "hosts.yml").write_text(yaml.safe_dump(document))
 
 
-def validate(place: Path, *options: str) -> tuple[int, str]:
+def validate(place: Path, *options: str, inventory: str = "hosts.yml") -> tuple[int, str]:
     """Run the playbook from a directory of the caller; any use of ssh leaves a file there."""
     ssh = place / "ssh"
     ssh.write_text(f"#!/bin/sh\ntouch {place}/contacted\nexit 255\n")
     ssh.chmod(0o755)
     done = subprocess.run(  # noqa: S603 - own arguments, no shell
-        [PLAYBOOK, "-i", "hosts.yml", ROOT / "playbooks" / "validate.yml", *options],
+        [PLAYBOOK, "-i", inventory, ROOT / "playbooks" / "validate.yml", *options],
         check=False,
         capture_output=True,
         text=True,
@@ -138,6 +140,16 @@ def test_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
     }
     suites = ET.parse(tmp_path / "verdict.xml").getroot()  # noqa: S314 - written by this test's run
     assert (suites.get("tests"), suites.get("failures")) == (str(len(RULES)), "0")
+
+
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_path: Path) -> None:
+    # A copy, since a lookup may mint a secret beside the inventory.
+    shutil.copytree(ROOT / "inventories" / name, tmp_path / "inventory")
+    code, output = validate(tmp_path, "-e", "validate_json=verdict.json", inventory="inventory")
+    assert code == 0, output
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert (verdict["problems"], verdict["warnings"]) == ([], [])
 
 
 def problem(what: str, severity: str = "error") -> Problem:
