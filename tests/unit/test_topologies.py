@@ -1,0 +1,67 @@
+"""docs/topologies.md shows every inventory as it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import GROUPS
+
+from tests.support.topology import ROOT
+from tests.unit.tree import load, walk
+
+TEXT = (ROOT / "docs/topologies.md").read_text()
+INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
+NOT_A_LAB = "vms_example"
+
+
+def sections() -> dict[str, str]:
+    """Heading -> text."""
+    parts = re.split(r"(?m)^## (.+)$", TEXT)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def block(section: str, kind: str) -> str:
+    """The one block of code of a kind."""
+    (found,) = re.findall(rf"(?ms)^```{kind}\n(.*?)^```$", section)
+    return str(found)
+
+
+def hosts(name: str) -> set[str]:
+    """The inventory's hosts without their domain."""
+    document = load(ROOT / "inventories" / name / "hosts.yml")
+    return {host.partition(".")[0] for node in walk([document]) for host in node.get("hosts") or {}}
+
+
+def test_every_inventory_has_its_section_and_every_section_its_inventory() -> None:
+    assert sorted(sections()) == INVENTORIES
+    assert list(sections())[-1] == NOT_A_LAB, "the text says it is the last"
+
+
+def test_every_group_is_explained() -> None:
+    rows = re.findall(r"(?m)^\| `(\w+)` \|", TEXT)
+    assert sorted(rows) == sorted(GROUPS)
+
+
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_section_shows_the_inventory(name: str) -> None:
+    section = sections()[name]
+    assert block(section, "yaml") == (ROOT / "inventories" / name / "hosts.yml").read_text()
+    assert set(re.findall(r"\+ (\w+) -", block(section, "text"))) == hosts(name)
+    variables = load(ROOT / "inventories" / name / "group_vars/all.yml")
+    if name == NOT_A_LAB:
+        assert not [key for key in variables if key.startswith("lab_")]
+        return
+    release = variables.get("lab_release", "bookworm")
+    system = {"bookworm": "Debian 12, Java 17", "trixie": "Debian 13, Java 21"}[release]
+    assert system in " ".join(section.split())
+    started = re.search(r"(?m)^(?:LAB_TOPOLOGY=(\w+) )?\./lab up$", block(section, "sh"))
+    assert started
+    assert (started[1] or "kraft_combined") == name
+
+
+def test_pictures_are_boxes() -> None:
+    for name, section in sections().items():
+        for line in block(section, "text").splitlines():
+            widths = {len(box) for box in re.findall(r"\+[^+|]*\+|\|[^|+]*\|", line)}
+            assert len(widths) <= 1, f"{name}: {line}"
