@@ -105,6 +105,76 @@ def test_version(version: str) -> None:
     assert installed() == (f"kafka-{version}-{checksum(version)}", version)
 
 
+def install_certificates(node: Path, authority: Path) -> None:
+    """Put the two files there by the commands that the inventory tells, as on a new host."""
+    told = [line.removeprefix("#   ") for line in SECURE.read_text().splitlines()]
+    commands = [line for line in told if line.startswith(("useradd", "install"))]
+    assert len(commands) == 4
+    files = {"node.pem": node, "ca.pem": authority}
+    script = [
+        "set -eu; cd $(mktemp -d)",
+        "id kafka > /dev/null 2>&1 && userdel kafka",
+        *(f"echo {shlex.quote(path.read_text())} > {name}" for name, path in files.items()),
+        *commands,
+    ]
+    lab("ssh", "solo", f"sudo sh -c {shlex.quote(chr(10).join(script))}", seconds=30)
+
+
+def client(address: str, authority: Path, certificate: Path | None) -> Any:
+    """A client on this machine."""
+    return KafkaAdminClient(
+        bootstrap_servers=[address],
+        bootstrap_timeout_ms=3000,
+        request_timeout_ms=3000,
+        security_protocol="SSL",
+        ssl_cafile=str(authority),
+        ssl_certfile=certificate and str(certificate),
+        ssl_keyfile=certificate and str(certificate),
+    )
+
+
+def run_tool(name: str, words: str) -> str:
+    """Run one of Kafka's tools with the node's certificate, which root may read."""
+    where = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG"
+    return lab("ssh", "solo", f"sudo bash -lc '{name} {where} {words}'", seconds=60)
+
+
+def test_secure_listeners(tmp_path: Path) -> None:
+    """What the production inventory says of Kafka, with an authority of the test's own."""
+    choose(**yaml.safe_load(SECURE.read_text()))
+    host = describe(INVENTORY, tmp_path / "it.json").addresses["solo"]
+    authority = tls.authority(tmp_path)
+    node = tls.issue(tmp_path, "solo", "DNS:solo", f"IP:{host}")
+    install_certificates(node, authority)
+
+    lab("run", "site", seconds=300)
+    assert "changed=0 " in lab("run", "site", seconds=300).partition("PLAY RECAP")[2]
+    lab("run", "health", seconds=60)
+
+    admin = client(f"{host}:9092", authority, node)
+    admin.create_topics([NewTopic("orders", 1, 1)])
+    admin.close()
+    assert "orders" in run_tool("kafka-topics.sh", "--list").split()
+
+    # Another certificate of the authority is let in, and does what was granted to its name.
+    billing = client(f"{host}:9092", authority, tls.issue(tmp_path, "billing"))
+    with pytest.raises(TopicAuthorizationFailedError):
+        billing.create_topics([NewTopic("theirs", 1, 1)])
+    assert "orders" not in billing.list_topics()
+    grant = "--add --allow-principal User:billing --consumer --topic orders --group billing"
+    run_tool("kafka-acls.sh", grant)
+    wait_for(lambda: "orders" in billing.list_topics(), seconds=10, what="billing sees orders")
+    billing.close()
+    with pytest.raises(KafkaError):
+        client(f"{host}:9092", authority, None)
+
+    lab("run", "teardown", "-e", "teardown_confirm=true", seconds=120)
+    assert lab("ssh", "solo", "ls /etc/kafka /etc/kafka/tls", seconds=30).split()[-2:] == [
+        "ca.pem",
+        "node.pem",
+    ]
+
+
 @pytest.mark.parametrize("version", KAFKA.supported)
 def test_key_table_is_what_the_binary_prints(version: str) -> None:
     table = key_table.TABLES / f"{version}.json"
