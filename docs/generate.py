@@ -44,7 +44,9 @@ def errors() -> dict[Path, str]:
         "all hosts are judged before the run ends. In a container, whose kernel and clock are its",
         "machine's, some errors are warnings.",
         "",
-        "Where nodes run different versions of Java, a warning (java-differs) names them.",
+        "Where nodes run different versions of Java, a warning (java-differs) names them. Where a",
+        "majority of controllers or of ZooKeeper has no data and another member has, the run is",
+        "refused (majority-without-data): the empty ones would elect a leader without its records.",
     ]
     for check in CHECKS:
         verb = _VERBS[check.severity]

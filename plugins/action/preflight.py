@@ -9,6 +9,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.millrace.streaming.plugins.module_utils import (
     preflight,
     preflight_judge,
+    preflight_quorum,
     preflight_system,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import mapping
@@ -93,6 +94,7 @@ class ActionModule(ActionBase):
             "problems": [problem.as_dict() for problem in problems],
             "java": preflight_system.java_major(host),
             "time_service": host.found.clock.service,
+            "voted": preflight_quorum.has_voted(host),
         }
         if any(problem.severity == "error" for problem in problems):
             result |= {"failed": True, "msg": preflight_judge.report(problems)}

@@ -8,6 +8,9 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import summary
+from ansible_collections.millrace.streaming.plugins.module_utils.preflight_quorum import (
+    lost_majorities,
+)
 
 MOUNT = """\
 # Written by Millrace; change host_mounts, not this file.
@@ -79,4 +82,8 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return name to function."""
-        return {"mount_files": mount_files, "preflight_warnings": preflight_warnings}
+        return {
+            "lost_majorities": lost_majorities,
+            "mount_files": mount_files,
+            "preflight_warnings": preflight_warnings,
+        }

@@ -12,6 +12,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
     is_cluster_id,
 )
 
+SECRET_ENDS = ("password", "secret", "sasl.jaas.config")
 # A role's defaults cannot be read through another host's variables.
 ZOOKEEPER_PORTS = {"client": 2181, "peer": 2888, "election": 3888}
 TLS_KEYS = (
@@ -54,6 +55,16 @@ def known_to_kafka(config: Mapping[str, Any], version: str) -> dict[str, Any]:
     """Leave out what a version does not know, all of it kept for a version without a table."""
     table = key_table.load(str(version))
     return {key: value for key, value in config.items() if not table or key in table}
+
+
+def keeps_secret(config: Mapping[str, Any], version: str = "") -> bool:
+    """Tell whether a property holds a password, by Kafka's table of keys or by its name."""
+    table = key_table.load(str(version))
+    return any(
+        table.get(key_table.table_key(str(key)), {}).get("type") == "password"
+        or str(key).endswith(SECRET_ENDS)
+        for key in config
+    )
 
 
 def links_below(names: list[str], link_dir: str, target_dir: str) -> dict[str, dict[str, str]]:
@@ -144,6 +155,7 @@ class FilterModule:
         return {
             "kafka_node": kafka_node,
             "initial_controllers": initial_controllers,
+            "keeps_secret": keeps_secret,
             "known_to_kafka": known_to_kafka,
             "links_below": links_below,
             "spark_master": spark_master,

@@ -21,7 +21,8 @@ class Directory:
 
     `names` are its children that are no partitions, directories with a slash at their end; the
     `partitions` are told only where `meta`, the text of meta.properties, is missing. `device` is
-    major:minor, `free` and `size` are in bytes, `quorum` is the parsed quorum-state.
+    major:minor, `free` and `size` are in bytes, `quorum` is the parsed quorum-state; `elected` says
+    whether it holds records of a quorum that once had a leader.
     """
 
     path: str
@@ -31,6 +32,7 @@ class Directory:
     partitions: tuple[str, ...] = ()
     quorum: Mapping[str, Any] | None = None
     myid: str | None = None
+    elected: bool = False
     mount: str = "/"
     device: str = ""
     fstype: str = ""

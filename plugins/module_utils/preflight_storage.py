@@ -260,15 +260,17 @@ def read_only(host: Host) -> Iterator[Finding]:
 
 @check(
     "disk-full",
-    when="a data directory's file system has less than 5 % or 1 GiB free",
+    when="the file system of a data directory that is yet to be formatted has less than 5 % or "
+    "1 GiB free",
     why="Kafka takes a log directory offline when it cannot write, and stops with the last one.",
     remedy="Free some, enlarge it, or shorten the retention first.",
     container="warning",
 )
 def disk_full(host: Host) -> Iterator[Finding]:
-    """Refuse a disk without room."""
+    """Refuse a disk without room; one in use has to take the change that makes room."""
     for variable, directory in host.disks():
-        if directory.size and directory.free < max(directory.size * 0.05, GIB):
+        new = directory.meta is None and not directory.elected
+        if new and directory.size and directory.free < max(directory.size * 0.05, GIB):
             yield _space(variable, directory)
 
 

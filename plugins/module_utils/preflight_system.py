@@ -197,10 +197,10 @@ def port_taken(host: Host) -> Iterator[Finding]:
 @check(
     "clock-unsynchronised",
     when="the kernel does not call the clock synchronised although a time service runs, and "
-    "`host_time_service` is not empty",
+    "`host_time_service` is not empty; only a warning, since the offset is judged by itself",
     why="Retention, timeouts, certificates and the order of events in logs follow the clock.",
     remedy="Let the service reach its time servers; an empty `host_time_service` gives it up.",
-    container="warning",
+    severity="warning",
 )
 def clock_unsynchronised(host: Host) -> Iterator[Finding]:
     """Refuse a clock that runs free; without a service the host role installs one."""

@@ -141,6 +141,17 @@ def read(path: str, default: str = "") -> str:
         return default
 
 
+def elected(path: str) -> bool:
+    """Whether a controller or a ZooKeeper has its part of a quorum that once had a leader here.
+
+    Kafka's leader-epoch-checkpoint has a version, a count and that many epochs; ZooKeeper's
+    currentEpoch is 0 until its first election.
+    """
+    epochs = read(f"{path}/__cluster_metadata-0/leader-epoch-checkpoint").split()
+    current = read(f"{path}/version-2/currentEpoch").strip()
+    return (len(epochs) > 1 and epochs[1] != "0") or current not in ("", "0")
+
+
 def look(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, object]:
     """Read a data directory, or where it would lie."""
     directory = Path(path)
@@ -168,6 +179,7 @@ def look(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, ob
         "partitions": [] if known else partitions,
         "quorum": quorum if isinstance(quorum, dict) else None,
         "myid": myid or None,
+        "elected": elected(path),
         "mount": mount.path,
         "device": mount.device,
         "fstype": mount.fstype,

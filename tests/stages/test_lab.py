@@ -209,6 +209,26 @@ def test_health_says_what_is_wrong() -> None:
     )
 
 
+def test_a_majority_without_data_never_elects_itself() -> None:
+    """Two of three lose their disks: they would choose a leader without the cluster's records."""
+    data, away = "/var/lib/kafka/data", "/var/lib/kafka/away"
+    for host in ("k2", "k3"):
+        lose = f"systemctl kill -s KILL kafka; systemctl stop kafka; mv {data} {away}"
+        succeed("ssh", host, f"sudo sh -c '{lose}'", seconds=60)
+    done = lab("run", "site", seconds=120)
+    assert done.returncode != 0
+    said = " ".join(done.stdout.split())
+    assert "k2 and k3 have no data and are a majority of the 3 controllers" in said
+    for host in ("k2", "k3"):
+        back = f"test ! -e {data} && mv {away} {data} && systemctl start kafka"
+        succeed("ssh", host, f"sudo sh -c '{back}'", seconds=60)
+    wait_for(
+        lambda: lab("run", "health", seconds=60).returncode == 0,
+        seconds=120,
+        what="a whole cluster",
+    )
+
+
 def test_teardown_wants_a_word_and_then_removes() -> None:
     refused = lab("run", "teardown", seconds=60)
     assert refused.returncode != 0

@@ -19,6 +19,7 @@ LACKS = {
     r"no Kafka here": "kafka_brokers",
     r"no Spark here": "spark_masters",
     r"no ZooKeeper here": "zookeeper_id",
+    r"no history server here": "spark_history",
     r"no racks here": "kafka_rack",
     r"ZooKeeper elects the controller here": "kafka_controllers",
     r"0 controllers: none of them may be lost": "kafka_controllers",

@@ -260,6 +260,17 @@ def test_a_hosts_own_address_and_rack_are_told(layered: Topology) -> None:
     assert config["broker.rack"] == "north"
 
 
+def test_static_voters_are_told_for_a_cluster_that_has_them(
+    resolve: Resolve, tmp_path: Path
+) -> None:
+    inventory = write_inventory(tmp_path / "inventory", {"b1": 1}, {"c1": 11, "c2": 12, "c3": 13})
+    write_variables(inventory, {"group_vars/all.yml": {"kafka_quorum": "static"}})
+    for host in ("b1", "c2"):
+        config = resolve(inventory).kafka(host)["config"]
+        assert config["controller.quorum.voters"] == "11@c1:9093,12@c2:9093,13@c3:9093"
+        assert "controller.quorum.bootstrap.servers" not in config
+
+
 def test_every_node_knows_the_same_quorum(layered: Topology) -> None:
     told = {host: layered.kafka(host)["config"] for host in layered.hosts}
     assert sorted(told) == ["b1", "b2", "b3", "c1", "c2", "c3"]
