@@ -42,6 +42,24 @@ CASES: list[Case] = [
         ),
     ),
     (
+        "listeners-differ",
+        "port of one broker",
+        lambda d: d.kafka("listeners", 0, "port", value=9192, on=("k2",)),
+        (
+            "There is CLIENT://:9092 (PLAINTEXT) on k1 and k3 and CLIENT://:9192 (PLAINTEXT) on k2",
+            "Set kafka_listeners once",
+        ),
+    ),
+    (
+        "listeners-differ",
+        "controllers",
+        lambda d: (
+            d.kafka("controller_listener", "port", value=9193, on=("k3",)),
+            d.kafka("listeners", 1, "port", value=9193, on=("k3",)),
+        ),
+        ("CONTROLLER://:9193 (PLAINTEXT) on k3", "Set kafka_controller_listener once"),
+    ),
+    (
         "inter-broker-listener",
         "unknown",
         lambda d: d.kafka("inter_broker_listener", value="INTERNAL"),

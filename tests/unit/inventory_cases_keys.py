@@ -93,6 +93,12 @@ CASES: list[Case] = [
         ),
     ),
     (
+        "key-value",
+        "version that never was",
+        lambda d: d.zookeeper_mode().own("inter.broker.protocol.version", "3.11"),
+        ("'3.11' (text) is no legal value of inter.broker.protocol.version",),
+    ),
+    (
         "list-empty-entry",
         "comma at the end",
         lambda d: d.own("metric.reporters", "a.B,c.D,"),

@@ -174,12 +174,28 @@ LEGAL: list[tuple[str, str, Mistake]] = [
     ),
     (
         "advertised-twice",
-        "ports behind one address",
+        "names that begin alike",
+        lambda d: d.kafka("advertised_host", value="k11", on=("k2",)),
+    ),
+    (
+        "listeners-differ",
+        "text of digits",
+        lambda d: d.kafka("listeners", 0, "port", value="9092", on=("k2",)),
+    ),
+    (
+        "listeners-differ",
+        "a controller alone",
         lambda d: (
-            d.kafka("advertised_host", value="gate", on=("k1", "k2")),
-            d.kafka("listeners", 0, "port", value=9192, on=("k2",)),
-            d.kafka("listeners", 1, "port", value=9193, on=("k2",)),
+            d.kafka("roles", value=["controller"], on=("k3",)),
+            d.kafka("listeners", 0, value=None, on=("k3",)),
+            d.descriptions["k3"]["kafka"]["listeners"].pop(0),
         ),
+    ),
+    ("quorum-kind-differs", "static", lambda d: d.kafka("quorum", value="static")),
+    (
+        "quorum-kind-differs",
+        "ZooKeeper",
+        lambda d: d.zookeeper_mode().kafka("quorum", value="static", on=("k1",)),
     ),
     (
         "plaintext-listener",
@@ -215,6 +231,16 @@ LEGAL: list[tuple[str, str, Mistake]] = [
     ("deprecated-key", "not yet", lambda d: d.zookeeper_mode().own("log.cleaner.enable", True)),
     ("key-boolean", "a boolean key", lambda d: d.own("auto.create.topics.enable", False)),
     ("key-boolean", "plug-in's key", lambda d: d.own("allow.everyone.if.no.acl.found", True)),
+    *(
+        (
+            "key-value",
+            f"version {version}",
+            lambda d, version=version: d.zookeeper_mode().own(
+                "inter.broker.protocol.version", version
+            ),
+        )
+        for version in ("3.9", "3.9.2", "3.9-IV0", 3.9, "0.10.2")
+    ),
     ("key-value", "text of digits", lambda d: d.own("num.io.threads", "8")),
     ("list-empty-entry", "empty list", lambda d: d.own("metric.reporters", "")),
     (
