@@ -21,6 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils import (
     rules_replication,
     rules_security,
     rules_spark,
+    rules_tls,
     rules_variables,
     rules_versions,
 )
@@ -59,6 +60,7 @@ SUBJECTS = (
     rules_directories,
     rules_nodes,
     rules_listeners,
+    rules_tls,
     rules_replication,
     rules_keys,
     rules_limits,

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from ansible_collections.millrace.streaming.plugins.module_utils import key_table
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     Finding,
+    Host,
     Inventory,
     mapping,
     rule,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules_properties import place
+from ansible_collections.millrace.streaming.plugins.module_utils.rules_properties import (
+    own_keys,
+    place,
+    table_of,
+)
 
 _PRINCIPAL_PER_COMMA = ",User:"
+# Kafka hides them like passwords, yet a certificate is for everybody to see.
+_CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
+_JAAS = "sasl.jaas.config"
+_JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
+
+
+@rule(
+    "plain-password",
+    when="a password of `kafka_config` or `kafka_host_config` stands in the inventory outside a "
+    "vault",
+    why="Whoever reads the repository of the inventory would know it.",
+    remedy="Encrypt it with `ansible-vault encrypt_string`, or refer to a config provider with "
+    "`${...}`.",
+)
+def plain_password(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse a password in plain sight; it is never shown."""
+    for host, layer, key, value in own_keys(inventory, "kafka"):
+        if _is_secret(host, key, str(value)) and not host.vaulted & {layer, f"{layer}[{key}]"}:
+            what = f"{key} stands in plain sight."
+            fix = "Encrypt it with ansible-vault encrypt_string, or refer to a config provider."
+            yield Finding(f"{layer}[{key}]", what, fix, (host.name,))
+
+
+def _is_secret(host: Host, key: str, text: str) -> bool:
+    name = key_table.table_key(key)
+    kind = table_of(host).get(name, {}).get("type")
+    if kind != "password" or name in _CERTIFICATES or text in ("", "None") or "${" in text:
+        return False
+    return name != _JAAS or bool(_JAAS_SECRET.search(text))  # Kerberos has a file instead
 
 
 @rule(

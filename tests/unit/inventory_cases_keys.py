@@ -46,7 +46,9 @@ CASES: list[Case] = [
     (
         "key-value",
         "secret",
-        lambda d: d.own("ssl.keystore.password", ["hunter2"]),
+        lambda d: d.own("ssl.keystore.password", ["hunter2"]).vault(
+            "kafka_config[ssl.keystore.password]"
+        ),
         ("This list is no legal value of ssl.keystore.password",),
     ),
     (
@@ -111,6 +113,20 @@ CASES: list[Case] = [
         ("names PLAIN more than once", "Set sasl.enabled.mechanisms: PLAIN,GSSAPI."),
     ),
     (
+        "plain-password",
+        "of a store",
+        lambda d: d.own("ssl.keystore.password", "hunter2"),
+        ("ssl.keystore.password stands in plain sight", "ansible-vault encrypt_string"),
+    ),
+    (
+        "plain-password",
+        "of one listener, in JAAS",
+        lambda d: d.own(
+            "listener.name.users.plain.sasl.jaas.config", 'X required user_a="hunter2";'
+        ),
+        ("listener.name.users.plain.sasl.jaas.config stands in plain sight",),
+    ),
+    (
         "value-blanks",
         "end",
         lambda d: d.own("compression.type", "zstd "),
@@ -119,7 +135,9 @@ CASES: list[Case] = [
     (
         "value-blanks",
         "secret of a YAML block",
-        lambda d: d.own("sasl.jaas.config", 'X required password="hunter2";\n'),
+        lambda d: d.own("sasl.jaas.config", 'X required password="hunter2";\n').vault(
+            "kafka_config[sasl.jaas.config]"
+        ),
         ("The value of sasl.jaas.config holds a line break", "|-"),
     ),
     (

@@ -267,6 +267,19 @@ class Draft:
             self.descriptions[host]["spark"]["own_config"]["spark_config"][key] = value
         return self
 
+    def pem(self) -> Self:
+        """Set stores as the documents advise."""
+        for store, file in (("keystore", "node.pem"), ("truststore", "ca.pem")):
+            self.own(f"ssl.{store}.type", "PEM")
+            self.own(f"ssl.{store}.location", f"/etc/kafka/tls/{file}")
+        return self
+
+    def vault(self, place: str) -> Self:
+        """Say that a value, `variable[key]`, comes from a vault."""
+        for host in self.groups["all"]:
+            self.vaulted.setdefault(host, set()).add(place)
+        return self
+
     def archive(self, **archive: object) -> Self:
         """Install Kafka from an archive."""
         return self.kafka("distribution", value={"source": "archive", **archive})

@@ -22,6 +22,10 @@ def vaulted(draft: Draft, key: str) -> Draft:
 # Rule, name of the variation, the variation.
 LEGAL: list[tuple[str, str, Mistake]] = [
     ("empty-group", "absent", lambda d: d.drop_group("spark_history")),
+    *(
+        ("unknown-group", name, lambda d, name=name: d.groups.update({name: ["k1"]}))
+        for name in ("kafka", "spark", "kafka_clients", "brokers", "kafka2", "kafka_brokers_east")
+    ),
     ("lonely-group", "brokers on an ensemble", lambda d: d.zookeeper_mode()),
     ("idle-zookeeper", "Spark's", lambda d: d.ensemble()),
     ("host-without-group", "ZooKeeper alone", lambda d: d.ensemble("z1", "z2", "z3")),
@@ -132,24 +136,47 @@ LEGAL: list[tuple[str, str, Mistake]] = [
     (
         "listener-port",
         "side by side",
-        lambda d: d.listeners(("CLIENT", 9092, "PLAINTEXT"), ("REPLICATION", 9094, "SSL")),
+        lambda d: d.pem().listeners(("CLIENT", 9092, "PLAINTEXT"), ("REPLICATION", 9094, "SSL")),
     ),
     (
         "listener-name",
         "small letters",
-        lambda d: d.listeners(("CLIENT", 9092, "SSL"), ("client_2-x", 9094, "SSL")),
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL"), ("client_2-x", 9094, "SSL")),
     ),
     (
         "listener-duplicate",
         "similar",
-        lambda d: d.listeners(("CLIENT", 9092, "SSL"), ("CLIENTS", 9094, "SSL")),
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL"), ("CLIENTS", 9094, "SSL")),
     ),
-    ("listener-protocol", "SASL", lambda d: d.listeners(("CLIENT", 9092, "SASL_SSL"))),
+    (
+        "listener-protocol",
+        "SASL",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_SSL")),
+    ),
+    (
+        "listener-stores",
+        "of one listener",
+        lambda d: d.listeners(("CLIENT", 9092, "PLAINTEXT"), ("TLS", 9094, "SSL")).own(
+            "listener.name.tls.ssl.keystore.location", "/etc/kafka/tls/node.p12"
+        ),
+    ),
+    (
+        "listener-unreachable",
+        "certificates of both ends",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.client.auth", "required"),
+    ),
+    (
+        "listener-unreachable",
+        "a key store that no client needs",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.keystore.type", "PKCS12"),
+    ),
     (
         "inter-broker-listener",
         "second",
-        lambda d: d.listeners(("CLIENT", 9092, "SSL"), ("REPLICATION", 9094, "SSL")).kafka(
-            "inter_broker_listener", value="REPLICATION"
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"), ("REPLICATION", 9094, "SSL"))
+            .kafka("inter_broker_listener", value="REPLICATION")
         ),
     ),
     ("controller-listener", "other name", lambda d: d.controller_listener("QUORUM")),
@@ -201,7 +228,7 @@ LEGAL: list[tuple[str, str, Mistake]] = [
         "plaintext-listener",
         "encrypted",
         lambda d: (
-            d.kafka("listeners", 0, "protocol", value="SASL_SSL"),
+            d.pem().kafka("listeners", 0, "protocol", value="SSL"),
             d.kafka("listeners", 1, "protocol", value="SSL"),
             d.kafka("allow_plaintext", value=False),
         ),
@@ -254,6 +281,26 @@ LEGAL: list[tuple[str, str, Mistake]] = [
         lambda d: d.own("log.cleanup.policy", ["compact", "delete"]),
     ),
     ("value-blanks", "inside", lambda d: d.own("sasl.jaas.config", 'X required a="b";')),
+    (
+        "plain-password",
+        "vaulted",
+        lambda d: d.own("ssl.key.password", "hunter2").vault("kafka_config[ssl.key.password]"),
+    ),
+    (
+        "plain-password",
+        "an expression for all",
+        lambda d: d.own("ssl.key.password", "hunter2").vault("kafka_config"),
+    ),
+    (
+        "plain-password",
+        "config provider",
+        lambda d: d.own("ssl.key.password", "${file:/etc/kafka/secret:key}"),
+    ),
+    (
+        "plain-password",
+        "Kerberos",
+        lambda d: d.own("sasl.jaas.config", 'Krb5LoginModule required keyTab="/etc/k.keytab";'),
+    ),
     ("heartbeat-interval", "half", lambda d: d.own("broker.heartbeat.interval.ms", 4500)),
     (
         "replica-fetch-wait",
