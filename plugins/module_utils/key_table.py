@@ -67,9 +67,9 @@ def is_known(key: str, table: Table) -> bool:
     return known in table or known in PLUGIN_KEYS or known.startswith(tuple(PLUGIN_PREFIXES))
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str], cutoff: float = 0.6) -> str:
     """Return the most similar known name, empty if none is similar."""
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), "")
 
 
 def nearest_key(key: str, table: Table) -> str:

@@ -10,8 +10,14 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     Finding,
     Host,
     Inventory,
+    listing,
     mapping,
     rule,
+    yes,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules_listeners import (
+    broker_listeners,
+    controller_listener,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules_properties import (
     own_keys,
@@ -22,6 +28,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules_propertie
 _PRINCIPAL_PER_COMMA = ",User:"
 # Kafka hides them like passwords, yet a certificate is for everybody to see.
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
+_KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+_ANONYMOUS = "User:ANONYMOUS"
 _JAAS = "sasl.jaas.config"
 _JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
 
@@ -52,6 +61,26 @@ def _is_secret(host: Host, key: str, text: str) -> bool:
 
 
 @rule(
+    "authorizer-mode",
+    when="`authorizer.class.name` is `AclAuthorizer` and the brokers keep their metadata in KRaft, "
+    "or `StandardAuthorizer` and they keep it in ZooKeeper",
+    why="Each reads its permissions from one of the two; Kafka 4 has no AclAuthorizer.",
+    remedy="Set `org.apache.kafka.metadata.authorizer.StandardAuthorizer`, with ZooKeeper "
+    "`kafka.security.authorizer.AclAuthorizer`.",
+)
+def authorizer_mode(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse the authorizer of the other mode."""
+    modes = (_KRAFT_AUTHORIZER, _ZOOKEEPER_AUTHORIZER)
+    right, wrong = reversed(modes) if inventory.in_zookeeper_mode() else modes
+    for host in inventory.kafka_hosts():
+        if mapping(host.kafka.get("config")).get("authorizer.class.name") == wrong:
+            mode = "ZooKeeper" if inventory.in_zookeeper_mode() else "KRaft"
+            what = f"{wrong} does not work with {mode}."
+            fix = f"Set authorizer.class.name: {right}."
+            yield Finding(place(host, "authorizer.class.name"), what, fix, (host.name,))
+
+
+@rule(
     "super-users-missing",
     when="`authorizer.class.name` is set and `super.users` is not",
     why="Nobody could grant the first permission, and brokers could not talk to each other.",
@@ -65,6 +94,39 @@ def super_users_missing(inventory: Inventory) -> Iterator[Finding]:
             where = place(host, "authorizer.class.name")
             fix = "Set super.users: User:admin;User:broker for example."
             yield Finding(where, "There is an authorizer and no super user.", fix, (host.name,))
+
+
+@rule(
+    "super-users-anonymous",
+    when="there is an authorizer, `super.users` lacks `User:ANONYMOUS`, and the brokers' or the "
+    "controllers' own listener is PLAINTEXT",
+    why="Without TLS or SASL nodes are User:ANONYMOUS to each other: their requests would be "
+    "refused and the cluster would not come up.",
+    remedy="Set the protocol of these listeners to SSL with `ssl.client.auth: required`. "
+    "`User:ANONYMOUS` as a super user gives everybody on PLAINTEXT every right.",
+)
+def super_users_anonymous(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse an authorizer that keeps the nodes from each other."""
+    for host in inventory.kafka_hosts():
+        config = mapping(host.kafka.get("config"))
+        users = config.get("super.users")
+        if not config.get("authorizer.class.name") or not users or _ANONYMOUS in str(users):
+            continue
+        names = _plain_listeners_of_nodes(host, zookeeper=inventory.in_zookeeper_mode())
+        if names and not yes(config.get("allow.everyone.if.no.acl.found")):
+            what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is no super "
+            what += "user."
+            fix = "Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted "
+            fix += f"network, add {_ANONYMOUS} to super.users."
+            yield Finding(place(host, "super.users"), what, fix, (host.name,))
+
+
+def _plain_listeners_of_nodes(host: Host, *, zookeeper: bool) -> list[str]:
+    """Return the names of the listeners without TLS on which nodes talk to each other."""
+    inner = str(host.kafka.get("inter_broker_listener")).upper()
+    found = [one for one in broker_listeners(host) if str(one.get("name")).upper() == inner]
+    found += [] if zookeeper else [controller_listener(host)]
+    return [str(one.get("name")) for one in found if one.get("protocol") == "PLAINTEXT"]
 
 
 @rule(

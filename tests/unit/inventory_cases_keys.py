@@ -214,4 +214,62 @@ CASES: list[Case] = [
         lambda d: d.own_spark("spark.executor.memory", "3g"),
         ("spark.executor.memory 3072 MiB > spark_worker_memory 2048 MiB", "2048m or less"),
     ),
+    (
+        "spark-executor-cores",
+        "over every worker",
+        lambda d: d.own_spark("spark.executor.cores", 8).variable("spark_worker_cores", 4),
+        ("spark.executor.cores 8 > spark_worker_cores 4", "Set spark.executor.cores: 4 or less"),
+    ),
+    (
+        "spark-secret-missing",
+        "authenticate alone",
+        lambda d: d.own_spark("spark.authenticate", True),
+        ("spark.authenticate is true and spark.authenticate.secret is not set", "from a vault"),
+    ),
+    (
+        "authorizer-mode",
+        "removed",
+        lambda d: d.own("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer").own(
+            "super.users", "User:ANONYMOUS"
+        ),
+        ("AclAuthorizer does not work with KRaft", "metadata.authorizer.StandardAuthorizer"),
+    ),
+    (
+        "super-users-anonymous",
+        "open listeners",
+        lambda d: d.own(
+            "authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        ).own("super.users", "User:admin"),
+        (
+            "The nodes are User:ANONYMOUS on CLIENT and CONTROLLER (PLAINTEXT)",
+            "kafka_config[super.users]",
+        ),
+    ),
+    *(
+        (
+            "zookeeper-key",
+            wrong,
+            lambda d, wrong=wrong: d.own_zookeeper(wrong, 5),
+            (f"ZooKeeper has no key {wrong}", f"Did you mean {right}?"),
+        )
+        for wrong, right in (
+            ("ticktime", "tickTime"),
+            ("initLimits", "initLimit"),
+            ("autopurge.purgeIntervall", "autopurge.purgeInterval"),
+        )
+    ),
+    *(
+        (
+            "zookeeper-value",
+            f"{key} {value}",
+            lambda d, key=key, value=value: d.own_zookeeper(key, value),
+            (f"is no legal value of {key}", f"Set {key} to a whole number"),
+        )
+        for key, value in (
+            ("tickTime", "2s"),
+            ("syncLimit", 0),
+            ("autopurge.purgeInterval", True),
+            ("snapCount", 2.5),
+        )
+    ),
 ]

@@ -113,6 +113,18 @@ CASES: list[Case] = [
         ("nested or the same",),
     ),
     (
+        "data-dir-name",
+        "comma",
+        lambda d: d.kafka("data_dirs", value=["/data1/kafka,/data2/kafka"]),
+        ("'/data1/kafka,/data2/kafka' has a comma", "such as /var/lib/kafka/data"),
+    ),
+    (
+        "data-dir-name",
+        "blank",
+        lambda d: d.kafka("metadata_dir", value="/data/my meta"),
+        ("'/data/my meta' has a comma, a blank", "kafka_metadata_dir"),
+    ),
+    (
         "data-dir-relative",
         "kafka",
         lambda d: d.kafka("data_dirs", value=["data/kafka"]),
