@@ -1,7 +1,7 @@
 """Judge an inventory by all rules and put the problems into words.
 
 A new rule is one function with `@rule` in the module of its subject (rules_<subject>.py), one
-wrong inventory in tests/unit/inventory_cases.py and one legal one in tests/unit/inventory_legal.py;
+wrong inventory in tests/unit/inventory_cases*.py and one legal one in tests/unit/inventory_legal*.py;
 `python docs/generate.py errors` documents it.
 """
 
@@ -21,8 +21,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils import (
     rules_replication,
     rules_security,
     rules_spark,
+    rules_tls,
     rules_variables,
     rules_versions,
+    rules_zookeeper,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     Finding,
@@ -59,10 +61,12 @@ SUBJECTS = (
     rules_directories,
     rules_nodes,
     rules_listeners,
+    rules_tls,
     rules_replication,
     rules_keys,
     rules_limits,
     rules_security,
+    rules_zookeeper,
     rules_spark,
 )
 RULES: tuple[Rule, ...] = tuple(one for subject in SUBJECTS for one in rules_of(subject.__name__))

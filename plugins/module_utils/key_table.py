@@ -32,6 +32,9 @@ _LISTENER = re.compile(
     r"listener\.name\.[^.]+\."
     r"(?:(?:gssapi|plain|scram-sha-256|scram-sha-512|oauthbearer)\.)?(?P<key>.+)"
 )
+# Kafka cuts these to two parts, three below 1.0, and takes a release for its newest `-IV`; what it
+# prints as legal are the long forms alone (MetadataVersion.fromVersionString).
+_VERSION_KEYS = ("inter.broker.protocol.version", "log.message.format.version")
 _INTEGER_BITS = {"short": 16, "int": 32, "long": 64}
 _TEXTS = ("string", "class", "password")
 _RANGE = re.compile(
@@ -64,9 +67,9 @@ def is_known(key: str, table: Table) -> bool:
     return known in table or known in PLUGIN_KEYS or known.startswith(tuple(PLUGIN_PREFIXES))
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str], cutoff: float = 0.6) -> str:
     """Return the most similar known name, empty if none is similar."""
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), "")
 
 
 def nearest_key(key: str, table: Table) -> str:
@@ -91,6 +94,8 @@ def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - w
         legal = kind in ("list", "") and _in_choices([str(part) for part in value], valid)
         return "" if legal else _wish(kind, valid)
     if not kind or _is_legal(kind, valid, value):
+        return ""
+    if key in _VERSION_KEYS and _is_release(str(value).strip(), valid):
         return ""
     return _wish(kind, valid)
 
@@ -142,3 +147,11 @@ def _in_choices(parts: list[str], valid: str) -> bool:
     if match["anycase"]:
         names, parts = [name.lower() for name in names], [part.lower() for part in parts]
     return set(parts) <= set(names)
+
+
+def _is_release(text: str, valid: str) -> bool:
+    """Say whether a version, cut as Kafka cuts it, is one of the releases or of their steps."""
+    parts = text.split(".")
+    release = ".".join(parts[: 3 if parts[0] == "0" else 2])
+    names = valid.strip("[]").split(", ")
+    return release in names or release in {name.partition("-IV")[0] for name in names}

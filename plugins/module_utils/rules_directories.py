@@ -46,6 +46,7 @@ _BETTER = {
     "zookeeper": "/var/lib/zookeeper/data",
     "spark": "/srv/spark",
 }
+_UNSAFE = re.compile(r"[,\s\x00-\x1f\x7f]")
 _STATE = {"kafka": "/var/lib/kafka", "zookeeper": "/var/lib/zookeeper"}
 
 
@@ -92,6 +93,23 @@ def data_dir_relative(inventory: Inventory) -> Iterator[Finding]:
             if not one.path.startswith("/"):
                 fix = f"Set an absolute path, such as {_BETTER[one.role]}."
                 yield Finding(one.variable, f"{one.path!r} is no absolute path.", fix, (host.name,))
+
+
+@rule(
+    "data-dir-name",
+    when="a data directory's path has a comma, a blank or a control character",
+    why="Kafka would split it at the comma, and systemd at the blank.",
+    remedy="Use letters, digits, `-`, `_` and `.`.",
+)
+def data_dir_name(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse a path that others read as two."""
+    for host in inventory.hosts.values():
+        for one in data_dirs(host):
+            if _UNSAFE.search(one.path):
+                what = f"{one.path!r} has a comma, a blank or a control character."
+                fix = f"Set a path without, such as {_BETTER[one.role]}; each directory is an "
+                fix += "entry of its own."
+                yield Finding(one.variable, what, fix, (host.name,))
 
 
 @rule(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator
 
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
@@ -21,6 +23,36 @@ _PARTNERS = {
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
+_PARENTS = ("kafka", "spark")  # of the example inventories, for variables of both kinds
+_SIMILAR = 0.9
+
+
+def similar_group(name: str) -> str:
+    """Return the group that a name looks like a misspelling of, empty if there is none.
+
+    A known name with a number after it, or `_` and a word, is a group within that one.
+    """
+    known = (*GROUPS, *_PARENTS)
+    inner = any(re.match(rf"{group}[_-]?\d", name) for group in known)
+    if name in known or inner or name.startswith(tuple(f"{group}_" for group in GROUPS)):
+        return ""
+    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=_SIMILAR)), "")
+
+
+@rule(
+    "unknown-group",
+    when="a group's name is nearly that of one of Millrace's groups, or of `kafka` or `spark`",
+    why="Ansible makes a group of every name: its hosts and variables would be left out.",
+    remedy="Correct the name; the message names the nearest group.",
+)
+def unknown_group(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse a group that was meant to be another."""
+    for group in inventory.groups:
+        near = similar_group(str(group))
+        if near:
+            what = f"Millrace has no group {group}."
+            fix = f"Did you mean {near}? Else choose a name that differs more."
+            yield Finding(f"group {group}", what, fix)
 
 
 @rule(

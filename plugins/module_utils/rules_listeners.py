@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
@@ -56,9 +56,13 @@ def _name(listener: Mapping[str, Any]) -> str:
 
 def table(host: Host, address: str = "") -> str:
     """Return the computed listeners as one line, `CLIENT://k1:9092 (SSL)`, for a message."""
+    return table_of_listeners(listeners(host), address)
+
+
+def table_of_listeners(every: Sequence[Mapping[str, Any]], address: str = "") -> str:
+    """Return listeners as one line, the port 9092 and the text "9092" alike."""
     return ", ".join(
-        f"{_name(one)}://{address}:{one.get('port')} ({one.get('protocol')})"
-        for one in listeners(host)
+        f"{_name(one)}://{address}:{one.get('port')} ({one.get('protocol')})" for one in every
     )
 
 
@@ -124,7 +128,7 @@ def listener_duplicate(inventory: Inventory) -> Iterator[Finding]:
     "listener-protocol",
     when="a listener's protocol is none of PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL",
     why="Kafka knows no other.",
-    remedy="Set `protocol: SASL_SSL`, or another of the four.",
+    remedy="Set `protocol: SSL`, or another of the four.",
 )
 def listener_protocol(inventory: Inventory) -> Iterator[Finding]:
     """Refuse a protocol that does not exist."""
@@ -134,6 +138,39 @@ def listener_protocol(inventory: Inventory) -> Iterator[Finding]:
                 what = f"The listener {_name(one)} has the protocol {one.get('protocol')!r}."
                 fix = f"Set protocol: {listing(_PROTOCOLS, 'or')}."
                 yield Finding("kafka_listeners", what, fix, (host.name,))
+
+
+@rule(
+    "listeners-differ",
+    when="`kafka_listeners` is not the same on all brokers, or `kafka_controller_listener` not the "
+    "same on all Kafka hosts",
+    why="A node looks for the others on its own ports, by its own names and protocols.",
+    remedy="Set both once, in the group variables of all Kafka hosts.",
+)
+def listeners_differ(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse nodes that look for each other where nobody listens."""
+    hosts = inventory.kafka_hosts()
+    brokers = {
+        host.name: table_of_listeners(broker_listeners(host))
+        for host in hosts
+        if "broker" in sequence(host.kafka.get("roles"))
+    }
+    controllers = {
+        host.name: table_of_listeners([controller_listener(host)])
+        for host in hosts
+        if controller_listener(host) and not inventory.in_zookeeper_mode()
+    }
+    for variable, told in (
+        ("kafka_listeners", brokers),
+        ("kafka_controller_listener", controllers),
+    ):
+        holders: dict[str, list[str]] = {}
+        for name, one in told.items():
+            holders.setdefault(one, []).append(name)
+        if len(holders) > 1:
+            parts = listing(f"{one} on {listing(names)}" for one, names in holders.items())
+            fix = f"Set {variable} once, in the group variables of all Kafka hosts."
+            yield Finding(variable, f"There is {parts}.", fix, tuple(told))
 
 
 @rule(
@@ -226,7 +263,7 @@ def advertised_nowhere(inventory: Inventory) -> Iterator[Finding]:
     "advertised-twice",
     when="two Kafka hosts advertise the same host and port",
     why="Clients take them for one node, and what is meant for one reaches the other.",
-    remedy="Give each its own `kafka_advertised_host`, or its own ports behind one address.",
+    remedy="Give each its own `kafka_advertised_host`.",
 )
 def advertised_twice(inventory: Inventory) -> Iterator[Finding]:
     """Refuse one address for two nodes."""
@@ -252,7 +289,7 @@ def advertised_twice(inventory: Inventory) -> Iterator[Finding]:
     why="Millrace binds listeners to all addresses. On PLAINTEXT anybody on the network reads, "
     "writes and administers, on SASL_PLAINTEXT anybody reads the passwords; and CVE-2026-111115 "
     "lets an unauthenticated client exhaust a broker's memory.",
-    remedy="Set the protocol to SSL or SASL_SSL, or, on a network that you trust, "
+    remedy="Set the protocol to SSL, or, on a network that you trust, "
     "`kafka_allow_plaintext: true`.",
 )
 def plaintext_listener(inventory: Inventory) -> Iterator[Finding]:
@@ -262,5 +299,5 @@ def plaintext_listener(inventory: Inventory) -> Iterator[Finding]:
         if found and not yes(host.kafka.get("allow_plaintext")):
             names = listing(f"{_name(one)} ({one['protocol']})" for one in found)
             what = f"{names} {'are' if len(found) > 1 else 'is'} open to the network."
-            fix = "Set protocol: SASL_SSL, or kafka_allow_plaintext: true on a trusted network."
+            fix = "Set protocol: SSL, or kafka_allow_plaintext: true on a trusted network."
             yield Finding("kafka_listeners", what, fix, (host.name,))

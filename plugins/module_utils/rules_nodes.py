@@ -278,3 +278,23 @@ def cluster_id_differs(inventory: Inventory) -> Iterator[Finding]:
         what = f"The cluster has more than one id: {parts}."
         fix = f"Set kafka_cluster_id: {common} for all of them."
         yield Finding("kafka_cluster_id", what, fix)
+
+
+@rule(
+    "quorum-kind-differs",
+    when="`kafka_quorum` is `static` on some Kafka hosts and `dynamic` on others",
+    why="A quorum is of one kind: the nodes of the other would vote in another or find none.",
+    remedy="Set `kafka_quorum` once, in the group variables of all Kafka hosts.",
+)
+def quorum_kind_differs(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse nodes that do not agree on how they find the voters."""
+    holders: dict[str, list[str]] = {}
+    for host in inventory.kafka_hosts() if not inventory.in_zookeeper_mode() else ():
+        if host.kafka.get("quorum") is not None:
+            holders.setdefault(str(host.kafka["quorum"]), []).append(host.name)
+    if len(holders) > 1:
+        parts = listing(f"{one} on {listing(names)}" for one, names in holders.items())
+        fix = "Set kafka_quorum once, in the group variables of all Kafka hosts: dynamic for a new "
+        fix += "cluster, else what it was formatted with."
+        hosts = tuple(name for names in holders.values() for name in names)
+        yield Finding("kafka_quorum", f"The quorum is {parts}.", fix, hosts)

@@ -10,10 +10,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     Finding,
     Host,
     Inventory,
+    integer,
     listing,
     mapping,
     rule,
     sequence,
+    yes,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules_hosts import heap_size
 from ansible_collections.millrace.streaming.plugins.module_utils.rules_properties import own_keys
@@ -78,6 +80,22 @@ def spark_masters(inventory: Inventory) -> Iterator[Finding]:
         what = f"{listing(masters)} would {'both' if len(masters) == 2 else 'all'} be leaders."
         fix = f"Add the group zookeeper with 3 hosts, or keep {masters[0]} alone."
         yield Finding("group spark_masters", what, fix)
+
+
+@rule(
+    "spark-secret-missing",
+    when="`spark.authenticate` is true and `spark.authenticate.secret` is not set",
+    why="Masters and workers would not start: they share a secret, and none makes one up.",
+    remedy="Set at least 16 random bytes, 32 are better, from a vault.",
+)
+def spark_secret_missing(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse daemons that ask for a secret that nobody has."""
+    for host, key, value in own(inventory, "spark.authenticate"):
+        written = mapping(mapping(host.spark.get("own_config")).get("spark_config"))
+        if yes(value) and _SECRET not in written:
+            what = f"{key} is true and {_SECRET} is not set."
+            fix = f"Set {_SECRET}, from a vault, or delete {key}."
+            yield Finding(f"spark_config[{_SECRET}]", what, fix, (host.name,))
 
 
 @rule(
@@ -165,3 +183,21 @@ def spark_executor_memory(inventory: Inventory) -> Iterator[Finding]:
             what = f"{key} {wanted} MiB > spark_worker_memory {max(sizes)} MiB."
             fix = f"Set {key}: {max(sizes)}m or less."
             yield Finding(f"spark_config[{key}]", what, fix, (host.name,))
+
+
+@rule(
+    "spark-executor-cores",
+    when="`spark.executor.cores` is more than `spark_worker_cores` of every worker",
+    why="No worker could ever take an executor, and applications would wait without end.",
+    remedy="Raise `spark_worker_cores` or lower `spark.executor.cores`.",
+)
+def spark_executor_cores(inventory: Inventory) -> Iterator[Finding]:
+    """Refuse executors that fit nowhere; a worker without a number takes what its host has."""
+    workers = [inventory.hosts[name] for name in inventory.members("spark_workers")]
+    cores = [integer(host.variables.get("spark_worker_cores")) or 0 for host in workers]
+    most = max(cores) if cores and min(cores) > 0 else 0
+    for host, key, value in own(inventory, "spark.executor.cores"):
+        wanted = integer(value)
+        if most and wanted and wanted > most:
+            what = f"{key} {wanted} > spark_worker_cores {most}."
+            yield Finding(f"spark_config[{key}]", what, f"Set {key}: {most} or less.", (host.name,))

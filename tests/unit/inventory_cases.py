@@ -11,6 +11,21 @@ CASES: list[Case] = [
         lambda d: d.groups.update(spark_history=[]),
         ("spark_history has no host", "group spark_history", "Add a host to spark_history"),
     ),
+    *(
+        (
+            "unknown-group",
+            wrong,
+            lambda d, wrong=wrong: d.groups.update({wrong: ["k1"]}),
+            (f"Millrace has no group {wrong}.", f"group {wrong}", f"Did you mean {right}?"),
+        )
+        for wrong, right in (
+            ("kafka_broker", "kafka_brokers"),
+            ("kafka-controllers", "kafka_controllers"),
+            ("zookeepers", "zookeeper"),
+            ("Kafka", "kafka"),
+            ("spark_wokers", "spark_workers"),
+        )
+    ),
     (
         "lonely-group",
         "brokers without controllers",

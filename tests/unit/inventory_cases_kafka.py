@@ -42,6 +42,24 @@ CASES: list[Case] = [
         ),
     ),
     (
+        "listeners-differ",
+        "port of one broker",
+        lambda d: d.kafka("listeners", 0, "port", value=9192, on=("k2",)),
+        (
+            "There is CLIENT://:9092 (PLAINTEXT) on k1 and k3 and CLIENT://:9192 (PLAINTEXT) on k2",
+            "Set kafka_listeners once",
+        ),
+    ),
+    (
+        "listeners-differ",
+        "controllers",
+        lambda d: (
+            d.kafka("controller_listener", "port", value=9193, on=("k3",)),
+            d.kafka("listeners", 1, "port", value=9193, on=("k3",)),
+        ),
+        ("CONTROLLER://:9193 (PLAINTEXT) on k3", "Set kafka_controller_listener once"),
+    ),
+    (
         "inter-broker-listener",
         "unknown",
         lambda d: d.kafka("inter_broker_listener", value="INTERNAL"),
@@ -109,10 +127,50 @@ CASES: list[Case] = [
         "SASL in ZooKeeper mode",
         lambda d: (
             d.zookeeper_mode(),
-            d.kafka("listeners", 0, "protocol", value="SASL_PLAINTEXT"),
             d.kafka("allow_plaintext", value=False),
+            d.pem(),
+            d.kafka(
+                "listeners",
+                value=[
+                    {"name": "CLIENT", "port": 9092, "protocol": "SSL"},
+                    {"name": "USERS", "port": 9094, "protocol": "SASL_PLAINTEXT"},
+                ],
+            ),
         ),
-        ("CLIENT (SASL_PLAINTEXT) is open to the network",),
+        ("USERS (SASL_PLAINTEXT) is open to the network", "Set protocol: SSL, or"),
+    ),
+    (
+        "listener-stores",
+        "none",
+        lambda d: d.listeners(("CLIENT", 9092, "SSL")),
+        (
+            "The listener CLIENT (SSL) has no key store",
+            "ssl.keystore.location: /etc/kafka/tls/node.pem",
+            "ssl.truststore.location: /etc/kafka/tls/ca.pem",
+        ),
+    ),
+    (
+        "listener-unreachable",
+        "SASL",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SASL_SSL")),
+        ("connect to the listener CLIENT, and has no SASL_SSL", "Set protocol: SSL"),
+    ),
+    (
+        "listener-unreachable",
+        "trust store",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.truststore.type", "JKS"),
+        ("whose trust store is not PEM", "ssl.truststore.type: PEM"),
+    ),
+    (
+        "listener-unreachable",
+        "key store",
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"))
+            .own("ssl.keystore.type", "PKCS12")
+            .own("ssl.client.auth", "required")
+        ),
+        ("whose key store is not PEM", "kafka_config[ssl.keystore.type]"),
     ),
     (
         "replication-factor",

@@ -46,7 +46,9 @@ CASES: list[Case] = [
     (
         "key-value",
         "secret",
-        lambda d: d.own("ssl.keystore.password", ["hunter2"]),
+        lambda d: d.own("ssl.keystore.password", ["hunter2"]).vault(
+            "kafka_config[ssl.keystore.password]"
+        ),
         ("This list is no legal value of ssl.keystore.password",),
     ),
     (
@@ -93,6 +95,12 @@ CASES: list[Case] = [
         ),
     ),
     (
+        "key-value",
+        "version that never was",
+        lambda d: d.zookeeper_mode().own("inter.broker.protocol.version", "3.11"),
+        ("'3.11' (text) is no legal value of inter.broker.protocol.version",),
+    ),
+    (
         "list-empty-entry",
         "comma at the end",
         lambda d: d.own("metric.reporters", "a.B,c.D,"),
@@ -105,6 +113,20 @@ CASES: list[Case] = [
         ("names PLAIN more than once", "Set sasl.enabled.mechanisms: PLAIN,GSSAPI."),
     ),
     (
+        "plain-password",
+        "of a store",
+        lambda d: d.own("ssl.keystore.password", "hunter2"),
+        ("ssl.keystore.password stands in plain sight", "ansible-vault encrypt_string"),
+    ),
+    (
+        "plain-password",
+        "of one listener, in JAAS",
+        lambda d: d.own(
+            "listener.name.users.plain.sasl.jaas.config", 'X required user_a="hunter2";'
+        ),
+        ("listener.name.users.plain.sasl.jaas.config stands in plain sight",),
+    ),
+    (
         "value-blanks",
         "end",
         lambda d: d.own("compression.type", "zstd "),
@@ -113,7 +135,9 @@ CASES: list[Case] = [
     (
         "value-blanks",
         "secret of a YAML block",
-        lambda d: d.own("sasl.jaas.config", 'X required password="hunter2";\n'),
+        lambda d: d.own("sasl.jaas.config", 'X required password="hunter2";\n').vault(
+            "kafka_config[sasl.jaas.config]"
+        ),
         ("The value of sasl.jaas.config holds a line break", "|-"),
     ),
     (
@@ -189,5 +213,63 @@ CASES: list[Case] = [
         "over the worker",
         lambda d: d.own_spark("spark.executor.memory", "3g"),
         ("spark.executor.memory 3072 MiB > spark_worker_memory 2048 MiB", "2048m or less"),
+    ),
+    (
+        "spark-executor-cores",
+        "over every worker",
+        lambda d: d.own_spark("spark.executor.cores", 8).variable("spark_worker_cores", 4),
+        ("spark.executor.cores 8 > spark_worker_cores 4", "Set spark.executor.cores: 4 or less"),
+    ),
+    (
+        "spark-secret-missing",
+        "authenticate alone",
+        lambda d: d.own_spark("spark.authenticate", True),
+        ("spark.authenticate is true and spark.authenticate.secret is not set", "from a vault"),
+    ),
+    (
+        "authorizer-mode",
+        "removed",
+        lambda d: d.own("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer").own(
+            "super.users", "User:ANONYMOUS"
+        ),
+        ("AclAuthorizer does not work with KRaft", "metadata.authorizer.StandardAuthorizer"),
+    ),
+    (
+        "super-users-anonymous",
+        "open listeners",
+        lambda d: d.own(
+            "authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        ).own("super.users", "User:admin"),
+        (
+            "The nodes are User:ANONYMOUS on CLIENT and CONTROLLER (PLAINTEXT)",
+            "kafka_config[super.users]",
+        ),
+    ),
+    *(
+        (
+            "zookeeper-key",
+            wrong,
+            lambda d, wrong=wrong: d.own_zookeeper(wrong, 5),
+            (f"ZooKeeper has no key {wrong}", f"Did you mean {right}?"),
+        )
+        for wrong, right in (
+            ("ticktime", "tickTime"),
+            ("initLimits", "initLimit"),
+            ("autopurge.purgeIntervall", "autopurge.purgeInterval"),
+        )
+    ),
+    *(
+        (
+            "zookeeper-value",
+            f"{key} {value}",
+            lambda d, key=key, value=value: d.own_zookeeper(key, value),
+            (f"is no legal value of {key}", f"Set {key} to a whole number"),
+        )
+        for key, value in (
+            ("tickTime", "2s"),
+            ("syncLimit", 0),
+            ("autopurge.purgeInterval", True),
+            ("snapCount", 2.5),
+        )
     ),
 ]

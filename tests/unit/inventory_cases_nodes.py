@@ -36,7 +36,7 @@ CASES: list[Case] = [
     (
         "port-clash",
         "kafka and zookeeper",
-        lambda d: d.ensemble("k1", "k2", "k3").listeners(("CLIENT", 2181, "PLAINTEXT"), on=("k1",)),
+        lambda d: d.ensemble("k1", "k2", "k3").listeners(("CLIENT", 2181, "PLAINTEXT")),
         ("Kafka's listener CLIENT and zookeeper_client_port both have port 2181", "2182"),
     ),
     (
@@ -111,6 +111,18 @@ CASES: list[Case] = [
         "same",
         lambda d: d.kafka("data_dirs", value=["/data/kafka", "/data/kafka/"]),
         ("nested or the same",),
+    ),
+    (
+        "data-dir-name",
+        "comma",
+        lambda d: d.kafka("data_dirs", value=["/data1/kafka,/data2/kafka"]),
+        ("'/data1/kafka,/data2/kafka' has a comma", "such as /var/lib/kafka/data"),
+    ),
+    (
+        "data-dir-name",
+        "blank",
+        lambda d: d.kafka("metadata_dir", value="/data/my meta"),
+        ("'/data/my meta' has a comma, a blank", "kafka_metadata_dir"),
     ),
     (
         "data-dir-relative",
@@ -230,5 +242,14 @@ CASES: list[Case] = [
         "two",
         lambda d: d.kafka("cluster_id", value="4L6g3nShT-eMCtK--X86sw", on=("k1", "k2")),
         ("4L6g3nShT-eMCtK--X86sw on k1 and k2 and none on k3", "for all of them"),
+    ),
+    (
+        "quorum-kind-differs",
+        "one host",
+        lambda d: (
+            d.kafka("quorum", value="dynamic"),
+            d.kafka("quorum", value="static", on=("k3",)),
+        ),
+        ("The quorum is dynamic on k1 and k2 and static on k3", "Set kafka_quorum once"),
     ),
 ]

@@ -44,7 +44,7 @@ SPECS: dict[str, dict[str, dict[str, Any]]] = {
         "kafka_password": {"type": "dict", "no_log": True},
     },
     "zookeeper": {"zookeeper_id": {"type": "int"}},
-    "spark": {"spark_worker_memory": {"type": "str"}},
+    "spark": {"spark_worker_memory": {"type": "str"}, "spark_worker_cores": {"type": "int"}},
     "host": {"host_memory_mb": {"type": "int", "default": "{{ 0 }}"}},
     "distribution": {"distribution_product": {"type": "str", "required": True}},
 }
@@ -265,6 +265,26 @@ class Draft:
         """Set a property as the user would in spark_config."""
         for host in NODES:
             self.descriptions[host]["spark"]["own_config"]["spark_config"][key] = value
+        return self
+
+    def pem(self) -> Self:
+        """Set stores as the documents advise."""
+        for store, file in (("keystore", "node.pem"), ("truststore", "ca.pem")):
+            self.own(f"ssl.{store}.type", "PEM")
+            self.own(f"ssl.{store}.location", f"/etc/kafka/tls/{file}")
+        return self
+
+    def vault(self, place: str) -> Self:
+        """Say that a value, `variable[key]`, comes from a vault."""
+        for host in self.groups["all"]:
+            self.vaulted.setdefault(host, set()).add(place)
+        return self
+
+    def own_zookeeper(self, key: str, value: object) -> Self:
+        """Set a property of a new ensemble as the user would in zookeeper_config."""
+        self.ensemble()
+        for name in self.groups["zookeeper"]:
+            self.descriptions[name]["zookeeper"]["own_config"]["zookeeper_config"][key] = value
         return self
 
     def archive(self, **archive: object) -> Self:

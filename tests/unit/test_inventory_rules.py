@@ -17,6 +17,8 @@ from tests.unit import (
     inventory_cases_kafka,
     inventory_cases_keys,
     inventory_cases_nodes,
+    inventory_legal,
+    inventory_legal_keys,
 )
 from tests.unit.inventory_draft import (
     FACTORS,
@@ -28,7 +30,6 @@ from tests.unit.inventory_draft import (
     spark,
     zookeeper,
 )
-from tests.unit.inventory_legal import LEGAL
 
 CASES = [
     *inventory_cases.CASES,
@@ -36,6 +37,7 @@ CASES = [
     *inventory_cases_kafka.CASES,
     *inventory_cases_keys.CASES,
 ]
+LEGAL = [*inventory_legal.LEGAL, *inventory_legal_keys.LEGAL]
 
 
 def judged(*mistakes: Mistake) -> list[Problem]:
@@ -157,7 +159,10 @@ SPARK_KEYS = (
     "spark.jars.packages",
     "spark.sql.streaming.checkpointLocation",
     "spark.executor.memory",
+    "spark.executor.cores",
+    "spark.authenticate",
 )
+KAFKA_KEYS = ("log.cleanup.policy", "ssl.key.password", "super.users", "authorizer.class.name")
 JUNK: tuple[object, ...] = (None, "", "junk", -1, 2.5, True, [], [None, "x", {}], {"a": [1]})
 
 
@@ -168,13 +173,15 @@ def test_no_rule_falls_over_malformed_input(junk: object) -> None:
         Draft().kafka("own_config", layer, value=junk)
         for layer in ("kafka_config", "kafka_host_config")
     ]
-    drafts += [Draft().own(key, junk) for key in (*FACTORS, "log.cleanup.policy", "unknown")]
+    drafts += [Draft().own(key, junk) for key in (*FACTORS, *KAFKA_KEYS, "unknown")]
     drafts += [Draft().spark("k1", **{part: junk}) for part in spark("k1")]
     drafts += [Draft().description("k1", **{part: junk}) for part in ("host", "kafka", "spark")]
     drafts += [Draft().variable(name, junk) for spec in SPECS.values() for name in spec]
     drafts += [Draft().kafka("listeners", value=[{"name": junk, "port": junk}, junk])]
     drafts += [Draft().zookeeper_mode().kafka(part, value=junk) for part in kafka(1)]
     drafts += [Draft().own_spark(key, junk) for key in SPARK_KEYS]
+    drafts += [Draft().own_zookeeper("tickTime", junk)]
+    drafts += [Draft().variable("spark_worker_cores", junk).own_spark("spark.executor.cores", 1)]
     drafts += [
         Draft().ensemble().description("z1", zookeeper=zookeeper(1) | {part: junk})
         for part in zookeeper(1)
