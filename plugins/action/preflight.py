@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
@@ -22,6 +23,20 @@ STORES = ("ssl.keystore.location", "ssl.truststore.location")
 def clock_offset(before: float, told: float, after: float) -> float:
     """Return by how many seconds the host's clock must at least be off, 0 if it may be right."""
     return min(0.0, told - before) + max(0.0, told - after)
+
+
+def shared(groups: Mapping[str, list[str]], name: str) -> tuple[str, ...]:
+    """Return the roles that other hosts reach on this one; Kafka's clients may be anywhere."""
+    users = {
+        "kafka": ["all"],
+        "zookeeper": ["zookeeper"],
+        "spark": ["spark_masters", "spark_workers", "spark_history"],
+    }
+    return tuple(
+        role
+        for role, names in users.items()
+        if {host for group in names for host in groups.get(group, [])} - {name}
+    )
 
 
 def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
@@ -57,6 +72,7 @@ class ActionModule(ActionBase):
                 "java_versions": {"type": "dict", "default": {}},
             },
         )
+        variables = task_vars or {}
         wish = preflight.Wish(
             **{role: args[role] for role in ROLES},
             cluster_id=args["cluster_id"],
@@ -64,6 +80,7 @@ class ActionModule(ActionBase):
             java_package=args["java_package"],
             java_options=tuple(args["kafka_java_options"]),
             java_versions=args["java_versions"],
+            shared=shared(variables.get("groups", {}), variables.get("inventory_hostname", "")),
         )
         stores = pem_stores(dict(mapping(wish.kafka.get("config"))))
         before = time.time()
@@ -76,6 +93,7 @@ class ActionModule(ActionBase):
                 "sources": [str(mount["src"]) for mount in wish.mounts() if mount.get("src")],
                 "stores": list(stores),
                 "keystores": [path for path, is_keystore in stores.items() if is_keystore],
+                "names": [name for _, name in wish.names().values()],
                 "ports": list(wish.ports()),
                 "java_home": wish.java_home,
                 "java_versions": wish.java_versions,

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import socket
 import ssl
 import struct
 import sys
@@ -256,6 +257,14 @@ def listeners(ports: set[int]) -> dict[int, str]:
     return found
 
 
+def addresses(name: str) -> list[str]:
+    """Return what the host resolves a name to, nothing if it cannot."""
+    try:
+        return sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None)})
+    except (OSError, UnicodeError):
+        return []
+
+
 def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str, object]:
     """Read a PEM store: whether the user may, until when it is valid, and for which names."""
     user = module.params["kafka_user"]
@@ -315,6 +324,7 @@ def snapshot(module: AnsibleModule) -> dict[str, object]:
         "clock": {"synchronised": synchronised(), "service": time_service(module)},
         "java": java(module, codename),
         "listeners": listeners(set(params["ports"])),
+        "addresses": {name: addresses(name) for name in params["names"]},
         "directories": [look(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
@@ -336,6 +346,7 @@ def main() -> None:
             "directories": texts,
             "homes": texts,
             "mounts": texts,
+            "names": texts,
             "sources": texts,
             "stores": texts,
             "keystores": texts,
