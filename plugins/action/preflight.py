@@ -89,6 +89,7 @@ class ActionModule(ActionBase):
             module_args={
                 "directories": [path for _, path in wish.data_dirs()],
                 "homes": list(wish.homes().values()),
+                "links": [f"/opt/millrace/{role}" for role in wish.roles],
                 "mounts": [str(mount.get("path")) for mount in wish.mounts()],
                 "sources": [str(mount["src"]) for mount in wish.mounts() if mount.get("src")],
                 "stores": list(stores),

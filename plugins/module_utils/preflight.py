@@ -80,7 +80,8 @@ class Snapshot:
 
     `absent_sources` are devices of host_mounts that are not there, `occupied` its paths that hold
     something, `listeners` the wanted ports that somebody else listens on, `addresses` what the host
-    itself resolves the names to by which others reach it.
+    itself resolves the names to by which others reach it, `installed` role -> the name of the home
+    that its link names.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -103,6 +104,7 @@ class Snapshot:
     absent_sources: tuple[str, ...] = ()
     occupied: tuple[str, ...] = ()
     homes: Mapping[str, bool] = field(default_factory=dict)
+    installed: Mapping[str, str] = field(default_factory=dict)
     opt_free: int = 0
     certificates: tuple[Certificate, ...] = ()
 

@@ -294,6 +294,14 @@ def source_absent(source: str) -> bool:
     return path.startswith("/") and not Path(path).exists()
 
 
+def installed(link: str) -> str:
+    """Return the name of the directory that a link names, nothing without one."""
+    try:
+        return Path(link).readlink().name
+    except OSError:
+        return ""
+
+
 def occupied(path: str) -> bool:
     """Tell whether a directory holds anything; the top of an empty disk does not count."""
     names = {one.name for one in Path(path).iterdir()} if Path(path).is_dir() else set()
@@ -330,6 +338,7 @@ def snapshot(module: AnsibleModule) -> dict[str, object]:
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
         "occupied": [path for path in params["mounts"] if occupied(path)],
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
+        "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
@@ -345,6 +354,7 @@ def main() -> None:
         argument_spec={
             "directories": texts,
             "homes": texts,
+            "links": texts,
             "mounts": texts,
             "names": texts,
             "sources": texts,
