@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
@@ -23,6 +24,20 @@ STORES = ("ssl.keystore.location", "ssl.truststore.location")
 def clock_offset(before: float, told: float, after: float) -> float:
     """Return by how many seconds the host's clock must at least be off, 0 if it may be right."""
     return min(0.0, told - before) + max(0.0, told - after)
+
+
+def shared(groups: Mapping[str, list[str]], name: str) -> tuple[str, ...]:
+    """Return the roles that other hosts reach on this one; Kafka's clients may be anywhere."""
+    users = {
+        "kafka": ["all"],
+        "zookeeper": ["zookeeper"],
+        "spark": ["spark_masters", "spark_workers", "spark_history"],
+    }
+    return tuple(
+        role
+        for role, names in users.items()
+        if {host for group in names for host in groups.get(group, [])} - {name}
+    )
 
 
 def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
@@ -58,6 +73,7 @@ class ActionModule(ActionBase):
                 "java_versions": {"type": "dict", "default": {}},
             },
         )
+        variables = task_vars or {}
         wish = preflight.Wish(
             **{role: args[role] for role in ROLES},
             cluster_id=args["cluster_id"],
@@ -65,6 +81,7 @@ class ActionModule(ActionBase):
             java_package=args["java_package"],
             java_options=tuple(args["kafka_java_options"]),
             java_versions=args["java_versions"],
+            shared=shared(variables.get("groups", {}), variables.get("inventory_hostname", "")),
         )
         stores = pem_stores(dict(mapping(wish.kafka.get("config"))))
         before = time.time()
@@ -73,10 +90,12 @@ class ActionModule(ActionBase):
             module_args={
                 "directories": [path for _, path in wish.data_dirs()],
                 "homes": list(wish.homes().values()),
+                "links": [f"/opt/millrace/{role}" for role in wish.roles],
                 "mounts": [str(mount.get("path")) for mount in wish.mounts()],
                 "sources": [str(mount["src"]) for mount in wish.mounts() if mount.get("src")],
                 "stores": list(stores),
                 "keystores": [path for path, is_keystore in stores.items() if is_keystore],
+                "names": [name for _, name in wish.names().values()],
                 "ports": list(wish.ports()),
                 "java_home": wish.java_home,
                 "java_versions": wish.java_versions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -81,7 +81,9 @@ class Snapshot:
     """What was found on the host.
 
     `absent_sources` are devices of host_mounts that are not there, `occupied` its paths that hold
-    something, `listeners` the wanted ports that somebody else listens on.
+    something, `listeners` the wanted ports that somebody else listens on, `addresses` what the host
+    itself resolves the names to by which others reach it, `installed` role -> the name of the home
+    that its link names.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -98,11 +100,13 @@ class Snapshot:
     clock: Clock = field(default_factory=Clock)
     java: Java = field(default_factory=Java)
     listeners: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     directories: tuple[Directory, ...] = ()
     mount_points: tuple[str, ...] = ()
     absent_sources: tuple[str, ...] = ()
     occupied: tuple[str, ...] = ()
     homes: Mapping[str, bool] = field(default_factory=dict)
+    installed: Mapping[str, str] = field(default_factory=dict)
     opt_free: int = 0
     certificates: tuple[Certificate, ...] = ()
 
@@ -111,7 +115,8 @@ class Snapshot:
 class Wish:
     """What the inventory wants of the host: each role's description of itself, and Java's home.
 
-    `java_versions` maps a release of the system to the Java that its package brings.
+    `java_versions` maps a release of the system to the Java that its package brings; `shared` are
+    the roles that other hosts reach here.
     """
 
     kafka: Mapping[str, Any] = field(default_factory=dict)
@@ -123,7 +128,7 @@ class Wish:
     java_package: str = ""
     java_options: tuple[str, ...] = ()
     java_versions: Mapping[str, int] = field(default_factory=dict)
-    name: str = ""
+    shared: tuple[str, ...] = ()
 
     @property
     def roles(self) -> dict[str, Mapping[str, Any]]:
@@ -150,6 +155,15 @@ class Wish:
         for described in (self.zookeeper, self.spark):
             found |= {port: str(name) for name, port in mapping(described.get("ports")).items()}
         return {int(str(port)): name for port, name in found.items() if str(port).isdecimal()}
+
+    def names(self) -> dict[str, tuple[str, str]]:
+        """Return role -> (variable, name) under which other hosts reach it."""
+        found = {
+            "kafka": ("kafka_advertised_host", self.kafka.get("advertised_host")),
+            "zookeeper": ("zookeeper_host", self.zookeeper.get("host")),
+            "spark": ("spark_host", self.spark.get("host")),
+        }
+        return {role: (one, str(name)) for role, (one, name) in found.items() if name}
 
     def homes(self) -> dict[str, str]:
         """Return role -> the directory that its distribution is unpacked to."""

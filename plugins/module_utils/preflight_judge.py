@@ -1,8 +1,8 @@
 """Judge a host at first contact, before anything is changed on it, and put it into words.
 
 The module `preflight` takes the snapshot on the host; the action of that name judges it here. A new
-check is one function with `@check` in preflight_storage.py or preflight_system.py and one row in
-the table of tests/unit/preflight_cases.py; `python docs/generate.py errors` documents it.
+check is one function with `@check` in one of the modules preflight_<subject>.py and one row in the
+table of tests/unit/preflight_cases.py; `python docs/generate.py errors` documents it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils import (
     preflight_storage,
     preflight_system,
+    preflight_versions,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.preflight import (
     REGISTERED,
@@ -28,7 +29,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
 
 CHECKS: list[Check] = [
     one
-    for module in (preflight_storage, preflight_system)
+    for module in (preflight_storage, preflight_versions, preflight_system)
     for one in REGISTERED
     if one.function.__module__ == module.__name__
 ]

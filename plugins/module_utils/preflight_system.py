@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator
 
@@ -192,6 +193,46 @@ def port_taken(host: Host) -> Iterator[Finding]:
         if process:
             what = f"Port {port} is taken by {process}."
             yield Finding(variable, what, "Stop it, or set another port.")
+
+
+@check(
+    "name-is-loopback",
+    when="the name by which others reach ZooKeeper or Spark on the host is only a loopback address "
+    "there",
+    why="Both listen on the address that their own name has, where no other host reaches them.",
+    remedy="Remove the line `127.0.1.1 <own name>`, which Debian's installer writes, from "
+    "/etc/hosts, or set `ansible_host`, `zookeeper_host` or `spark_host` to an address.",
+)
+def name_is_loopback(host: Host) -> Iterator[Finding]:
+    """Refuse a name that would keep the other hosts out."""
+    yield from _loopbacks(host, ("zookeeper", "spark"))
+
+
+@check(
+    "advertised-is-loopback",
+    when="`kafka_advertised_host` is only a loopback address on the host",
+    why="Kafka listens on every address, but tells this name to all: where another host resolves "
+    "it likewise, that host would look for the broker on itself.",
+    remedy="As for `name-is-loopback`; the variable is `kafka_advertised_host`.",
+    severity="warning",
+)
+def advertised_is_loopback(host: Host) -> Iterator[Finding]:
+    """Warn of a name that leads nowhere from other hosts."""
+    yield from _loopbacks(host, ("kafka",))
+
+
+def _loopbacks(host: Host, roles: tuple[str, ...]) -> Iterator[Finding]:
+    """Name what the roles that other hosts reach here are called, where that is a loopback."""
+    for role, (variable, name) in host.wish.names().items():
+        found = host.found.addresses.get(name, ())
+        if role not in {*roles} & {*host.wish.shared} or not found:
+            continue
+        if all(ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in found):
+            fix = (
+                f"Remove {name} from the line of {found[0]} in /etc/hosts (Debian's installer "
+                f"writes 127.0.1.1), or set ansible_host or {variable} to an address."
+            )
+            yield Finding(variable, f"{name} is {listing(found)} on the host itself.", fix)
 
 
 @check(

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import socket
 import ssl
 import struct
 import sys
@@ -268,6 +269,14 @@ def listeners(ports: set[int]) -> dict[int, str]:
     return found
 
 
+def addresses(name: str) -> list[str]:
+    """Return what the host resolves a name to, nothing if it cannot."""
+    try:
+        return sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None)})
+    except (OSError, UnicodeError):
+        return []
+
+
 def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str, object]:
     """Read a PEM store: whether the user may, until when it is valid, and for which names."""
     user = module.params["kafka_user"]
@@ -295,6 +304,14 @@ def source_absent(source: str) -> bool:
     by = {"UUID": "uuid", "LABEL": "label", "PARTUUID": "partuuid", "PARTLABEL": "partlabel"}
     path = f"/dev/disk/by-{by[kind]}/{name}" if name and kind in by else source
     return path.startswith("/") and not Path(path).exists()
+
+
+def installed(link: str) -> str:
+    """Return the name of the directory that a link names, nothing without one."""
+    try:
+        return Path(link).readlink().name
+    except OSError:
+        return ""
 
 
 def occupied(path: str) -> bool:
@@ -327,11 +344,13 @@ def snapshot(module: AnsibleModule) -> dict[str, object]:
         "clock": {"synchronised": synchronised(), "service": time_service(module)},
         "java": java(module, codename),
         "listeners": listeners(set(params["ports"])),
+        "addresses": {name: addresses(name) for name in params["names"]},
         "directories": [look(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
         "occupied": [path for path in params["mounts"] if occupied(path)],
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
+        "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
@@ -347,7 +366,9 @@ def main() -> None:
         argument_spec={
             "directories": texts,
             "homes": texts,
+            "links": texts,
             "mounts": texts,
+            "names": texts,
             "sources": texts,
             "stores": texts,
             "keystores": texts,

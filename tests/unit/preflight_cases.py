@@ -81,6 +81,12 @@ OPENJDK = Java("/usr/lib/jvm/java-17", exists=True, version="17.0.9", packaged=1
 KEYSTORE = Certificate("/etc/kafka/k.pem", days_left=300.0, names=("k1",))
 
 
+def named(address: str, *, shared: bool = True, **wish: Any) -> Host:
+    """A host that resolves k1 to a loopback address and another one."""
+    roles = ("kafka", "zookeeper", "spark") if shared else ()
+    return host(addresses={"k1": ["::1", address]}, shared=roles, **wish)
+
+
 @dataclass(frozen=True)
 class Case:
     """A check, a host that it names with `says`, and one that it lets pass."""
@@ -89,6 +95,12 @@ class Case:
     says: str
     bad: Host
     good: Host
+
+
+def upgraded(installed: str, wanted: str, meta_text: str | None = "version=1") -> Host:
+    """A host on which one release is installed and another one wanted."""
+    kafka = {**KAFKA, "version": wanted}
+    return host(kafka=kafka, installed={"kafka": installed}, exists=True, meta=meta_text)
 
 
 CASES = [
@@ -133,6 +145,31 @@ CASES = [
         f"{DATA} was written in KRaft mode; the inventory says ZooKeeper.",
         host(meta=meta(), kafka={**KAFKA, "mode": "zookeeper"}),
         host(meta=meta()),
+    ),
+    Case(
+        "version-goes-back",
+        "Kafka 4.3.1 ran on this host's data; the inventory says 4.2.1. Set kafka_version: 4.3.1. "
+        "Only where kafka-features.sh describe says that no more than metadata.version 4.2-IV1",
+        upgraded("kafka-4.3.1-0123456789ab", "4.2.1"),
+        upgraded("kafka-4.2.1-0123456789ab", "4.3.1"),
+    ),
+    Case(
+        "version-goes-back",
+        "Kafka 4.10.0 ran on this host's data; the inventory says 4.3.1.",
+        upgraded("kafka-4.10.0-0123456789ab", "4.3.1"),
+        upgraded("kafka-4.3.2-0123456789ab", "4.3.1"),
+    ),
+    Case(
+        "version-goes-back",
+        "Kafka 4.3.1 ran on this host's data; the inventory says 3.9.2.",
+        upgraded("kafka-4.3.1-0123456789ab", "3.9.2"),
+        upgraded("kafka-4.3.1-0123456789ab", "3.9.2", None),
+    ),
+    Case(
+        "version-goes-back",
+        "Kafka 4.3.1 ran on this host's data; the inventory says 4.1.2.",
+        upgraded("kafka-4.3.1-0123456789ab", "4.1.2"),
+        upgraded("", "4.1.2"),
     ),
     Case(
         "quorum-differs",
@@ -272,6 +309,30 @@ CASES = [
         "Port 9092 is taken by nc (process 7).",
         host(listeners={"9092": "nc (process 7)"}),
         host(listeners={"22": "sshd (process 1)"}),
+    ),
+    Case(
+        "name-is-loopback",
+        "k1 is ::1 and 127.0.1.1 on the host itself. Remove k1 from the line of",
+        named("127.0.1.1", kafka={}, zookeeper={**ZOOKEEPER, "host": "k1"}),
+        named("10.0.0.1", kafka={}, zookeeper={**ZOOKEEPER, "host": "k1"}),
+    ),
+    Case(
+        "name-is-loopback",
+        "or set ansible_host or spark_host to an address.",
+        named("127.0.0.1", spark={**SPARK, "host": "k1"}),
+        named("127.0.0.1", spark={**SPARK, "host": "k1"}, shared=False),
+    ),
+    Case(
+        "name-is-loopback",
+        "k1 is ::1 and 127.0.0.1",
+        named("127.0.0.1", spark={**SPARK, "host": "k1"}),
+        named("127.0.0.1", spark={**SPARK, "host": "not-to-be-resolved"}),
+    ),
+    Case(
+        "advertised-is-loopback",
+        "or set ansible_host or kafka_advertised_host to an address.",
+        named("127.0.1.1"),
+        named("fe80::1%eth0"),
     ),
     Case(
         "clock-unsynchronised",

@@ -17,7 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.preflight impor
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import CHECKS
 
-from plugins.action.preflight import clock_offset, pem_stores
+from plugins.action.preflight import clock_offset, pem_stores, shared
 from tests.unit.preflight_cases import (
     CASES,
     CONTAINER,
@@ -104,6 +104,12 @@ def test_pem_stores_of_all_listeners_are_found() -> None:
         "listener.name.client.ssl.truststore.type": "PEM",
     }
     assert pem_stores(config) == {"/a.pem": True, "/c.pem": False}
+
+
+def test_others_reach_the_roles_that_several_hosts_have() -> None:
+    groups = {"all": ["a", "b"], "zookeeper": ["a"], "spark_masters": ["a"], "spark_workers": ["b"]}
+    assert shared(groups, "a") == ("kafka", "spark")
+    assert shared({"all": ["a"], "zookeeper": ["a"]}, "a") == ()
 
 
 def test_ports_homes_and_directories_come_from_the_descriptions() -> None:

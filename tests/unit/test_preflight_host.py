@@ -89,6 +89,20 @@ def test_somebody_on_a_port_is_named() -> None:
     assert found(ports=[port])["listeners"] == {}
 
 
+def test_names_are_resolved_on_the_host() -> None:
+    names = found(names=["localhost", "10.0.0.1", "not-there.invalid"])["addresses"]
+    assert "127.0.0.1" in names["localhost"]
+    assert (names["10.0.0.1"], names["not-there.invalid"]) == (["10.0.0.1"], [])
+
+
+def test_what_is_installed_is_what_the_link_names(tmp_path: Path) -> None:
+    (tmp_path / "kafka").symlink_to("/opt/millrace/kafka-4.3.1-0123456789ab")
+    (tmp_path / "spark").mkdir()
+    links = [f"{tmp_path}/{name}" for name in ("kafka", "spark", "zookeeper")]
+    installed = {"kafka": "kafka-4.3.1-0123456789ab", "spark": "", "zookeeper": ""}
+    assert found(links=links)["installed"] == installed
+
+
 def test_java_is_read_from_its_release_file(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/java").touch()

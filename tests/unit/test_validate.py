@@ -152,6 +152,45 @@ def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_pa
     assert (verdict["problems"], verdict["warnings"]) == ([], [])
 
 
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_inventory_is_read_as_a_directory_of_links_with_what_site_keeps(
+    name: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "inventory"
+    place.mkdir()
+    for part in (ROOT / "inventories" / name).iterdir():
+        (place / part.name).symlink_to(part)
+    (place / "kafka_cluster_id.txt").write_text("MkU3OEVBNTcwNTJENDM2Qg\n")
+    (place / "spark_secret.txt").write_text("s" * 32 + "\n")
+    code, output = validate(tmp_path, inventory="inventory")
+    assert code == 0, output
+    assert "localhost" not in output
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("hosts.yml", "all:\n\thosts:\n", "Completely failed to parse inventory source"),
+        ("absent.yml", None, "Completely failed to parse inventory source"),
+        (
+            "hosts.yml",
+            "all: {hosts: {}, children: {zookeeper: {}}}\n",
+            "The inventory has no hosts;",
+        ),
+    ],
+    ids=["tab", "absent", "empty"],
+)
+def test_inventory_that_says_nothing_is_refused(
+    name: str, content: str | None, says: str, tmp_path: Path
+) -> None:
+    if content:
+        (tmp_path / name).write_text(content)
+    code, output = validate(tmp_path, inventory=name)
+    assert code != 0, output
+    assert says in output
+    assert name in output
+
+
 def problem(what: str, severity: str = "error") -> Problem:
     one = Problem("unknown-key", "kafka_config[x]", what, "Since.", "Delete it.", ("k1",))
     return one if severity == "error" else Problem(**{**one.__dict__, "severity": severity})
