@@ -1,8 +1,8 @@
 """Judge an inventory by all rules and put the problems into words.
 
 A new rule is one function with `@rule` in the module of its subject (rules_<subject>.py), one
-wrong inventory in tests/unit/inventory_cases*.py and one legal one in tests/unit/inventory_legal*.py;
-`python docs/generate.py errors` documents it.
+wrong inventory in tests/unit/inventory_cases*.py and one legal one in
+tests/unit/inventory_legal*.py; `python docs/generate.py errors` documents it.
 """
 
 from __future__ import annotations
