@@ -18,7 +18,7 @@ from tests.support.wait import wait_for
 from tests.support.zookeeper import leader_of, modes
 
 T = TypeVar("T")
-SECONDS = 30
+SECONDS = 60
 """Within which a new leader serves and every partition takes a record again."""
 
 
