@@ -72,8 +72,12 @@ class Example:
         return self._as_group(commit=True)
 
     def _as_group(self, *, commit: bool) -> list[str]:
+        # The console consumer may end before it has a position, so a commit, in an empty partition.
         consumer = KafkaConsumer(
-            bootstrap_servers=self.brokers, group_id=self.name, enable_auto_commit=False
+            bootstrap_servers=self.brokers,
+            group_id=self.name,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
         )
         try:
             found = drain(consumer, assign(consumer, self.name))
