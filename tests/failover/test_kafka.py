@@ -86,7 +86,9 @@ def write(topology: Topology, topic: str) -> None:
 
 
 def alive(admin: KafkaAdminClient) -> set[int]:
-    return {one["broker_id"] for one in admin.describe_cluster()["brokers"]}
+    """The brokers that serve; a fenced one is listed, but has lost its session (KIP-631)."""
+    brokers = admin.describe_cluster()["brokers"]
+    return {one["broker_id"] for one in brokers if not one.get("is_fenced")}
 
 
 def writable(topology: Topology, admin: KafkaAdminClient, topic: str, brokers: set[int]) -> None:
