@@ -71,6 +71,11 @@ class ActionModule(ActionBase):
                 **{name: {"type": "str", "default": ""} for name in TEXTS},
                 "kafka_java_options": {"type": "list", "elements": "str", "default": []},
                 "java_versions": {"type": "dict", "default": {}},
+                "allow_version_change": {
+                    "type": "str",
+                    "choices": ["none", "up", "down", "any"],
+                    "default": "none",
+                },
             },
         )
         variables = task_vars or {}
@@ -82,6 +87,7 @@ class ActionModule(ActionBase):
             java_options=tuple(args["kafka_java_options"]),
             java_versions=args["java_versions"],
             shared=shared(variables.get("groups", {}), variables.get("inventory_hostname", "")),
+            allow_version_change=args["allow_version_change"],
         )
         stores = pem_stores(dict(mapping(wish.kafka.get("config"))))
         before = time.time()

@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils import availability, key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
+    Quorum,
+    Snapshot,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
     directory_id,
     is_cluster_id,
@@ -128,6 +132,37 @@ def zookeeper_member(hostvars: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def roll_order(
+    names: list[str],
+    hostvars: Mapping[str, Any],
+    groups: Mapping[str, list[str]],
+    health: Mapping[str, Any],
+    backwards: bool = False,
+) -> list[str]:
+    """Return Kafka hosts in the order of their turns (`availability.order`).
+
+    `health` is the answer of the module `kafka_health`: who is registered, and who leads now.
+    """
+    by_id = {int(hostvars[name]["kafka_node_id"]): name for name in names}
+    ready = {broker["id"] for broker in health.get("brokers", []) if not broker["fenced"]}
+    brokers, controllers = groups.get("kafka_brokers", []), groups.get("kafka_controllers", [])
+    nodes = [
+        availability.Node(
+            number,
+            broker=name in brokers,
+            controller=name in controllers,
+            rack=str(hostvars[name].get("kafka_rack", "")),
+            ready=(name not in brokers or number in ready)
+            and bool(hostvars[name].get("__kafka_look", {}).get("running", True)),
+        )
+        for number, name in by_id.items()
+    ]
+    leader = int(health.get("controller", -1))
+    quorum = Quorum(leader, 0, ()) if controllers else None
+    found = availability.order(nodes, Snapshot("", (), leader, quorum), reverse_roles=backwards)
+    return [by_id[number] for number in found]
+
+
 def spark_master(hostvars: Mapping[str, Any], port: int) -> str:
     """Say where a Spark master answers, as ``host:port``."""
     host = (
@@ -158,6 +193,7 @@ class FilterModule:
             "keeps_secret": keeps_secret,
             "known_to_kafka": known_to_kafka,
             "links_below": links_below,
+            "roll_order": roll_order,
             "spark_master": spark_master,
             "client_tls": client_tls,
             "health_security": health_security,

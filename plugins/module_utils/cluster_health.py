@@ -42,6 +42,7 @@ class Quorum:
     leader_epoch: int
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...] = ()
+    high_watermark: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,11 @@ class Partition:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster at one moment, internal topics included; without quorum it runs on ZooKeeper."""
+    """A cluster at one moment, internal topics included; without quorum it runs on ZooKeeper.
+
+    `reassigning` are partitions on the move, `throttled` topics whose replication is held back;
+    both are read for the gate alone.
+    """
 
     cluster_id: str
     brokers: tuple[Broker, ...]
@@ -86,6 +91,8 @@ class Snapshot:
     quorum: Quorum | None
     partitions: tuple[Partition, ...] = ()
     unreadable_topics: Mapping[str, int] = field(default_factory=dict)
+    reassigning: tuple[str, ...] = ()
+    throttled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,10 +126,13 @@ def snapshot(
     topics: Iterable[Mapping[str, Any]],
     quorum: Mapping[str, Any] | None,
     min_isr: Mapping[str, int],
+    *,
+    reassigning: Iterable[str] = (),
+    throttled: Iterable[str] = (),
 ) -> Snapshot:
     """Build a snapshot from DescribeCluster, Metadata and DescribeQuorum as the client gives them.
 
-    `min_isr` needs only the topics of `shrunk_topics`.
+    For `problems` alone `min_isr` needs only the topics of `shrunk_topics`.
     """
     topics = list(topics)
     kraft = _quorum(quorum) if quorum is not None else None
@@ -157,6 +167,8 @@ def snapshot(
         unreadable_topics={
             topic["name"]: topic["error_code"] for topic in topics if topic["error_code"]
         },
+        reassigning=tuple(sorted(reassigning)),
+        throttled=tuple(sorted(throttled)),
     )
 
 
@@ -206,6 +218,7 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
         leader_epoch=log["leader_epoch"],
         voters=_sorted(map(replica, log["current_voters"])),
         observers=_sorted(map(replica, log["observers"])),
+        high_watermark=log["high_watermark"],
     )
 
 

@@ -119,7 +119,7 @@ def _summary(hosts: Hosts, changes: Mapping[str, Mapping[str, list[str]]]) -> It
     yield f"Kafka needs a restart of {len(restart)} hosts{_listed(restart)}."
     if written != restart:
         yield (
-            "site.yml restarts every host whose server.properties changes, one at a time: "
+            "site.yml tells the others while they run; server.properties changes on "
             f"{len(written)} hosts{_listed(written)}."
         )
 

@@ -15,19 +15,31 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.properties import (
     changed_keys,
+    parse_or_empty,
     parse_properties,
 )
 
 STATES = ("file", "directory", "link", "absent")
 FORMATS = ("text", "properties")
-_KEYS = ("state", "content", "mode", "owner", "group", "target", "format", "restart", "secret")
-_ONLY_FOR = {"content": ("file",), "target": ("link",), "mode": ("file", "directory")}
+_KEYS = (
+    *("state", "content", "mode", "owner", "group", "target", "format"),
+    *("restart", "secret", "dynamic"),
+)
+_ONLY_FOR = {
+    "content": ("file",),
+    "target": ("link",),
+    "mode": ("file", "directory"),
+    "dynamic": ("file",),
+}
 _MODE = re.compile(r"[0-7]{4}")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The wish for one path; mode is a number, owner and group are names or ids as text."""
+    """The wish for one path; mode is a number, owner and group are names or ids as text.
+
+    `dynamic` are the keys of a properties file that its process takes without a restart.
+    """
 
     path: str
     state: str
@@ -39,6 +51,7 @@ class Entry:
     properties: bool = False
     restart: bool = False
     secret: bool = False
+    dynamic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,13 +79,18 @@ class Found:
 
 @dataclass(frozen=True)
 class Change:
-    """One path that differs: in what it holds (`content`), in mode or owner, or in both."""
+    """One path that differs: in what it holds (`content`), in mode or owner, or in both.
+
+    `keys` are those of a properties file that differ, `restart_keys` those of them that only a
+    restart brings.
+    """
 
     entry: Entry
     before: Found
     content: bool
     attributes: bool
     keys: tuple[str, ...] = ()
+    restart_keys: tuple[str, ...] = ()
 
     @property
     def needs_restart(self) -> bool:
@@ -82,8 +100,11 @@ class Change:
         """
         if not (self.entry.restart and self.content):
             return False
-        rewritten = self.entry.properties and self.before.kind == self.entry.state
-        return bool(self.keys) or not rewritten
+        return bool(self.restart_keys) or not self._rewritten
+
+    @property
+    def _rewritten(self) -> bool:
+        return self.entry.properties and self.before.kind == self.entry.state
 
 
 def parse_entries(
@@ -143,8 +164,8 @@ def diff(change: Change) -> list[dict[str, str]]:
     return parts
 
 
-def merge_mark(existing: str, changes: Iterable[Change]) -> str:
-    """Return the restart mark's text: the paths and keys it named so far, and those of changes.
+def merge_mark(existing: str, named: Mapping[str, Iterable[str]]) -> str:
+    """Return the restart mark's text: the paths and keys it named so far, and those of `named`.
 
     Anything that is not such a mark counts as empty: that a mark exists is what matters.
     """
@@ -153,8 +174,8 @@ def merge_mark(existing: str, changes: Iterable[Change]) -> str:
         paths = {str(path): {str(key) for key in keys} for path, keys in known.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         paths = {}
-    for change in changes:
-        paths.setdefault(change.entry.path, set()).update(change.keys)
+    for path, keys in named.items():
+        paths.setdefault(path, set()).update(keys)
     text = {path: sorted(keys) for path, keys in sorted(paths.items())}
     return json.dumps({"paths": text}, indent=2) + "\n"
 
@@ -194,6 +215,9 @@ def _wish_problems(wish: object) -> list[str]:
         for key in ("restart", "secret")
         if not isinstance(wish.get(key, False), bool)
     )
+    dynamic = wish.get("dynamic") or []
+    if not isinstance(dynamic, list) or not all(isinstance(key, str) for key in dynamic):
+        problems.append(f"dynamic is {_kind_of(dynamic)}; write a list of keys")
     return problems
 
 
@@ -219,10 +243,13 @@ def _entry(path: str, wish: Mapping[str, Any], owner: str, group: str) -> Entry:
         and state in ("file", "absent"),
         restart=wish.get("restart", False),
         secret=wish.get("secret", False),
+        dynamic=tuple(wish.get("dynamic") or ()),
     )
 
 
 def _content_problems(entry: Entry) -> list[str]:
+    if entry.dynamic and not entry.properties:
+        return ["dynamic names keys of a properties file; add format: properties or remove it"]
     if not (entry.properties and entry.state == "file"):
         return []
     try:
@@ -293,7 +320,22 @@ def _change(entry: Entry, found: Found) -> Change | None:
     keys: list[str] = []
     if entry.properties and content:
         keys = changed_keys(_text(found.content), _text(entry.content))
-    return Change(entry, found, content, attributes, tuple(keys))
+    return Change(entry, found, content, attributes, tuple(keys), _restart_keys(keys, entry, found))
+
+
+def _restart_keys(keys: list[str], entry: Entry, found: Found) -> tuple[str, ...]:
+    """Return those of the changed keys that the process does not take while it runs.
+
+    What `${...}` stands for only the process knows, so nobody can say what it should be told.
+    """
+    if not entry.dynamic or found.kind != "file":
+        return tuple(keys)
+    texts = [parse_or_empty(_text(content)) for content in (found.content, entry.content)]
+    return tuple(
+        key
+        for key in keys
+        if key not in entry.dynamic or any("${" in text.get(key, "") for text in texts)
+    )
 
 
 def _attributes_differ(entry: Entry, found: Found) -> bool:

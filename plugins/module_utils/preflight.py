@@ -116,7 +116,7 @@ class Wish:
     """What the inventory wants of the host: each role's description of itself, and Java's home.
 
     `java_versions` maps a release of the system to the Java that its package brings; `shared` are
-    the roles that other hosts reach here.
+    the roles that other hosts reach here. `allow_version_change` is none, up, down or any.
     """
 
     kafka: Mapping[str, Any] = field(default_factory=dict)
@@ -129,6 +129,7 @@ class Wish:
     java_options: tuple[str, ...] = ()
     java_versions: Mapping[str, int] = field(default_factory=dict)
     shared: tuple[str, ...] = ()
+    allow_version_change: str = "none"
 
     @property
     def roles(self) -> dict[str, Mapping[str, Any]]:

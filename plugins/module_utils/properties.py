@@ -27,11 +27,12 @@ def changed_keys(before: str, after: str) -> list[str]:
 
     A text that cannot be parsed counts as empty, so every key of the other one is reported.
     """
-    old, new = _parse_or_empty(before), _parse_or_empty(after)
+    old, new = parse_or_empty(before), parse_or_empty(after)
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
-def _parse_or_empty(text: str) -> dict[str, str]:
+def parse_or_empty(text: str) -> dict[str, str]:
+    """Return key -> value as `parse_properties`, of a text that cannot be parsed nothing."""
     try:
         return parse_properties(text)
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -11,12 +11,21 @@ class Release:
     """A supported version: the Java feature releases it runs on, lowest first, and of Kafka more.
 
     `metadata` is the metadata.version that a new cluster finalizes, `zookeeper` says whether a
-    broker can run in ZooKeeper mode.
+    broker can run in ZooKeeper mode. `features` are the levels that the release is meant to run
+    with (`kafka-features.sh version-mapping`), without kraft.version, which makes a static quorum
+    dynamic; `optional` are levels that its brokers know besides.
     """
 
     java: tuple[int, ...]
     metadata: str = ""
     zookeeper: bool = False
+    features: Mapping[str, int] = field(default_factory=dict)
+    optional: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def ceilings(self) -> dict[str, int]:
+        """Return feature -> the highest level that a broker of this release registers with."""
+        return {**self.features, **self.optional}
 
 
 @dataclass(frozen=True)
@@ -60,15 +69,42 @@ class ChangedDefault:
 _OAUTH = "with OAUTHBEARER its default validator accepts any token (fixed in 4.1.2)"
 _POLICY = "it breaks an AlterConfigPolicy (KIP-1252, fixed in 3.9.2)"
 
+_FEATURES_4_0 = {"group.version": 1, "transaction.version": 2}
+_FEATURES_4_1 = {**_FEATURES_4_0, "eligible.leader.replicas.version": 1}
+_FEATURES_4_2 = {**_FEATURES_4_1, "share.version": 1, "streams.version": 1}
+
 KAFKA = Product(
     name="Kafka",
     default="4.3.1",
     supported={
-        "4.3.1": Release(java=(17, 21, 25), metadata="4.3-IV0"),
-        "4.2.1": Release(java=(17, 21, 25), metadata="4.2-IV1"),
-        "4.1.2": Release(java=(17, 21), metadata="4.1-IV1"),
-        "4.0.2": Release(java=(17, 21), metadata="4.0-IV3"),
-        "3.9.2": Release(java=(8, 11, 17, 21), metadata="3.9-IV0", zookeeper=True),
+        "4.3.1": Release(
+            java=(17, 21, 25),
+            metadata="4.3-IV0",
+            features={"metadata.version": 30, **_FEATURES_4_2},
+        ),
+        "4.2.1": Release(
+            java=(17, 21, 25),
+            metadata="4.2-IV1",
+            features={"metadata.version": 29, **_FEATURES_4_2},
+        ),
+        "4.1.2": Release(
+            java=(17, 21),
+            metadata="4.1-IV1",
+            features={"metadata.version": 27, **_FEATURES_4_1},
+            optional={"share.version": 1},
+        ),
+        "4.0.2": Release(
+            java=(17, 21),
+            metadata="4.0-IV3",
+            features={"metadata.version": 25, **_FEATURES_4_0},
+            optional={"eligible.leader.replicas.version": 1},
+        ),
+        "3.9.2": Release(
+            java=(8, 11, 17, 21),
+            metadata="3.9-IV0",
+            zookeeper=True,
+            features={"metadata.version": 21},
+        ),
     },
     blocked={
         "4.2.0": "transactional producers fail while it is rolled (KAFKA-20322, fixed in 4.2.1)",

@@ -3,18 +3,29 @@
 
 from __future__ import annotations
 
-import logging
-import socket
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import cluster_health
+from ansible_collections.millrace.streaming.plugins.module_utils import (
+    availability,
+    canary,
+    cluster_health,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+    Blocker,
+    Policy,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
     Expected,
     Snapshot,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
+    ARGUMENTS,
+    Cluster,
+    NoClientError,
+    NotYetError,
+    cluster_of,
 )
 
 DOCUMENTATION = r"""
@@ -26,17 +37,6 @@ description:
   - With O(wait) it looks again until the cluster is healthy or the time is over.
   - Changes nothing, so it runs in check mode too.
 options:
-  bootstrap:
-    description: Brokers to ask, each C(host:port).
-    type: list
-    elements: str
-    required: true
-  library:
-    description:
-      - Directory with the wheel of kafka-python, such as C(<home>/python).
-      - A wheel that is unpacked there is preferred, since Python can keep its compiled form.
-    type: path
-    required: true
   expect_brokers:
     description: Node ids of all brokers; others or missing ones are a problem. Empty means any.
     type: list
@@ -62,38 +62,31 @@ options:
     description: Milliseconds since a controller or broker last had all metadata.
     type: int
     default: 5000
+  steady:
+    description: Seconds for which it has to be healthy without a break, O(wait) later at most.
+    type: float
+    default: 0
+  gate:
+    description:
+      - Also judge what has to be so before any node may be stopped; C(blockers) are in the way.
+      - The controllers' metadata log has to grow meanwhile, as it does by itself twice a second
+        (KIP-835).
+    type: bool
+    default: false
+  strict:
+    description: With O(gate), whether every replica has to be in sync.
+    type: bool
+    default: true
+  allow_outage:
+    description: With O(gate), topics that may be unavailable while a node restarts; C(*) means all.
+    type: list
+    elements: str
+    default: []
   fail:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-  security:
-    description: How to connect. Without it, in plain text.
-    type: dict
-    suboptions:
-      protocol:
-        description: Kafka's security protocol.
-        type: str
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-        default: PLAINTEXT
-      cafile:
-        description: PEM file of the certificate authorities.
-        type: path
-      certfile:
-        description: PEM file of the client's certificate.
-        type: path
-      keyfile:
-        description: PEM file of the client's private key.
-        type: path
-      mechanism:
-        description: SASL mechanism.
-        type: str
-        choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]
-      username:
-        description: SASL user.
-        type: str
-      password:
-        description: SASL password.
-        type: str
+extends_documentation_fragment: [millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Reads only.
@@ -119,6 +112,23 @@ healthy:
   type: bool
 problems:
   description: Everything that is wrong.
+  returned: always
+  type: list
+  elements: str
+blockers:
+  description:
+    - With O(gate), all that forbids to stop a node, with C(predicate), C(what), C(partitions) and
+      C(text).
+  returned: always
+  type: list
+  elements: dict
+wrong:
+  description: What is wrong or in the way, as sentences.
+  returned: always
+  type: list
+  elements: str
+lines:
+  description: The verdict for people.
   returned: always
   type: list
   elements: str
@@ -179,201 +189,127 @@ under_min_isr:
 """
 
 POLL_SECONDS = 0.1
-REQUEST_MS = 2000
-CONNECT_SECONDS = 0.5
+GROWS_SECONDS = 5.0
 
 
-class NotYetError(Exception):
-    """The cluster does not answer yet."""
+def judge(
+    cluster: Cluster,
+    expected: Expected,
+    wait: float,
+    policy: Policy | None = None,
+    steady: float = 0,
+) -> dict[str, Any]:
+    """Look until the cluster is healthy, `steady` seconds long, or the time is over.
 
+    Returns the last verdict.
 
-class Cluster:
-    """A cluster, asked through one broker for as long as that one answers."""
-
-    def __init__(self, bootstrap: list[str], security: dict[str, Any]) -> None:
-        """Remember whom to ask and how."""
-        self._bootstrap = list(bootstrap)
-        self._security = security
-        self._clients: list[Any] = []
-        self._admin: Any = None
-
-    def read(self) -> Snapshot:
-        """Return the cluster as it is now, asked of the first broker that answers.
-
-        Raises:
-            NotYetError: no broker answers, or not with what is needed; names each one's reason.
-
-        """
-        from kafka.errors import KafkaError  # type: ignore[import-untyped]  # no types
-
-        reasons: list[str] = []
-        for address in list(self._bootstrap):
-            try:
-                return self._read_from(address)
-            except (KafkaError, OSError, LookupError) as error:
-                reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-                reasons.append(f"{address}: {reason}")
-                self.close()
-                self._bootstrap.append(self._bootstrap.pop(0))
-        raise NotYetError("; ".join(reasons))
-
-    def close(self) -> None:
-        """Drop the connection, and the thread of a client that did not get one."""
-        for client in self._clients:
-            client.close()
-            client._manager._net.stop()
-        self._clients, self._admin = [], None
-
-    def _read_from(self, address: str) -> Snapshot:
-        from kafka.errors import IncompatibleBrokerVersion, UnsupportedVersionError
-
-        if self._admin is None:
-            self._admin = self._connect(address)
-        topics = self._admin.describe_topics()
-        try:
-            quorum = self._admin.describe_metadata_quorum()
-        except (IncompatibleBrokerVersion, UnsupportedVersionError):
-            quorum = None
-        shrunk = cluster_health.shrunk_topics(topics)
-        return cluster_health.snapshot(
-            self._admin.describe_cluster(), topics, quorum, self._min_isr(shrunk)
-        )
-
-    def _connect(self, address: str) -> Any:  # noqa: ANN401  kafka-python has no types
-        from kafka import KafkaAdminClient  # type: ignore[import-untyped]  # no types
-        from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped]  # no types
-
-        host, _, port = address.rpartition(":")
-        # The client waits ten seconds for a host that does not answer at all.
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-
-        def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
-            self._clients.append(KafkaNetClient(**config))
-            manager = self._clients[-1]._manager
-            # It would ask any broker it knows of, also one that hangs.
-            manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
-            return self._clients[-1]
-
-        return KafkaAdminClient(
-            bootstrap_servers=[address],
-            bootstrap_timeout_ms=REQUEST_MS,
-            request_timeout_ms=REQUEST_MS,
-            reconnect_backoff_max_ms=200,
-            kafka_client=client,
-            **self._security,
-        )
-
-    def _min_isr(self, topics: list[str]) -> dict[str, int]:
-        from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped]  # no types
-
-        if not topics:
-            return {}
-        key = "min.insync.replicas"
-        answer = self._admin.describe_configs(
-            [ConfigResource(ConfigResourceType.TOPIC, name, {key: None}) for name in topics],
-            config_filter="all",
-        )
-        # A topic that was deleted meanwhile has no settings.
-        return {
-            name: int(settings[key]["value"])
-            for name, settings in answer["topic"].items()
-            if key in settings
-        }
-
-
-def library(directory: Path) -> Path | None:
-    """Return where kafka-python is imported from: the directory, if unpacked there, or a wheel."""
-    if (directory / "kafka" / "__init__.py").is_file():
-        return directory
-    return max(directory.glob("kafka_python*.whl"), default=None)
-
-
-def client_settings(security: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the admin client's names for the settings of `security`."""
-    names = {
-        "protocol": "security_protocol",
-        "cafile": "ssl_cafile",
-        "certfile": "ssl_certfile",
-        "keyfile": "ssl_keyfile",
-        "mechanism": "sasl_mechanism",
-        "username": "sasl_plain_username",
-        "password": "sasl_plain_password",
-    }
-    return {names[key]: value for key, value in (security or {}).items() if value is not None}
-
-
-def judge(cluster: Cluster, expected: Expected, wait: float) -> dict[str, Any]:
-    """Look until the cluster is healthy or the time is over, and return the last verdict."""
+    With `policy` it is judged too whether the cluster could spare a node.
+    """
     start = time.monotonic()
+    good_since: float | None = None
     while True:
         facts: dict[str, Any] = {}
+        blockers: list[Blocker] = []
         try:
-            snapshot = cluster.read()
+            snapshot = cluster.read(gate=policy is not None)
             facts = cluster_health.facts(snapshot)
             problems = cluster_health.problems(snapshot, expected)
+            if policy is not None:
+                blockers = availability.cluster_blockers(snapshot, expected, policy)
+                problems += [] if problems else stuck(cluster, snapshot)
         except NotYetError as error:
             problems = [f"no broker answers ({error}): see the brokers' journals"]
-        seconds = time.monotonic() - start
-        if not problems or seconds + POLL_SECONDS > wait:
+        now = time.monotonic()
+        seconds = now - start
+        good_since = None if problems or blockers else good_since or now
+        if (good_since and now - good_since >= steady) or seconds + POLL_SECONDS > wait + steady:
             cluster.close()
             return {
                 **facts,
-                "healthy": not problems,
-                "problems": problems,
+                "healthy": good_since is not None and now - good_since >= steady,
+                "problems": problems or flapped(good_since, now, steady),
+                "blockers": [
+                    {**availability.as_data([blocker])[0], "text": str(blocker)}
+                    for blocker in blockers
+                ],
                 "seconds": round(seconds, 2),
             }
         time.sleep(POLL_SECONDS)
+
+
+def flapped(good_since: float | None, now: float, steady: float) -> list[str]:
+    """Say so when the cluster is well, but was not for long enough."""
+    if good_since is None or now - good_since >= steady:
+        return []
+    return [f"the cluster is well for {now - good_since:.0f} s only, {steady:.0f} s were asked for"]
+
+
+def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
+    """Say so when the metadata log does not grow: controllers write a record every 500 ms."""
+    if before.quorum is None:
+        return []
+    deadline = time.monotonic() + GROWS_SECONDS
+    while time.monotonic() < deadline:
+        after = cluster.read().quorum
+        if after and after.high_watermark > before.quorum.high_watermark:
+            return []
+        time.sleep(POLL_SECONDS)
+    return [
+        f"the controllers committed no record of metadata for {GROWS_SECONDS:.0f} s: the quorum is "
+        "stuck; see the controllers' journals"
+    ]
+
+
+def spoken(verdict: dict[str, Any]) -> list[str]:
+    """Return what is wrong as sentences; blockers say it more exactly than problems do."""
+    return [found["text"] for found in verdict["blockers"]] or list(verdict["problems"])
+
+
+def report(verdict: dict[str, Any]) -> list[str]:
+    """Return the verdict as lines for people."""
+    wrong = [f"In the way: {text}" for text in verdict["wrong"]]
+    if "brokers" not in verdict:
+        return wrong
+    brokers = ", ".join(
+        f"{broker['id']}{' (fenced)' if broker['fenced'] else ''}" for broker in verdict["brokers"]
+    )
+    voters = ", ".join(f"{voter['id']} ({voter['lag']} behind)" for voter in verdict["voters"])
+    return [
+        ("Kafka is healthy" if not wrong else "Kafka is NOT healthy")
+        + f": {len(verdict['brokers'])} brokers, leader {verdict['controller']}, "
+        f"{verdict['partitions']} partitions",
+        f"cluster {verdict['cluster_id']}, brokers {brokers}",
+        f"controllers {voters or 'in ZooKeeper'}",
+        f"partitions: {len(verdict['offline'])} offline, {len(verdict['under_min_isr'])} below "
+        f"min.insync.replicas, {len(verdict['under_replicated'])} under-replicated",
+        *wrong,
+    ]
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "bootstrap": {"type": "list", "elements": "str", "required": True},
-            "library": {"type": "path", "required": True},
+            **ARGUMENTS,
             "expect_brokers": {"type": "list", "elements": "int", "default": []},
             "expect_voters": {"type": "list", "elements": "int", "default": []},
             "cluster_id": {"type": "str"},
             "wait": {"type": "float", "default": 0},
             "max_lag": {"type": "int", "default": 100},
             "max_behind_ms": {"type": "int", "default": 5000},
+            "steady": {"type": "float", "default": 0},
+            "gate": {"type": "bool", "default": False},
+            "strict": {"type": "bool", "default": True},
+            "allow_outage": {"type": "list", "elements": "str", "default": []},
             "fail": {"type": "bool", "default": True},
-            "security": {
-                "type": "dict",
-                "options": {
-                    "protocol": {
-                        "type": "str",
-                        "choices": ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
-                        "default": "PLAINTEXT",
-                    },
-                    "cafile": {"type": "path"},
-                    "certfile": {"type": "path"},
-                    "keyfile": {"type": "path"},
-                    "mechanism": {
-                        "type": "str",
-                        "choices": ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
-                    },
-                    "username": {"type": "str"},
-                    "password": {"type": "str", "no_log": True},
-                },
-            },
         },
         supports_check_mode=True,
     )
     params = module.params
-    source = library(Path(params["library"]))
-    if source is None:
-        module.fail_json(
-            msg=f"no wheel kafka_python*.whl lies in {params['library']} on this host: "
-            "it is part of the Kafka distribution, install that first"
-        )
-    wrong = [text for text in params["bootstrap"] if not text.rpartition(":")[2].isdecimal()]
-    if wrong or not params["bootstrap"]:
-        module.fail_json(msg=f"bootstrap needs host:port entries, got {wrong or 'none'}")
-    sys.path.insert(0, str(source))
-    # The client reports each refused connection; the verdict says what matters.
-    logging.getLogger("kafka").addHandler(logging.NullHandler())
-    logging.getLogger("kafka").propagate = False
+    try:
+        cluster = cluster_of(params)
+    except NoClientError as error:
+        module.fail_json(msg=str(error))
     expected = Expected(
         brokers=frozenset(params["expect_brokers"]),
         voters=frozenset(params["expect_voters"]),
@@ -381,12 +317,18 @@ def main() -> None:
         max_lag=params["max_lag"],
         max_behind_ms=params["max_behind_ms"],
     )
-    cluster = Cluster(params["bootstrap"], client_settings(params["security"]))
-    verdict = judge(cluster, expected, params["wait"])
+    policy: Policy | None = Policy(
+        strict=params["strict"], allow_outage=frozenset({*params["allow_outage"], canary.TOPIC})
+    )
+    verdict = judge(
+        cluster, expected, params["wait"], policy if params["gate"] else None, params["steady"]
+    )
+    verdict["wrong"] = spoken(verdict)
+    verdict["lines"] = report(verdict)
     if params["fail"] and not verdict["healthy"]:
         module.fail_json(
             msg=f"the cluster is not healthy after {verdict['seconds']} s:\n- "
-            + "\n- ".join(verdict["problems"]),
+            + "\n- ".join(verdict["wrong"]),
             **verdict,
         )
     module.exit_json(changed=False, **verdict)

@@ -71,6 +71,11 @@ options:
     description: Code name of a release of the system to the version of its own OpenJDK.
     type: dict
     default: {}
+  allow_version_change:
+    description: Which way Kafka's version may change over existing data.
+    type: str
+    choices: [none, up, down, any]
+    default: none
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.

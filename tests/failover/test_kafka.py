@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
+    Cluster,
+    NotYetError,
+)
+from kafka import KafkaProducer  # type: ignore[import-untyped] # no types
 from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
@@ -38,31 +42,37 @@ def lost(host: Host, unit: str) -> Iterator[float]:
 
 
 @contextmanager
-def topic_on(admin: KafkaAdminClient, topology: Topology, replicas: int) -> Iterator[str]:
+def topic_on(cluster: Cluster, topology: Topology, replicas: int) -> Iterator[str]:
     """A topic with a partition for each broker; it goes afterwards."""
     topic = f"millrace-lost-{uuid.uuid4().hex[:8]}"
     shape = {"num_partitions": len(topology.brokers), "replication_factor": replicas}
 
     def created() -> bool:
-        admin.create_topics({topic: shape}, wait_for_metadata=True, raise_errors=False)
-        return topic in admin.list_topics()
+        cluster.ask(lambda admin: admin.create_topics({topic: shape}, raise_errors=False))
+        return bool(cluster.ask(lambda admin: leads_everywhere(admin, topic)))
 
     wait_for(lambda: answered(created), seconds=SECONDS, what="a new topic")
     try:
         yield topic
     finally:
         wait_for(
-            lambda: answered(lambda: [admin.delete_topics([topic])]),
+            lambda: answered(lambda: [cluster.ask(lambda admin: admin.delete_topics([topic]))]),
             seconds=SECONDS,
             what="its end",
         )
+
+
+def leads_everywhere(admin: Any, topic: str) -> bool:
+    """Whether a topic is there and somebody leads each of its partitions."""
+    found = [one for one in admin.describe_topics() if one["name"] == topic]
+    return bool(found) and all(partition["leader_id"] >= 0 for partition in found[0]["partitions"])
 
 
 def answered(ask: Callable[[], T]) -> T | None:
     """What a cluster in trouble answers, None while it gives an error instead."""
     try:
         return ask()
-    except KafkaError:
+    except (KafkaError, NotYetError):
         return None
 
 
@@ -85,35 +95,30 @@ def write(topology: Topology, topic: str) -> None:
         producer.close(timeout=5)
 
 
-def alive(admin: KafkaAdminClient) -> set[int]:
+def alive(cluster: Cluster) -> set[int]:
     """The brokers that serve; a fenced one is listed, but has lost its session (KIP-631)."""
-    brokers = admin.describe_cluster()["brokers"]
-    return {one["broker_id"] for one in brokers if not one.get("is_fenced")}
+    return {broker.id for broker in cluster.read().brokers if not broker.fenced}
 
 
-def writable(topology: Topology, admin: KafkaAdminClient, topic: str, brokers: set[int]) -> None:
+def writable(topology: Topology, cluster: Cluster, topic: str, brokers: set[int]) -> None:
     """Write to a topic that was there before, and to one that only `brokers` can carry."""
     write(topology, topic)
     wait_for(
-        lambda: answered(lambda: alive(admin)) == brokers, seconds=SECONDS, what=f"{brokers} alone"
+        lambda: answered(lambda: alive(cluster)) == brokers,
+        seconds=SECONDS,
+        what=f"{brokers} alone",
     )
-    with topic_on(admin, topology, min(3, len(brokers))) as new:
+    with topic_on(cluster, topology, min(3, len(brokers))) as new:
         write(topology, new)
 
 
-def whole(topology: Topology, admin: KafkaAdminClient) -> bool:
+def whole(topology: Topology, cluster: Cluster) -> bool:
     """Every broker is there and every replica in sync."""
-    return alive(admin) == set(topology.brokers) and all(
-        len(partition["isr_nodes"]) == len(partition["replica_nodes"])
-        for topic in admin.describe_topics()
-        for partition in topic["partitions"]
+    snapshot = cluster.read()
+    serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
+    return serving == set(topology.brokers) and not any(
+        partition.under_replicated for partition in snapshot.partitions
     )
-
-
-def quorum_leader(admin: KafkaAdminClient) -> int:
-    quorum = admin.describe_metadata_quorum()
-    leader: int = quorum["topics"][0]["partitions"][0]["leader_id"]
-    return leader
 
 
 @contextmanager
@@ -124,47 +129,45 @@ def measured(facts: dict[str, Any], name: str, moment: float) -> Iterator[None]:
 
 
 def test_active_controller_lost(
-    topology: Topology, admin: KafkaAdminClient, hosts: dict[str, Host], facts: dict[str, Any]
+    topology: Topology, cluster: Cluster, hosts: dict[str, Host], facts: dict[str, Any]
 ) -> None:
     if len(topology.voters) < 3:
         pytest.skip(f"{len(topology.voters)} controllers: none of them may be lost")
-    if topology.voters & set(topology.brokers):
-        pytest.skip("combined nodes: a lost controller is a lost broker too")
-    before = quorum_leader(admin)
-    with topic_on(admin, topology, -1) as topic:
+    before = cluster.read().controller_id
+    with topic_on(cluster, topology, -1) as topic:
         with (
             lost(hosts[topology.node(before)], "kafka") as moment,
             measured(facts, "active_controller", moment),
         ):
 
             def elected() -> bool:
-                return answered(lambda: quorum_leader(admin)) not in (None, -1, before)
+                return answered(lambda: cluster.read().controller_id) not in (None, -1, before)
 
             wait_for(elected, seconds=SECONDS, what=f"a leader after {before}")
-            writable(topology, admin, topic, set(topology.brokers) - {before})
+            writable(topology, cluster, topic, set(topology.brokers) - {before})
         wait_for(
-            lambda: answered(lambda: whole(topology, admin)), seconds=120, what="every replica"
+            lambda: answered(lambda: whole(topology, cluster)), seconds=120, what="every replica"
         )
 
 
 def test_zookeeper_leader_lost(
-    topology: Topology, admin: KafkaAdminClient, hosts: dict[str, Host], facts: dict[str, Any]
+    topology: Topology, cluster: Cluster, hosts: dict[str, Host], facts: dict[str, Any]
 ) -> None:
     members = topology.group("zookeeper")
     if len(members) < 3:
         pytest.skip(f"{len(members)} members of ZooKeeper: none of them may be lost")
     before = leader_of(topology)
-    with topic_on(admin, topology, -1) as topic:
+    with topic_on(cluster, topology, -1) as topic:
         with (
             lost(hosts[before], "zookeeper") as moment,
             measured(facts, "zookeeper_leader", moment),
         ):
-            writable(topology, admin, topic, set(topology.brokers))
+            writable(topology, cluster, topic, set(topology.brokers))
             after = wait_for(
                 lambda: leader_of(topology), seconds=SECONDS, what=f"a leader after {before}"
             )
             assert after != before
         wait_for(lambda: set(modes(topology)) == set(members), seconds=60, what="all of ZooKeeper")
         wait_for(
-            lambda: answered(lambda: whole(topology, admin)), seconds=120, what="every replica"
+            lambda: answered(lambda: whole(topology, cluster)), seconds=120, what="every replica"
         )

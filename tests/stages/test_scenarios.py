@@ -25,7 +25,6 @@ LACKS = {
     r"0 controllers: none of them may be lost": "kafka_controllers",
     r"1 controllers: none of them may be lost": "kafka_node_id: 2",
     r"0 members of ZooKeeper: none of them may be lost": "zookeeper_id",
-    r"combined nodes: a lost controller is a lost broker too": r"\bc1:",
     r"one Spark master: nothing can take over": r"spark_masters:\n +hosts:\n( +)\w+:\n\1\w",
 }
 

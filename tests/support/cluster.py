@@ -15,9 +15,11 @@ from typing import Any
 import pluggy
 import pytest
 import testinfra
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import Cluster
 from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
+from tests.support.change import Plays
 from tests.support.spark import DRIVER, active_master
 from tests.support.topology import ROOT, Topology, describe
 
@@ -30,6 +32,12 @@ def topology(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     found = describe(Path(inventory).resolve(), tmp_path_factory.mktemp("topology") / "it.json")
     assert found.hosts, f"{inventory} has no hosts: nothing would be tested"
     return found
+
+
+@pytest.fixture(scope="session")
+def plays(topology: Topology, tmp_path_factory: pytest.TempPathFactory) -> Plays:
+    """The playbooks as an operator runs them, with a state of their own."""
+    return Plays(topology, tmp_path_factory.mktemp("state"))
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +59,16 @@ def admin(topology: Topology) -> Iterator[KafkaAdminClient]:
     client = KafkaAdminClient(bootstrap_servers=list(topology.brokers.values()))
     yield client
     client.close()
+
+
+@pytest.fixture
+def cluster(topology: Topology) -> Iterator[Cluster]:
+    """Asked as the modules ask it: whoever does not answer is passed over."""
+    if not topology.brokers:
+        pytest.skip("no Kafka here")
+    found = Cluster(list(topology.brokers.values()), {})
+    yield found
+    found.close()
 
 
 def summary(topology: Topology) -> dict[str, Any]:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tests.support.topology import ROOT
 
 GUIDE = ROOT / "docs/guide.md"
+OPERATIONS = ROOT / "docs/operations.md"
 
 
-def section(title: str) -> str:
+def section(title: str, document: Path = GUIDE) -> str:
     """Return a section with its subsections."""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", GUIDE.read_text(), re.M | re.S)
-    assert found, f"{GUIDE.name} has no section {title}"
+    found = re.search(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", document.read_text(), re.M | re.S
+    )
+    assert found, f"{document.name} has no section {title}"
     return found[1]
 
 
@@ -25,3 +34,19 @@ def commands(title: str) -> list[str]:
     """Return the shell commands of a section, each on one line."""
     text = "".join(blocks(title, "sh"))
     return [" ".join(line.split()) for line in text.replace("\\\n", " ").splitlines() if line]
+
+
+def rows(title: str, document: Path) -> list[list[str]]:
+    """Return the cells of a section's tables without their headings."""
+    lines = re.findall(r"^\|(.*)\|$", section(title, document), flags=re.M)
+    return [[cell.strip() for cell in line.split("|")] for line in lines if "---" not in line][1:]
+
+
+def extra_variables(words: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of each `-e` of a command."""
+    for option, value in pairwise(words):
+        if option == "-e" and value.startswith("{"):
+            yield from yaml.safe_load(value).items()
+        elif option == "-e":
+            name, _, given = value.partition("=")
+            yield name, given

@@ -97,12 +97,6 @@ class Case:
     good: Host
 
 
-def upgraded(installed: str, wanted: str, meta_text: str | None = "version=1") -> Host:
-    """A host on which one release is installed and another one wanted."""
-    kafka = {**KAFKA, "version": wanted}
-    return host(kafka=kafka, installed={"kafka": installed}, exists=True, meta=meta_text)
-
-
 CASES = [
     Case(
         "storage-of-another",
@@ -145,31 +139,6 @@ CASES = [
         f"{DATA} was written in KRaft mode; the inventory says ZooKeeper.",
         host(meta=meta(), kafka={**KAFKA, "mode": "zookeeper"}),
         host(meta=meta()),
-    ),
-    Case(
-        "version-goes-back",
-        "Kafka 4.3.1 ran on this host's data; the inventory says 4.2.1. Set kafka_version: 4.3.1. "
-        "Only where kafka-features.sh describe says that no more than metadata.version 4.2-IV1",
-        upgraded("kafka-4.3.1-0123456789ab", "4.2.1"),
-        upgraded("kafka-4.2.1-0123456789ab", "4.3.1"),
-    ),
-    Case(
-        "version-goes-back",
-        "Kafka 4.10.0 ran on this host's data; the inventory says 4.3.1.",
-        upgraded("kafka-4.10.0-0123456789ab", "4.3.1"),
-        upgraded("kafka-4.3.2-0123456789ab", "4.3.1"),
-    ),
-    Case(
-        "version-goes-back",
-        "Kafka 4.3.1 ran on this host's data; the inventory says 3.9.2.",
-        upgraded("kafka-4.3.1-0123456789ab", "3.9.2"),
-        upgraded("kafka-4.3.1-0123456789ab", "3.9.2", None),
-    ),
-    Case(
-        "version-goes-back",
-        "Kafka 4.3.1 ran on this host's data; the inventory says 4.1.2.",
-        upgraded("kafka-4.3.1-0123456789ab", "4.1.2"),
-        upgraded("", "4.1.2"),
     ),
     Case(
         "quorum-differs",

@@ -161,7 +161,8 @@ def test_snapshot_reads_the_clients_answers() -> None:
     voters = [(1, 100, 5000), (2, 98, 4200), (3, 100, -1)]
     seen = cluster_health.snapshot(cluster, topics, answer(voters), {"b": 2})
     assert seen.brokers == (Broker(1, "h1", 9092), Broker(2, "h2", 9092, "r", fenced=True))
-    assert seen.quorum == Quorum(1, 7, (Replica(1, 0, 0), Replica(2, 2, 800), Replica(3, 0, None)))
+    states = (Replica(1, 0, 0), Replica(2, 2, 800), Replica(3, 0, None))
+    assert seen.quorum == Quorum(1, 7, states, high_watermark=90)
     assert [p.name for p in seen.partitions] == ["a-0", "a-1", "b-0", "b-1"]
     assert [p.min_isr for p in seen.partitions] == [1, 1, 2, 2]
     facts = cluster_health.facts(seen)

@@ -219,7 +219,7 @@ def test_report_of_changes_counts_the_restarts() -> None:
     assert "    k2: 9 -> 9: nothing, kafka_host_config sets it on this host" in lines
     assert "  num.io.threads: dynamic on 3 hosts" in lines
     assert lines[-2] == "Kafka needs a restart of 2 hosts: k1, k3."
-    assert lines[-1].endswith("one at a time: 3 hosts: k1, k2, k3.")
+    assert lines[-1].endswith("server.properties changes on 3 hosts: k1, k2, k3.")
 
 
 def test_report_of_a_refused_change() -> None:

@@ -47,6 +47,10 @@ def parse(raw: Any) -> Any:
         ("/a", {"content": "", "format": "ini"}, "format is 'ini'"),
         ("/a", {"content": "", "restart": "yes"}, "restart is 'yes'; use true or false"),
         ("/a.properties", {"content": "a=\\u1"}, "not a properties file: line 1"),
+        ("/a.properties", {"content": "", "dynamic": "a"}, "dynamic is str 'a'; write a list"),
+        ("/a.properties", {"content": "", "dynamic": [1]}, "write a list of keys"),
+        ("/a", {"content": "", "dynamic": ["a"]}, "dynamic names keys of a properties file"),
+        ("/a", {"state": "directory", "dynamic": ["a"]}, "dynamic has no meaning"),
     ],
 )
 def test_every_malformed_entry_is_named(path: str, wish: Any, message: str) -> None:
@@ -171,7 +175,7 @@ def test_what_needs_a_restart(wish: Any, found: Found, restart: bool) -> None:
 
 @pytest.mark.parametrize("existing", ["", "garbage", "[]", '{"paths": 3}', '{"paths": {"/a": 1}}'])
 def test_a_broken_mark_counts_as_empty(existing: str) -> None:
-    assert json.loads(file_tree.merge_mark(existing, [])) == {"paths": {}}
+    assert json.loads(file_tree.merge_mark(existing, {})) == {"paths": {}}
 
 
 def test_diff_shows_content_and_attributes_and_no_secret() -> None:
@@ -319,7 +323,10 @@ def test_an_abort_leaves_the_mark_and_whole_files(tree: Run, tmp_path: Path) -> 
     tree()
     (tmp_path / "run").mkdir()
     before = contents(tmp_path / "etc")
-    broken = "def fail(change): raise OSError(28, 'No space left on device')\nmodule.apply = fail"
+    broken = (
+        "def fail(change): raise OSError(28, 'No space left on device')\n"
+        "module.file_apply.apply = fail"
+    )
     wish = {"server.properties": {"content": "a=9\n", "mode": "0640", "restart": True}}
     result = tree(wish, sabotage=broken)
     assert result["failed"]

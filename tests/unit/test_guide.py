@@ -1,10 +1,37 @@
-"""The commands that tests/cluster/test_clients.py runs are the guide's, all of them."""
+"""What the guide and the page on operations tell a reader to type and to expect is so.
+
+The commands that tests/cluster/test_clients.py runs are the guide's, all of them.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
+from functools import cache
+from typing import Any
+
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils import versions
+from ansible_collections.millrace.streaming.plugins.module_utils.availability_texts import TEXTS
 
 from tests.support import clients, guide
+from tests.support.topology import ROOT
+from tests.unit.test_readme import commands
+from tests.unit.tree import load
+
+PAGES = (guide.GUIDE, guide.OPERATIONS)
+PLAYED = [
+    pytest.param(words, id=" ".join(words[3:]))
+    for page in PAGES
+    for words in commands(page.read_text())
+    if words[0] == "ansible-playbook"
+]
+OPERATED = {
+    word.removeprefix("playbooks/").removesuffix(".yml")
+    for words in commands(guide.OPERATIONS.read_text())
+    for word in words
+    if word.startswith("playbooks/")
+}
 
 
 def test_each_step_is_one_command_of_the_guide_and_none_is_left_out() -> None:
@@ -43,3 +70,89 @@ def test_a_section_ends_where_the_next_begins() -> None:
     assert "### Move a group's offsets" in guide.section(clients.SECTION)
     with pytest.raises(AssertionError, match="no section Nothing"):
         guide.section("Nothing")
+
+
+@cache
+def read_by_plays() -> set[str]:
+    """Every word that a playbook or a role reads."""
+    files = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/**/*.yml")]
+    return {word for path in files for word in re.findall(r"\w+", path.read_text())}
+
+
+@cache
+def said() -> str:
+    """What playbooks, roles and modules can say, without the breaks of their sources."""
+    files = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/**/*.yml")]
+    files += ROOT.glob("plugins/**/*.py")
+    text = "\n".join(path.read_text() for path in files)
+    return " ".join(re.sub(r'"\s*\n\s*f?"', "", text).split())
+
+
+@pytest.mark.parametrize("words", PLAYED)
+def test_each_variable_of_a_command_is_read(words: list[str]) -> None:
+    given = dict(guide.extra_variables(words))
+    assert not given.keys() - read_by_plays()
+    assert given.get("finalize_confirm") in (None, versions.KAFKA.default)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("play.yml --limit k1", {}),
+        ("play.yml -e prove=true -e soak_seconds=3", {"prove": "true", "soak_seconds": "3"}),
+        ('play.yml -e \'{"one": {"two": 3}}\' --check', {"one": {"two": 3}}),
+    ],
+)
+def test_variables_of_a_command(text: str, expected: dict[str, Any]) -> None:
+    assert dict(guide.extra_variables(shlex.split(text))) == expected
+    assert not {"no_such_variable"} & read_by_plays()
+
+
+@pytest.mark.parametrize("name", sorted(OPERATED - {"explain"}))
+def test_each_operation_is_run_on_a_live_cluster(name: str) -> None:
+    tests = "".join(path.read_text() for path in ROOT.glob("tests/upgrade/*.py"))
+    assert f'"{name}"' in tests
+
+
+def test_verbs_are_playbooks_with_a_command() -> None:
+    verbs = re.findall(r"^\| `(\w+)\.yml` \|", guide.OPERATIONS.read_text(), flags=re.M)
+    assert set(verbs) == OPERATED - {"explain"}
+
+
+def test_every_predicate_of_the_gate_is_explained_once() -> None:
+    rows = guide.rows("Is the cluster well", guide.OPERATIONS)
+    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row[0])]
+    assert sorted(named) == sorted(TEXTS)
+
+
+def test_messages_are_said_so() -> None:
+    words = [
+        re.findall(r"`([^`]+)`", row[0])[0] for row in guide.rows("When it stops", guide.OPERATIONS)
+    ]
+    assert len(words) > 8
+    for text in words:
+        assert all(part in said() for part in parts(text)), text
+
+
+def parts(message: str) -> list[str]:
+    """Return what of a message stands in a source in one piece."""
+    if (found := re.fullmatch(r"it (.+) for more than", message)) is not None:
+        return [f'"{found[1]}"', "it {DOES[phase]} for more than"]
+    if message.startswith("Run playbooks/"):
+        return ["Run playbooks/{playbook}.yml"]
+    return [message]
+
+
+def test_variables_of_the_gate_have_their_defaults() -> None:
+    defaults: dict[str, Any] = load(ROOT / "roles/kafka/defaults/main.yml")
+    shown = {
+        name: value
+        for row in guide.rows("Variables of the gate", guide.OPERATIONS)
+        for name, value in zip(re.findall(r"\w+", row[0]), row[1].split(", "), strict=True)
+    }
+    assert shown == {name: shown_as(defaults[name]) for name in shown}
+    assert len(shown) == 7
+
+
+def shown_as(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -30,6 +30,9 @@ from tests.unit.preflight_cases import (
     host,
     meta,
 )
+from tests.unit.preflight_cases_versions import VERSION_CASES
+
+ALL_CASES = [*CASES, *VERSION_CASES]
 
 
 def told(name: str, one: Host) -> list[str]:
@@ -37,7 +40,9 @@ def told(name: str, one: Host) -> list[str]:
     return [f"{p.what} {p.fix}" for p in preflight_judge.judge(one) if p.check == name]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}: {case.says[:40]}")
+@pytest.mark.parametrize(
+    "case", [*CASES, *VERSION_CASES], ids=lambda case: f"{case.check}: {case.says[:40]}"
+)
 def test_check(case: Case) -> None:
     found = told(case.check, case.bad)
     assert len(found) == 1
@@ -46,7 +51,7 @@ def test_check(case: Case) -> None:
 
 
 def test_every_check_has_a_case() -> None:
-    assert {case.check for case in CASES} == {one.name for one in CHECKS}
+    assert {case.check for case in ALL_CASES} == {one.name for one in CHECKS}
     assert len(CHECKS) > 25
 
 

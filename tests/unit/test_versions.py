@@ -69,6 +69,35 @@ def test_kafka_releases_are_whole(version: str) -> None:
     assert list(release.java) == sorted(release.java)
 
 
+# What `kafka-features.sh version-mapping` of the newest binary prints for each release.
+MAPPING = {
+    "3.9": "21 0 0 0 0 0",
+    "4.0": "25 1 2 0 0 0",
+    "4.1": "27 1 2 1 0 0",
+    "4.2": "29 1 2 1 1 1",
+    "4.3": "30 1 2 1 1 1",
+}
+FEATURES = (
+    *("metadata.version", "group.version", "transaction.version"),
+    *("eligible.leader.replicas.version", "share.version", "streams.version"),
+)
+
+
+@pytest.mark.parametrize("version", KAFKA)
+def test_features_are_those_of_the_binary(version: str) -> None:
+    release = versions.KAFKA.supported[version]
+    levels = [release.features.get(feature, 0) for feature in FEATURES]
+    assert " ".join(map(str, levels)) == MAPPING[version.rpartition(".")[0]]
+    assert set(release.ceilings) <= set(FEATURES)
+
+
+@pytest.mark.parametrize(("old", "new"), NEIGHBOURS)
+def test_a_later_release_knows_all_levels_of_an_earlier_one(old: str, new: str) -> None:
+    before, after = (versions.KAFKA.supported[one].ceilings for one in (old, new))
+    assert all(after[feature] >= level for feature, level in before.items())
+    assert after["metadata.version"] > before["metadata.version"]
+
+
 @pytest.mark.parametrize(("old", "new"), NEIGHBOURS)
 def test_what_the_tables_lack_is_known_as_removed(old: str, new: str) -> None:
     gone = set(key_table.load(old)) - set(key_table.load(new))

@@ -1,0 +1,136 @@
+"""The command line of the ledger: run, check and stop.
+
+Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN or no verdict at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ledger import run, status
+from ledger.clients import SetupError
+from ledger.journal import JournalError
+from ledger.verdict import EXIT_CODES, as_text
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all three commands."""
+    top = argparse.ArgumentParser(prog="ledger", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True)
+    judged = argparse.ArgumentParser(add_help=False)
+    judged.add_argument(
+        "--expect-changes",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="without a change in events.jsonl nothing is proven",
+    )
+    judged.add_argument(
+        "--least-acks",
+        type=int,
+        metavar="N",
+        help="acknowledgements that each change needs; default: half of what the rate gives",
+    )
+    going = commands.add_parser("run", parents=[judged], help="keep a load on a cluster")
+    going.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
+    going.add_argument("--dir", type=Path, required=True, help="of its own for each run")
+    going.add_argument("--rate", type=_positive, default=200.0, help="records a second in all")
+    going.add_argument("--partitions", type=int, help="default: one for each broker")
+    going.add_argument("--replication", type=int, default=3)
+    going.add_argument("--min-isr", type=int, default=2)
+    going.add_argument("--topic", help="must not exist; default: a name that nobody has")
+    going.add_argument("--keep-topic", action="store_true", help="do not delete it at the end")
+    going.add_argument("--watch-pid", type=int, metavar="PID", help="end when this process is gone")
+    going.add_argument("--max-seconds", type=_positive, default=7200.0)
+    going.add_argument(
+        "--client",
+        type=_settings,
+        default={},
+        metavar="JSON",
+        help="further kafka-python settings (TLS, SASL), or @FILE: a file, if it holds a secret",
+    )
+    for name, does in (
+        ("check", "judge a directory again"),
+        ("stop", "end a run, show its report"),
+    ):
+        command = commands.add_parser(name, help=does, parents=[judged] if name == "check" else [])
+        command.add_argument("dir", type=Path)
+    command.add_argument("--seconds", type=_positive, default=120.0, help="wait at most so long")
+    return top
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what the command line says and return the exit code."""
+    arguments = parser().parse_args(words)
+    try:
+        return {"run": _run, "check": _check, "stop": _stop}[arguments.command](arguments)
+    except (JournalError, SetupError, TimeoutError) as error:
+        sys.stderr.write(f"UNKNOWN: {error}\n")
+        return EXIT_CODES["UNKNOWN"]
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    options = run.Options(
+        bootstrap=arguments.bootstrap.split(","),
+        folder=arguments.dir,
+        rate=arguments.rate,
+        partitions=arguments.partitions,
+        replication=arguments.replication,
+        min_isr=arguments.min_isr,
+        topic=arguments.topic,
+        keep_topic=arguments.keep_topic,
+        watch_pid=arguments.watch_pid,
+        max_seconds=arguments.max_seconds,
+        client=arguments.client,
+        expect_changes=arguments.expect_changes,
+        least_acks=arguments.least_acks,
+    )
+    ledger = run.Ledger(options)
+    run.log_to(arguments.dir)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ledger.end())
+    return ledger.run()
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    report = run.check(
+        arguments.dir, expect_changes=arguments.expect_changes, least_acks=arguments.least_acks
+    )
+    sys.stdout.write(as_text(report))
+    return EXIT_CODES[report.state]
+
+
+def _stop(arguments: argparse.Namespace) -> int:
+    last = run.stop(arguments.dir, arguments.seconds)
+    if last["state"] == "failed":
+        raise TimeoutError(last["reason"])
+    sys.stdout.write((arguments.dir / status.REPORT_TEXT).read_text(encoding="utf-8"))
+    return EXIT_CODES[last["verdict"]]
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not number > 0:
+        message = "must be above 0"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def _settings(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(text[1:]).read_text() if text.startswith("@") else text)
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not isinstance(found, dict):
+        message = "must be an object of JSON"
+        raise argparse.ArgumentTypeError(message)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

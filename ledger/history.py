@@ -1,0 +1,129 @@
+"""What a run of the ledger wrote down, as data.
+
+Times are `time.monotonic` seconds of the one machine that ran it; a run also knows one moment in
+both clocks, for events that others noted in wall seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Outcome = Literal["ok", "fail", "info"]
+Kind = Literal["assign", "group", "final"]
+
+
+def value_of(run: str, producer: str, partition: int, seq: int) -> str:
+    """Return the text that a record carries: it names the one send it can come from."""
+    return f"{run}/{producer}/{partition}/{seq}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the run was asked for, and one moment in both clocks."""
+
+    id: str
+    topic: str
+    partitions: int
+    rate: float
+    """Records a second, over all partitions."""
+    wall: float
+    monotonic: float
+
+    def moment(self, wall: float) -> float:
+        """Return wall seconds as monotonic seconds."""
+        return wall - self.wall + self.monotonic
+
+
+class Send(NamedTuple):
+    """One send. A producer is one session, with one producer id at a time.
+
+    `ok` was acknowledged, `fail` provably not appended, `info` anything else: it may be in the log.
+    """
+
+    value: str
+    producer: str
+    partition: int
+    seq: int
+    invoked: float
+    outcome: Outcome = "info"
+    acked: float | None = None
+    offset: int | None = None
+    """None also for an `ok` whose broker knew the record already and not where it lies."""
+
+
+class Read(NamedTuple):
+    """One record as a reader got it."""
+
+    partition: int
+    offset: int
+    value: str
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What one consumer read, in its order, and how far it was asked to read.
+
+    `ends` are the end offsets by partition once production had stopped; None when the reader did
+    not live to be told.
+    """
+
+    name: str
+    kind: Kind
+    reads: Sequence[Read]
+    ends: Mapping[int, int] | None = None
+    done: bool = False
+    """Whether it got that far."""
+
+
+class Commit(NamedTuple):
+    """A group's committed offset, as answered to its consumer or read back by it."""
+
+    partition: int
+    offset: int
+    after: int
+    """How many records the group's reader had been given by then."""
+
+
+class Sample(NamedTuple):
+    """Start and end of each partition's log as a broker gave them, by partition."""
+
+    at: float
+    start: Mapping[int, int]
+    end: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change of one node, from its first step to the end of its gate, in wall seconds."""
+
+    node: str
+    id: int | None
+    phase: str
+    start: float
+    end: float | None
+    """None for a change that did not end."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """What each part took: stop, start, ready, gate."""
+
+
+@dataclass(frozen=True)
+class History:
+    """All of it."""
+
+    run: Run
+    sends: Sequence[Send]
+    readers: Sequence[Reader]
+    commits: Sequence[Commit] = ()
+    samples: Sequence[Sample] = ()
+    events: Sequence[Event] = ()
+    troubles: Sequence[str] = ()
+    """Errors that the producers reported: each ended a session."""
+    started: float | None = None
+    stopped: float | None = None
+    """When production began and ended."""
+
+    def finals(self) -> list[Reader]:
+        """Return the readers that read everything once all was over."""
+        return [reader for reader in self.readers if reader.kind == "final"]

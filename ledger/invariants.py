@@ -1,0 +1,284 @@
+"""The invariants that a history must keep, each a function of its own.
+
+Numbers and statements are those of Jepsen's `tests/kafka.clj` and kafkatest, as the design of the
+ledger lists them. Nothing here knows a clock or a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ledger.history import History, Read, Reader, Send
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that must not be: the invariant, what is wrong, and the records concerned."""
+
+    invariant: str
+    what: str
+    records: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Index:
+    """A history by value and by place, built once for all invariants."""
+
+    history: History
+    sends: Mapping[str, Send]
+    places: Mapping[tuple[int, int], Mapping[str, list[str]]]
+    """(partition, offset) -> value -> who says so: readers, and "ack"."""
+    offsets: Mapping[str, list[tuple[int, int]]]
+    """Value -> every (partition, offset) where it is said to be, in order."""
+    read: Mapping[str, frozenset[str]]
+    """Final reader -> the values that it got."""
+    positions: Mapping[str, Mapping[int, int]]
+    """Reader -> partition -> one past the highest offset that it got."""
+
+    def decided(self, reader: Reader, partition: int, offset: int | None) -> bool:
+        """Whether a final reader would have got a record there: it read past it, or all."""
+        position = self.positions[reader.name].get(partition, 0)
+        return reader.done or (offset is not None and offset < position)
+
+
+def index_of(history: History) -> Index:
+    """Return a history's index."""
+    places: defaultdict[tuple[int, int], dict[str, list[str]]] = defaultdict(dict)
+    positions: dict[str, dict[int, int]] = {}
+    for send in history.sends:
+        if send.offset is not None:
+            places[send.partition, send.offset].setdefault(send.value, []).append("ack")
+    for reader in history.readers:
+        highest = positions.setdefault(reader.name, {})
+        for partition, offset, value in reader.reads:
+            said = places[partition, offset].setdefault(value, [])
+            if not said or said[-1] != reader.name:
+                said.append(reader.name)
+            highest[partition] = max(offset + 1, highest.get(partition, 0))
+    offsets: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for place in sorted(places):
+        for value in places[place]:
+            offsets[value].append(place)
+    return Index(
+        history=history,
+        sends={send.value: send for send in history.sends},
+        places=places,
+        offsets=offsets,
+        read={r.name: frozenset(read.value for read in r.reads) for r in history.finals()},
+        positions=positions,
+    )
+
+
+def i1_no_lost_write(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: every acknowledged value is read at the end."""
+    finals = index.history.finals()
+    for send in index.history.sends:
+        if send.outcome != "ok" or any(send.value in index.read[r.name] for r in finals):
+            continue
+        if any(index.decided(reader, send.partition, send.offset) for reader in finals):
+            place = "an offset not told" if send.offset is None else f"offset {send.offset}"
+            readers = {
+                name
+                for where in index.offsets.get(send.value, ())
+                for name in index.places[where][send.value]
+                if name != "ack"
+            }
+            seen = f"once read by {', '.join(sorted(readers))}" if readers else "never read"
+            yield Violation(
+                "I1",
+                f"acknowledged at {place} of partition {send.partition}, "
+                f"not there at the end, {seen}",
+                (send.value,),
+            )
+
+
+def i2_one_value_per_offset(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: a place has one value, for all readers and the acknowledgement."""
+    for (partition, offset), values in sorted(index.places.items()):
+        if len(values) > 1:
+            said = "; ".join(f"{value} ({', '.join(who)})" for value, who in values.items())
+            yield Violation(
+                "I2", f"partition {partition}, offset {offset} holds {said}", tuple(values)
+            )
+
+
+def i3_no_duplicate(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: a value lies at one offset, as sends are idempotent in a session."""
+    for value, places in index.offsets.items():
+        if len(places) > 1:
+            where = ", ".join(f"{partition}:{offset}" for partition, offset in places)
+            yield Violation("I3", f"lies at several places (partition:offset): {where}", (value,))
+
+
+def i4_nothing_from_nowhere(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: nothing is read that was never sent there, or that was refused."""
+    for value, places in index.offsets.items():
+        send = index.sends.get(value)
+        where = f"read at partition {places[0][0]}, offset {places[0][1]}"
+        if send is None:
+            yield Violation("I4", f"{where}, never sent", (value,))
+        elif send.outcome == "fail":
+            yield Violation("I4", f"{where}, yet it was refused", (value,))
+        elif any(partition != send.partition for partition, _ in places):
+            yield Violation("I4", f"{where}, sent to partition {send.partition}", (value,))
+
+
+def i5_sending_order(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: a log has the records of a session in the order of sending."""
+    logs: defaultdict[tuple[str, int], list[tuple[int, int, str]]] = defaultdict(list)
+    for value, places in index.offsets.items():
+        send = index.sends.get(value)
+        if send is not None and send.partition == places[0][0]:
+            logs[send.producer, send.partition].append((places[0][1], send.seq, value))
+    for (producer, partition), rows in logs.items():
+        for (_, seq, value), (offset, later, follower) in pairwise(sorted(rows)):
+            if later < seq:
+                yield Violation(
+                    "I5",
+                    f"partition {partition}, offset {offset}: {later} of {producer} after {seq}",
+                    (value, follower),
+                )
+
+
+def i6_no_skip(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: without a rebalance offsets increase and no visible one is skipped."""
+    visible: defaultdict[int, list[int]] = defaultdict(list)
+    for partition, offset in sorted(index.places):
+        if any(set(who) != {"ack"} for who in index.places[partition, offset].values()):
+            visible[partition].append(offset)
+    ranks = {
+        partition: {offset: rank for rank, offset in enumerate(offsets)}
+        for partition, offsets in visible.items()
+    }
+    for reader in index.history.readers:
+        if reader.kind == "group":
+            continue
+        last: dict[int, Read] = {}
+        for read in reader.reads:
+            before = last.get(read.partition)
+            last[read.partition] = read
+            rank = ranks[read.partition]
+            step = rank[read.offset] - (-1 if before is None else rank[before.offset])
+            if step != 1:
+                came = "nothing" if before is None else f"offset {before.offset}"
+                how = f"skips {step - 1}" if step > 1 else "goes back"
+                yield Violation(
+                    "I6",
+                    f"{reader.name} {how}: partition {read.partition}, "
+                    f"offset {read.offset} after {came}",
+                    (read.value,),
+                )
+
+
+def i7_stable(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: what was read once stays; start and end of a log never go back."""
+    finals = index.history.finals()
+    starts: dict[int, int] = {}
+    for sample in index.history.samples:
+        starts.update(sample.start)
+    for (partition, offset), values in sorted(index.places.items()):
+        who = {name for names in values.values() for name in names} - {"ack"}
+        if not who or offset < starts.get(partition, 0):
+            continue
+        for reader in finals:
+            if reader.name not in who and index.decided(reader, partition, offset):
+                yield Violation(
+                    "I7",
+                    f"partition {partition}, offset {offset} was read by "
+                    f"{', '.join(sorted(who))} and not by {reader.name}",
+                    tuple(values),
+                )
+    yield from _regressions(index.history)
+
+
+def _regressions(history: History) -> Iterator[Violation]:
+    samples = sorted(history.samples)
+    for what, series in (
+        ("start", [sample.start for sample in samples]),
+        ("end", [*(sample.end for sample in samples), *(r.ends or {} for r in history.finals())]),
+    ):
+        highest: dict[int, int] = {}
+        for offsets in series:
+            for partition, offset in offsets.items():
+                if offset < highest.get(partition, 0):
+                    text = f"partition {partition}: {what} of the log went back from "
+                    yield Violation("I7", f"{text}{highest[partition]} to {offset}", ())
+                highest[partition] = max(offset, highest.get(partition, 0))
+
+
+def i8_real_time_order(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: what was acknowledged before another was sent lies before it."""
+    logs: defaultdict[int, list[tuple[int, Send]]] = defaultdict(list)
+    for value, places in index.offsets.items():
+        send = index.sends.get(value)
+        if send is not None and send.partition == places[0][0]:
+            logs[send.partition].append((places[0][1], send))
+    for partition, rows in logs.items():
+        earliest: tuple[float, str] | None = None
+        for offset, send in sorted(rows, reverse=True):
+            if earliest and earliest[0] < send.invoked:
+                yield Violation(
+                    "I8",
+                    f"partition {partition}, offset {offset} was sent after one "
+                    "behind it was acknowledged",
+                    (send.value, earliest[1]),
+                )
+            if send.acked is not None:
+                earliest = min(earliest or (math.inf, ""), (send.acked, send.value))
+
+
+def i9_commits(index: Index) -> Iterator[Violation]:
+    """Yield what breaks: commits never go back nor pass the end; all below was delivered."""
+    ends: dict[int, int] = {}
+    for reader in index.history.finals():
+        ends.update(reader.ends or {})
+    visible: defaultdict[int, set[int]] = defaultdict(set)
+    for (partition, offset), values in index.places.items():
+        if any(set(who) != {"ack"} for who in values.values()):
+            visible[partition].add(offset)
+    for group in [r for r in index.history.readers if r.kind == "group"]:
+        delivered: defaultdict[int, set[int]] = defaultdict(set)
+        checked: dict[int, int] = {}
+        given = 0
+        for commit in index.history.commits:
+            partition, offset, after = commit
+            for read in group.reads[given:after]:
+                delivered[read.partition].add(read.offset)
+            given = max(given, after)
+            low = checked.get(partition, 0)
+            if offset < low:
+                what = f"went back from {low} to {offset}"
+                yield Violation("I9", f"partition {partition}: committed offset {what}", ())
+                continue
+            checked[partition] = offset
+            if partition in ends and offset > ends[partition]:
+                what = f"{offset} is past the end {ends[partition]}"
+                yield Violation("I9", f"partition {partition}: committed offset {what}", ())
+                continue
+            below = {x for x in range(low, offset) if x in visible[partition]}
+            if missed := sorted(below - delivered[partition]):
+                what = f"{offset} passes {len(missed)} never delivered, first {missed[0]}"
+                yield Violation("I9", f"partition {partition}: committed offset {what}", ())
+
+
+INVARIANTS: tuple[Callable[[Index], Iterator[Violation]], ...] = (
+    i1_no_lost_write,
+    i2_one_value_per_offset,
+    i3_no_duplicate,
+    i4_nothing_from_nowhere,
+    i5_sending_order,
+    i6_no_skip,
+    i7_stable,
+    i8_real_time_order,
+    i9_commits,
+)
+
+
+def violations(history: History) -> list[Violation]:
+    """Return everything that is wrong with a history, by invariant."""
+    index = index_of(history)
+    return [found for invariant in INVARIANTS for found in invariant(index)]

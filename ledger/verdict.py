@@ -1,0 +1,211 @@
+"""The verdict on a history: PASS, FAIL with the records, or UNKNOWN with what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ledger.gaps import Gaps, Window, measure, spread
+from ledger.history import History
+from ledger.invariants import Violation, violations
+
+State = Literal["PASS", "FAIL", "UNKNOWN"]
+EXIT_CODES: dict[State, int] = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
+LEAST_ACKS = 10
+SHOWN = 20
+"""Violations of one invariant that the text shows; the JSON has all."""
+CLAIM = (
+    "No acknowledged record was lost (I1, I2, I7, I12) or reordered within its partition "
+    "(I5, I8), and none was duplicated within one producer session (I3), with acks=all, "
+    "min.insync.replicas of at least 2 and no unclean election. Records that were only in the "
+    "memory of all in-sync replicas when all of them lost power are outside: Kafka does not "
+    "wait for the disk."
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A verdict and the numbers it stands on."""
+
+    state: State
+    violations: Sequence[Violation]
+    reasons: Sequence[str]
+    """Why the history proves nothing, when it breaks no invariant."""
+    counts: dict[str, int]
+    gaps: Gaps
+    topic: str
+
+
+def judge(
+    history: History, *, expect_changes: bool = True, least_acks: int | None = None
+) -> Report:
+    """Return the verdict on a history.
+
+    Args:
+        history: what a run wrote down.
+        expect_changes: whether it proves nothing without a change.
+        least_acks: acknowledgements that each change needs; default: half of what the rate gives
+            in its time, at least `LEAST_ACKS`.
+
+    """
+    found = violations(history)
+    gaps = measure(history)
+    reasons = [
+        *unproven(history),
+        *(unproven_changes(history, gaps.windows, least_acks) if expect_changes else ()),
+    ]
+    state: State = "FAIL" if found else "UNKNOWN" if reasons else "PASS"
+    return Report(state, found, reasons, _counts(history, found), gaps, history.run.topic)
+
+
+def unproven(history: History) -> list[str]:
+    """Return why a history proves nothing, whatever it was made for (I12)."""
+    reasons: list[str] = []
+    acked = Counter(send.partition for send in history.sends if send.outcome == "ok")
+    for partition in range(history.run.partitions):
+        if not acked[partition]:
+            reasons.append(f"partition {partition} acknowledged no record")
+    for kind, least in (("assign", 1), ("group", 1), ("final", 2)):
+        readers = [reader for reader in history.readers if reader.kind == kind]
+        if len(readers) < least:
+            reasons.append(f"{len(readers)} readers of kind {kind}, {least} needed")
+        for reader in readers:
+            if not reader.done:
+                reasons.append(f"{reader.name} did not read to the end")
+            if not reader.reads:
+                reasons.append(f"{reader.name} read nothing")
+    if not history.commits:
+        reasons.append("the group never committed an offset")
+    if not history.samples:
+        reasons.append("start and end of the log were never sampled")
+    return reasons
+
+
+def unproven_changes(
+    history: History, windows: Sequence[Window], least_acks: int | None = None
+) -> list[str]:
+    """Return why the changes prove nothing: none there, not ended, or without load (I12)."""
+    if not windows:
+        return ["no change was made"]
+    reasons: list[str] = []
+    for window in windows:
+        event = window.event
+        name = f"{event.phase} of {event.node}"
+        if event.end is None or event.end < event.start:
+            reasons.append(f"{name} has no end")
+            continue
+        share = int(history.run.rate * (event.end - event.start) / 2)
+        needed = max(LEAST_ACKS, share) if least_acks is None else least_acks
+        if window.acks < needed:
+            reasons.append(f"{name}: {window.acks} acknowledgements around it, {needed} needed")
+    return reasons
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """Return a report for JSON; times in seconds."""
+    gaps = report.gaps
+    return {
+        "verdict": report.state,
+        "claim": CLAIM,
+        "topic": report.topic,
+        "violations": [
+            {"invariant": x.invariant, "what": x.what, "records": list(x.records)}
+            for x in report.violations
+        ],
+        "reasons": list(report.reasons),
+        "counts": report.counts,
+        "gaps": {
+            "longest": gaps.longest,
+            "by_partition": {str(partition): gap for partition, gap in gaps.by_partition.items()},
+            "any_partition": gaps.any_partition,
+            "between_sends": gaps.between_sends,
+            "by_change": spread([window.longest for window in gaps.windows]),
+        },
+        "latency": dict(gaps.latency),
+        "seconds_by_change": _seconds(gaps.windows),
+        "changes": [
+            {
+                "node": window.event.node,
+                "id": window.event.id,
+                "phase": window.event.phase,
+                "start": window.event.start,
+                "end": window.event.end,
+                "seconds": dict(window.event.seconds),
+                "acks": window.acks,
+                "gap": window.longest,
+            }
+            for window in gaps.windows
+        ],
+    }
+
+
+def as_text(report: Report) -> str:
+    """Return a report for people."""
+    counts, gaps = report.counts, report.gaps
+    lines = [
+        f"{report.state}: {counts['acked']} records acknowledged of {counts['invoked']} sent, "
+        f"{len(gaps.windows)} changes",
+        f"lost {counts['lost']}, reordered {counts['reordered']}, "
+        f"duplicated {counts['duplicated']}; no answer {counts['info']}, refused {counts['fail']}",
+        f"producer errors {counts['producer_errors']}, sessions {counts['sessions']}",
+        f"longest gap between acknowledgements {gaps.longest:.3f} s in one partition, "
+        f"{gaps.any_partition:.3f} s in all; between sends {gaps.between_sends:.3f} s",
+    ]
+    if gaps.latency:
+        told = ", ".join(f"{name} {1000 * value:.1f}" for name, value in gaps.latency.items())
+        lines.append(f"milliseconds from send to acknowledgement: {told}")
+    lines += [_change_line(window) for window in gaps.windows]
+    if by_change := spread([window.longest for window in gaps.windows]):
+        lines.append(
+            f"gap at a change: median {by_change['median']:.3f} s, worst {by_change['worst']:.3f} s"
+        )
+    lines += [f"not proven: {reason}" for reason in report.reasons]
+    by_invariant: defaultdict[str, list[Violation]] = defaultdict(list)
+    for violation in report.violations:
+        by_invariant[violation.invariant].append(violation)
+    for name, group in by_invariant.items():
+        lines.append(f"{name} broken {len(group)} times")
+        lines += [f"  {x.what}: {' '.join(x.records)}".rstrip(": ") for x in group[:SHOWN]]
+    if report.state == "PASS":
+        lines.append(CLAIM)
+    return "\n".join(lines) + "\n"
+
+
+def _change_line(window: Window) -> str:
+    event = window.event
+    parts = ", ".join(f"{name} {value:.1f}" for name, value in event.seconds.items())
+    took = "did not end" if event.end is None else f"{event.end - event.start:.1f} s"
+    detail = f" ({parts})" if parts else ""
+    gap = f"gap {window.longest:.3f} s, {window.acks} acknowledgements"
+    return f"{event.phase} of {event.node}: {took}{detail}, {gap}"
+
+
+def _counts(history: History, found: Sequence[Violation]) -> dict[str, int]:
+    broken = Counter(violation.invariant for violation in found)
+    outcomes = Counter(send.outcome for send in history.sends)
+    return {
+        "invoked": len(history.sends),
+        "acked": outcomes["ok"],
+        "info": outcomes["info"],
+        "fail": outcomes["fail"],
+        **{f"read_by_{reader.name}": len(reader.reads) for reader in history.readers},
+        "lost": broken["I1"],
+        "reordered": broken["I5"] + broken["I8"],
+        "duplicated": broken["I3"],
+        "violations": len(found),
+        "producer_errors": len(history.troubles),
+        "sessions": len({send.producer for send in history.sends}),
+        "partitions": history.run.partitions,
+        "changes": len(history.events),
+    }
+
+
+def _seconds(windows: Sequence[Window]) -> dict[str, dict[str, float]]:
+    """Return median and worst of what each part of a change took."""
+    parts: defaultdict[str, list[float]] = defaultdict(list)
+    for window in windows:
+        for name, value in window.event.seconds.items():
+            parts[name].append(value)
+    return {name: spread(values) for name, values in parts.items()}

@@ -1,0 +1,339 @@
+"""Whether a node may be stopped now, and in which order nodes are: the gate of a rolling change.
+
+Pure, over one snapshot that was read with `gate`. What the snapshot cannot show is the caller's:
+that the quorum is stable over time, free space, certificates. No list of blockers is a promise
+about this moment only; it is asked again right before each stop.
+
+The rules are those of Strimzi's KafkaAvailability and KafkaQuorumCheck, made stricter: partitions
+that no order of restarts can keep available are refused unless their topic is named.
+
+Nodes that are down (`without`)
+    A run starts such nodes first, and starting one can only help. So what is wrong because exactly
+    these nodes are down does not forbid it: that they are not registered, fenced, not in a set of
+    in-sync replicas, or behind as voters; and a partition on one of them may be offline, below
+    min.insync.replicas or half moved. All else still forbids: trouble that these nodes cannot be
+    the cause of would only be buried under the next change. What the operator must decide before
+    any node is touched (topics without a spare replica) is asked all the same.
+    None of them counts as in sync or caught up when another node is to stop, even where the
+    cluster has not noticed yet that it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.availability_texts import TEXTS
+from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
+    Expected,
+    Partition,
+    Quorum,
+    Snapshot,
+)
+
+SHOWN = 5
+NOBODY: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an operator lets a run do.
+
+    `strict` asks for every replica in sync before a stop, so that one more failure during a
+    restart does no harm. `allow_outage` are topics ("*": all) whose partitions may be unavailable
+    or refuse acks=all while a node restarts, because they have no replica to spare; a partition
+    that could be available stays protected. `fetch_timeout_ms` is the brokers'
+    controller.quorum.fetch.timeout.ms: a voter that had everything this long ago is caught up.
+    """
+
+    strict: bool = True
+    allow_outage: frozenset[str] = frozenset()
+    allow_unsafe_quorum: bool = False
+    fetch_timeout_ms: int = 2000
+
+    def allows(self, topic: str) -> bool:
+        """Tell whether partitions of this topic may be unavailable if they have to be."""
+        return bool({topic, "*"} & self.allow_outage)
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """A reason to leave nodes alone: a slug, and a sentence with what, why and what to do.
+
+    `partitions` are the names of all it is about (of topics, where it is about these), sorted.
+    """
+
+    predicate: str
+    what: str
+    partitions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as one line with a few of the partitions."""
+        if not self.partitions:
+            return self.what
+        more = len(self.partitions) - SHOWN
+        few = ", ".join(self.partitions[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.what} ({few})"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that is to be restarted; a combined one has both roles.
+
+    `ready` tells whether it serves: an unready one may be stopped, or run and not get anywhere.
+    """
+
+    id: int
+    broker: bool
+    controller: bool
+    rack: str = ""
+    ready: bool = True
+
+
+def cluster_blockers(
+    snapshot: Snapshot,
+    expected: Expected,
+    policy: Policy,
+    without: frozenset[int] = NOBODY,
+) -> list[Blocker]:
+    """Return what forbids touching any node, whichever it is.
+
+    `without` are nodes that are known to be down and are to be started next; see the module.
+    """
+    return [
+        *_identity_blockers(snapshot, expected),
+        *_quorum_blockers(snapshot, expected, policy, without),
+        *_broker_blockers(snapshot, expected, without),
+        *_partition_blockers(snapshot, policy, without),
+        *_shape_blockers(snapshot, policy),
+    ]
+
+
+def stop_blockers(
+    snapshot: Snapshot,
+    node: int,
+    *,
+    broker: bool,
+    controller: bool,
+    expected: Expected,
+    policy: Policy,
+    without: frozenset[int] = NOBODY,
+) -> list[Blocker]:
+    """Return what forbids stopping this node: what forbids touching any, and what would follow.
+
+    With the node itself in `without` (it runs, yet is unready) its own trouble is no reason to
+    leave it alone; the other nodes must still carry on without it.
+    """
+    return [
+        *cluster_blockers(snapshot, expected, policy, without),
+        *(_replica_blockers(snapshot, node, without) if broker else []),
+        *(_majority_blockers(snapshot, node, expected, policy, without) if controller else []),
+    ]
+
+
+def order(
+    nodes: Iterable[Node], snapshot: Snapshot | None, *, reverse_roles: bool = False
+) -> list[int]:
+    """Return the ids in the order of restarts.
+
+    Unready nodes first, else each step would break another one; then controllers, the active one
+    last so that leadership moves once; then brokers rack by rack. `reverse_roles`, for a rollback,
+    takes brokers before controllers. On ZooKeeper the broker that is the controller is the last.
+    """
+    active = snapshot.controller_id if snapshot else -1
+    on_zookeeper = snapshot is not None and snapshot.quorum is None
+
+    def place(node: Node) -> tuple[bool, bool, bool, bool, str, int]:
+        return (
+            node.ready,
+            on_zookeeper and node.id == active,
+            node.controller == reverse_roles,
+            node.controller and node.id == active,
+            "" if node.controller else node.rack,
+            node.id,
+        )
+
+    return [node.id for node in sorted(nodes, key=place)]
+
+
+def must_wait_for_others(node: int, remaining: Collection[int], snapshot: Snapshot) -> bool:
+    """Tell whether a ready node is the active controller while others are among `remaining`.
+
+    Leadership may have moved since the order was made. An unready node waits for nobody.
+    """
+    peers = snapshot.quorum.voters if snapshot.quorum else snapshot.brokers
+    others = {peer.id for peer in peers} - {node}
+    return node == snapshot.controller_id and not others.isdisjoint(remaining)
+
+
+def as_data(blockers: Iterable[Blocker]) -> list[dict[str, Any]]:
+    """Return the blockers as plain data for a report: predicate, what and all partitions."""
+    return [
+        {
+            "predicate": blocker.predicate,
+            "what": blocker.what,
+            "partitions": list(blocker.partitions),
+        }
+        for blocker in blockers
+    ]
+
+
+def _identity_blockers(snapshot: Snapshot, expected: Expected) -> list[Blocker]:
+    if expected.cluster_id in (None, snapshot.cluster_id):
+        return []
+    return [_blocker("wrong-cluster", found=snapshot.cluster_id, expected=expected.cluster_id)]
+
+
+def _quorum_blockers(
+    snapshot: Snapshot, expected: Expected, policy: Policy, without: frozenset[int]
+) -> list[Blocker]:
+    quorum = snapshot.quorum
+    if quorum is None:
+        leaderless = snapshot.controller_id < 0 and not expected.voters
+        return [
+            *_about_nodes(("no-quorum", expected.voters)),
+            *([_blocker("no-controller")] if leaderless else []),
+        ]
+    voters = frozenset(voter.id for voter in quorum.voters)
+    led = quorum.leader_id >= 0
+    helped = not without.isdisjoint(voters | expected.voters)
+    return [
+        *([] if led or helped else [_blocker("no-leader")]),
+        *_about_nodes(
+            ("voter-missing", expected.voters - voters - without),
+            ("strange-voter", voters - expected.voters if expected.voters else NOBODY),
+            # Without a leader nobody knows who has how much.
+            ("voter-behind", voters - _caught_up(quorum, policy) - without if led else NOBODY),
+            allowed=policy.fetch_timeout_ms,
+        ),
+    ]
+
+
+def _caught_up(quorum: Quorum, policy: Policy) -> frozenset[int]:
+    """Return the voters that could carry the quorum; the leader is one, whatever is told of it."""
+    if quorum.leader_id < 0:
+        return NOBODY
+    return frozenset(
+        voter.id
+        for voter in quorum.voters
+        if voter.id == quorum.leader_id
+        or (voter.behind_ms is not None and voter.behind_ms <= policy.fetch_timeout_ms)
+    )
+
+
+def _broker_blockers(
+    snapshot: Snapshot, expected: Expected, without: frozenset[int]
+) -> list[Blocker]:
+    registered = frozenset(broker.id for broker in snapshot.brokers)
+    fenced = frozenset(broker.id for broker in snapshot.brokers if broker.fenced)
+    strange = registered - expected.brokers if expected.brokers else NOBODY
+    return _about_nodes(
+        ("not-registered", expected.brokers - registered - without),
+        ("fenced", fenced - strange - without),
+        ("strange-broker", strange),
+    )
+
+
+def _partition_blockers(
+    snapshot: Snapshot, policy: Policy, without: frozenset[int]
+) -> list[Blocker]:
+    helped = {one.name for one in snapshot.partitions if not without.isdisjoint(one.replicas)}
+    rest = [one for one in snapshot.partitions if one.name not in helped]
+    lacking = {
+        one.name: set(one.replicas) - set(one.isr) - without
+        for one in snapshot.partitions
+        if policy.strict
+    }
+    return _about_names(
+        snapshot,
+        ("unreadable", snapshot.unreadable_topics),
+        ("throttled", snapshot.throttled),
+        ("offline", [one.name for one in rest if one.offline]),
+        ("under-min-isr", [one.name for one in rest if one.under_min_isr]),
+        ("under-replicated", [name for name, brokers in lacking.items() if brokers]),
+        ("reassigning", set(snapshot.reassigning) - helped),
+        ids=_listed(set().union(*lacking.values())),
+    )
+
+
+def _shape_blockers(snapshot: Snapshot, policy: Policy) -> list[Blocker]:
+    """Name partitions that no order of restarts keeps available, whatever state they are in."""
+    asked = [
+        one for one in snapshot.partitions if not _has_spare(one) and not policy.allows(one.topic)
+    ]
+    return _about_names(
+        snapshot,
+        ("single-replica", [one.name for one in asked if len(one.replicas) <= 1]),
+        ("no-spare-replica", [one.name for one in asked if len(one.replicas) > 1]),
+    )
+
+
+def _has_spare(partition: Partition) -> bool:
+    """Tell whether one replica can be missing while acks=all is accepted; the setting is >= 1."""
+    return len(partition.replicas) > partition.min_isr
+
+
+def _replica_blockers(snapshot: Snapshot, node: int, without: frozenset[int]) -> list[Blocker]:
+    last: list[str] = []
+    short: list[str] = []
+    for one in snapshot.partitions:
+        in_sync = set(one.isr) - (without - {node})
+        if node not in one.replicas or (node in without and node not in in_sync):
+            continue
+        if not _has_spare(one) and in_sync.issuperset(one.replicas):
+            # Its shape is to blame: allowed, or named for the whole cluster.
+            continue
+        left = in_sync - {node}
+        if not left:
+            last.append(one.name)
+        elif len(left) < min(one.min_isr, len(one.replicas)):
+            short.append(one.name)
+    return _about_names(snapshot, ("last-in-sync", last), ("min-isr-without", short), node=node)
+
+
+def _majority_blockers(
+    snapshot: Snapshot, node: int, expected: Expected, policy: Policy, without: frozenset[int]
+) -> list[Blocker]:
+    """Tell whether those who stay are a majority of all voters and are caught up (Strimzi).
+
+    Of one or two voters all are needed, so none may be missing but deliberately.
+    """
+    quorum = snapshot.quorum
+    if quorum is None:
+        # Where voters are expected it is named for the whole cluster.
+        return [] if expected.voters else _about_nodes(("no-quorum", {node}))
+    voters = {voter.id for voter in quorum.voters}
+    if node in voters and len(voters) <= 2:
+        unsafe = _blocker("unsafe-quorum", voters=len(voters), node=node)
+        return [] if policy.allow_unsafe_quorum else [unsafe]
+    left = len(_caught_up(quorum, policy) - without - {node})
+    majority = len(voters) // 2 + 1
+    if left >= majority:
+        return []
+    return [
+        _blocker("quorum-majority", node=node, left=left, voters=len(voters), majority=majority)
+    ]
+
+
+def _blocker(predicate: str, names: Collection[str] = (), /, **figures: object) -> Blocker:
+    return Blocker(predicate, TEXTS[predicate].format(**figures), tuple(sorted(names)))
+
+
+def _about_nodes(*cases: tuple[str, Collection[int]], **figures: object) -> list[Blocker]:
+    return [_blocker(one, (), ids=_listed(ids), **figures) for one, ids in cases if ids]
+
+
+def _about_names(
+    snapshot: Snapshot, *cases: tuple[str, Collection[str]], **figures: object
+) -> list[Blocker]:
+    total = len(snapshot.partitions)
+    return [
+        _blocker(predicate, names, count=len(names), total=total, **figures)
+        for predicate, names in cases
+        if names
+    ]
+
+
+def _listed(ids: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in sorted(ids))

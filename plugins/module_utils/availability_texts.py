@@ -1,0 +1,109 @@
+"""What the availability gate says of each of its predicates: what, why it forbids, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_SPARE = "add replicas, or name the topics in kafka_allow_outage"
+_IN_SYNC = "wait until their other replicas are in sync, or see the journals of those brokers"
+
+# By predicate; what stands in braces are the figures that `availability` fills in.
+TEXTS: Mapping[str, str] = {
+    # The cluster
+    "wrong-cluster": (
+        "this is cluster {found}, the inventory says {expected}, so its state says nothing about "
+        "these nodes: correct the bootstrap addresses or the inventory"
+    ),
+    # The quorum
+    "no-leader": (
+        "the controllers have no leader, so no partition could get another one: start a majority "
+        "of them, or let them reach each other"
+    ),
+    "no-controller": (
+        "no broker is the controller, so no partition could get another leader: see whether "
+        "ZooKeeper serves, and the brokers' journals"
+    ),
+    "no-quorum": (
+        "controller {ids} is not known to the brokers, which have no KRaft quorum, so nobody can "
+        "tell what a stop would do to it: correct the inventory, or finish the migration from "
+        "ZooKeeper"
+    ),
+    "voter-missing": (
+        "controller {ids} is not a voter, so fewer may fail than the inventory promises: add it "
+        "to the quorum, or correct the inventory"
+    ),
+    "strange-voter": (
+        "controller {ids} is a voter but not in the inventory, so nobody watches over it: add it "
+        "to the inventory, or remove it from the quorum"
+    ),
+    "voter-behind": (
+        "controller {ids} did not have all metadata within the last {allowed} ms, so it could not "
+        "stand in for another: wait for it, or see its journal"
+    ),
+    "unsafe-quorum": (
+        "the quorum needs {voters} of {voters} voters, so nobody leads it while controller {node} "
+        "restarts: have three, or allow it with kafka_allow_unsafe_quorum"
+    ),
+    "quorum-majority": (
+        "without controller {node} only {left} of {voters} voters are up and caught up, a leader "
+        "needs {majority}: start the others, or wait until they are caught up"
+    ),
+    # Brokers
+    "not-registered": (
+        "broker {ids} is not registered, so the others carry its load already: start it, or see "
+        "its journal"
+    ),
+    "fenced": (
+        "broker {ids} is registered but fenced, so it serves nobody: wait until it has caught up, "
+        "or see its journal"
+    ),
+    "strange-broker": (
+        "broker {ids} is registered but not in the inventory, so nobody watches over its "
+        "replicas: add it to the inventory, or unregister it"
+    ),
+    # Topics
+    "unreadable": (
+        "{count} of the topics cannot be described, so nobody can tell what a stop would do to "
+        "them: let this client describe all topics"
+    ),
+    "throttled": (
+        "the replication of {count} of the topics is throttled, so a restarted broker might never "
+        "get in sync again: delete (leader|follower).replication.throttled.replicas"
+    ),
+    # Partitions, whichever node is to stop
+    "offline": (
+        "{count} of {total} partitions have no leader, so the node that is stopped could be the "
+        "one they wait for: start the brokers of their replicas"
+    ),
+    "under-min-isr": (
+        "{count} of {total} partitions have fewer replicas in sync than min.insync.replicas, so "
+        "acks=all is refused already: start the brokers of their replicas, or wait until they are "
+        "in sync"
+    ),
+    "under-replicated": (
+        "{count} of {total} partitions have a replica that is not in sync (broker {ids}), so "
+        "nothing is left to spare during a restart: wait until it is in sync, or see that "
+        "broker's journal"
+    ),
+    "reassigning": (
+        "{count} of {total} partitions are being reassigned, so their replicas change under the "
+        "restart: wait until the reassignment is done, or cancel it"
+    ),
+    "single-replica": (
+        "{count} of {total} partitions have a single replica, so they are offline while its "
+        "broker restarts: " + _SPARE
+    ),
+    "no-spare-replica": (
+        "{count} of {total} partitions have no more replicas than min.insync.replicas, so "
+        "acks=all is refused while a broker of theirs restarts: " + _SPARE
+    ),
+    # Partitions of the broker that is to stop
+    "last-in-sync": (
+        "{count} of {total} partitions have no replica in sync beside broker {node}, so they "
+        "would be offline without it: " + _IN_SYNC
+    ),
+    "min-isr-without": (
+        "{count} of {total} partitions would have fewer replicas in sync than "
+        "min.insync.replicas without broker {node}, so acks=all would be refused: " + _IN_SYNC
+    ),
+}

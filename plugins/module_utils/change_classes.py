@@ -1,0 +1,266 @@
+"""Which Kafka keys a running broker takes, and what has to be told to it.
+
+Pure: the caller reads the broker's configuration (DescribeConfigs) and alters it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils import key_table
+
+MIN_ISR = "min.insync.replicas"
+ELR_FEATURE = "eligible.leader.replicas.version"
+_DYNAMIC = ("per-broker", "cluster-wide")
+# Listeners and their security belong together, and Kafka takes many of them per listener alone.
+_RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
+_RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
+# Which disks take new partitions is what an operation on them says, not the file.
+_OPERATED = ("cordoned.log.dirs",)
+_BY_DEGREES = re.compile(r"\b(half|double)\b")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key as a broker has it: `value` is what rules.
+
+    `entry` is the broker's own dynamic value, `below` what would rule without it, `static` what its
+    file said when it started, `default` Kafka's own. Each is None where there is none.
+    """
+
+    kind: str
+    value: str | None = None
+    entry: str | None = None
+    below: str | None = None
+    static: str | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to alter: key -> (value that rules, value to set), keys to delete, keys refused.
+
+    `cluster` is set for the whole cluster, `set` and `deleted` for this broker. `refused` says why
+    only a restart brings a key.
+    """
+
+    set: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+    cluster: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Return the keys that are not yet as they should be."""
+        return frozenset((*self.set, *self.deleted, *self.cluster))
+
+    @property
+    def own(self) -> dict[str, str | None]:
+        """Return what to alter on this broker: key -> value, None to delete its entry."""
+        return {key: new for key, (_, new) in self.set.items()} | dict.fromkeys(self.deleted)
+
+    def without(self, keys: Container[str]) -> Plan:
+        """Return the plan without some keys, and without what is refused."""
+        return Plan(
+            {key: one for key, one in self.set.items() if key not in keys},
+            tuple(key for key in self.deleted if key not in keys),
+            {key: one for key, one in self.cluster.items() if key not in keys},
+        )
+
+
+def dynamic_keys(version: str, owned: Iterable[str] = ()) -> list[str]:
+    """Return the keys that a broker of this version takes while it runs, and that may be told it.
+
+    They have the update mode per-broker or cluster-wide in Kafka's own table. Left out are secrets,
+    everything about listeners, and the `owned` keys, which Millrace itself writes.
+    """
+    never = {*owned, *_RESTARTED, *_OPERATED}
+    return sorted(
+        key
+        for key, entry in key_table.load(version).items()
+        if entry.get("update") in _DYNAMIC
+        and entry.get("type") != "password"
+        and key not in never
+        and not key.startswith(_RESTARTED_PREFIXES)
+    )
+
+
+def same(kind: str, one: str | None, other: str | None) -> bool:
+    """Tell whether Kafka reads two texts as the same value of a type, such as `int` or `LIST`."""
+    if one is None or other is None:
+        return one is other
+    first, second = one.strip(), other.strip()
+    kind = kind.lower()
+    if kind == "boolean":
+        return first.lower() == second.lower()
+    if kind == "list":
+        return _parts(first) == _parts(second)
+    if kind in ("short", "int", "long") and all(map(_INTEGER.fullmatch, (first, second))):
+        return int(first) == int(second)
+    if kind == "double":
+        try:
+            return float(first) == float(second)
+        except ValueError:
+            pass
+    return first == second
+
+
+def settings(described: Mapping[str, Mapping[str, Any]]) -> dict[str, Setting]:
+    """Return key -> setting of what kafka-python says of a broker, asked with synonyms.
+
+    A synonym of another name is another key, such as log.retention.hours of log.retention.ms.
+    """
+    return {key: _setting(key, answer) for key, answer in described.items()}
+
+
+def plan(
+    keys: Iterable[str],
+    desired: Mapping[str, str],
+    found: Mapping[str, Setting],
+    *,
+    recorded: Iterable[str] = (),
+    elr: bool = False,
+    cluster_wide: bool = False,
+) -> Plan:
+    """Return what makes a running broker have the values of its file, `desired`, for these keys.
+
+    A key that is not in the file, and was not when the broker started, is the operator's, unless it
+    is `recorded` as set from the file, or its entry is no more than Kafka's default.
+
+    With `elr`, eligible leader replicas (KIP-966), Kafka takes min.insync.replicas for the whole
+    cluster alone, and forgets all eligible leaders each time it is set; `cluster_wide` names the
+    one broker that may change it.
+    """
+    to_set: dict[str, tuple[str | None, str]] = {}
+    cluster: dict[str, tuple[str | None, str]] = {}
+    deleted: list[str] = []
+    refused: dict[str, str] = {}
+    recorded = frozenset(recorded)
+    for key in sorted(keys):
+        wanted, now = desired.get(key), found.get(key)
+        if wanted is not None and "${" in wanted:
+            # Kafka fills this in at its start; the key was marked for a restart then.
+            continue
+        if now is None:
+            if wanted is not None:
+                refused[key] = "the running broker does not know this key"
+        elif key == MIN_ISR and elr:
+            if cluster_wide and wanted is not None and not same(now.kind, now.value, wanted):
+                cluster[key] = (now.value, wanted)
+        elif wanted is None and now.static is None:
+            ours = key in recorded or _all_same(now.kind, now.entry, now.below, now.default)
+            if now.entry is not None and ours:
+                deleted.append(key)
+        elif (value := now.default if wanted is None else wanted) is None:
+            refused[key] = "it left the file, and Kafka has no default that could be set"
+            deleted.extend([key] if now.entry is not None else [])
+        elif now.entry is not None and same(now.kind, now.below, value):
+            deleted.append(key)
+        elif not same(now.kind, now.value, value):
+            to_set[key] = (now.value, value)
+    return Plan(to_set, tuple(deleted), cluster, refused)
+
+
+def alter(
+    changes: Mapping[str, str | None], send: Callable[[Mapping[str, str | None]], str]
+) -> dict[str, str]:
+    """Alter all keys at once, or one by one where that is refused; return key -> why it is not.
+
+    `changes` is key -> value, None to delete it. `send` returns Kafka's reason, empty if it took
+    them. A key may need another one first, so those left are tried again as long as one is taken.
+    """
+    left = dict(changes)
+    reason = send(left) if left else ""
+    if not reason:
+        return {}
+    reasons = dict.fromkeys(left, reason)
+    while len(changes) > 1 and left:
+        reasons = {key: send({key: value}) for key, value in left.items()}
+        refused = {key: value for key, value in left.items() if reasons[key]}
+        if len(refused) in (0, len(left)):
+            break
+        left = refused
+    return {key: reason for key, reason in reasons.items() if reason}
+
+
+def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) -> dict[str, str]:
+    """Return key -> a value on the way, of the refused numbers that Kafka changes only by degrees.
+
+    A pool of threads grows at most to its double and shrinks at most to its half (KIP-226); the
+    reason that Kafka gives says so.
+    """
+    targets = {
+        key: made.set[key][1] if key in made.set else found[key].below
+        for key, reason in refused.items()
+        if key in found and _BY_DEGREES.search(reason)
+    }
+    on_the_way = {
+        key: _step(found[key].value, target)
+        for key, target in targets.items()
+        if found[key].kind.lower() == "int"
+    }
+    return {key: str(number) for key, number in on_the_way.items() if number}
+
+
+def shown(altered: Mapping[str, str | None], found: Mapping[str, Setting]) -> bool:
+    """Tell whether a broker has what it was told: key -> value, None if its entry was deleted."""
+    return all(
+        now.entry is None if value is None else same(now.kind, now.value, value)
+        for key, value in altered.items()
+        if (now := found.get(key)) is not None
+    )
+
+
+def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, str]:
+    """Return a plan as Ansible shows it, a line for each key before and after."""
+    before, after = [], []
+    for key, (old, new) in sorted({**made.set, **made.cluster}.items()):
+        before.append(f"{key}={old}" if old is not None else f"{key} is not set")
+        after.append(f"{key}={new}")
+    for key in made.deleted:
+        before.append(f"{key}={found[key].entry} (dynamic)")
+        after.append(f"{key}={found[key].below}")
+    header = f"dynamic configuration of broker {node_id}"
+    return {
+        "before_header": header,
+        "after_header": header,
+        "before": "".join(f"{line}\n" for line in before),
+        "after": "".join(f"{line}\n" for line in after),
+    }
+
+
+def _setting(key: str, answer: Mapping[str, Any]) -> Setting:
+    """Return what an answer says; its synonyms come in the order in which they rule."""
+    own = [one for one in answer.get("synonyms") or () if one["name"] == key]
+    values = {str(one["source"]): one["value"] for one in own}
+    below = [one["value"] for one in own if one["source"] != "DYNAMIC_BROKER_CONFIG"]
+    return Setting(
+        kind=str(answer.get("config_type") or ""),
+        value=answer["value"],
+        entry=values.get("DYNAMIC_BROKER_CONFIG"),
+        below=below[0] if below else None,
+        static=values.get("STATIC_BROKER_CONFIG"),
+        default=values.get("DEFAULT_CONFIG"),
+    )
+
+
+def _step(current: str | None, target: str | None) -> int:
+    """Return the double or the half of a number, 0 if the target is no further than that."""
+    if not all(text and _INTEGER.fullmatch(text) for text in (current, target)):
+        return 0
+    now, then = int(current or 0), int(target or 0)
+    if min(now, then) < 1 or now // 2 <= then <= now * 2:
+        return 0
+    return now * 2 if then > now else now // 2
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")] if text else []
+
+
+def _all_same(kind: str, *values: str | None) -> bool:
+    return all(same(kind, values[0], value) for value in values)

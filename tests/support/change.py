@@ -1,0 +1,179 @@
+"""Changes of a running cluster: the playbooks as an operator runs them, and what is seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testinfra.host import Host
+
+from tests.support.topology import ROOT, Topology
+from tests.support.wait import wait_for
+
+ANSIBLE = str(Path(sys.executable).parent / "ansible-playbook")
+POLL_SECONDS = 0.05
+ROLL = ("Plan", "Restart", "Change the version")
+"""How the plays of a roll begin their names."""
+
+
+@dataclass(frozen=True)
+class Plays:
+    """The playbooks on one inventory."""
+
+    topology: Topology
+    state: Path
+    gaps: list[float] = field(default_factory=list)
+    """Seconds without an acknowledgement at each proven restart, of all proofs so far."""
+
+    def command(self, name: str, *arguments: str) -> list[str]:
+        return [ANSIBLE, "-i", str(self.topology.inventory), f"playbooks/{name}.yml", *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "MILLRACE_STATE": str(self.state),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/callback"),
+            "ANSIBLE_CALLBACKS_ENABLED": "remote_tasks",
+            "REMOTE_TASKS_FILE": str(self._counts),
+        }
+
+    @property
+    def _counts(self) -> Path:
+        return self.state / "counts"
+
+    def remote_tasks(self) -> dict[str, int]:
+        """Host -> the tasks that the roll of the last playbook sent to it, its plan included."""
+        plays = json.loads(self._counts.read_text().splitlines()[-1])["plays"]
+        total: Counter[str] = Counter()
+        for name, counts in plays.items():
+            if name.startswith(ROLL):
+                total.update(counts)
+        return dict(total)
+
+    def run(self, name: str, *arguments: str, seconds: float = 600) -> tuple[int, str]:
+        """Exit code and output of a playbook."""
+        done = subprocess.run(  # noqa: S603 - our own command
+            self.command(name, *arguments),
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    def succeed(self, name: str, *arguments: str, seconds: float = 600) -> str:
+        code, said = self.run(name, *arguments, seconds=seconds)
+        assert code == 0, f"{name} {' '.join(arguments)}:\n{said[-6000:]}"
+        return said
+
+    def refuse(self, name: str, *arguments: str, seconds: float = 600) -> str:
+        """The words of a playbook that has to fail, each run of blanks as one."""
+        code, said = self.run(name, *arguments, seconds=seconds)
+        assert code != 0, f"{name} {' '.join(arguments)} was not refused:\n{said[-6000:]}"
+        return " ".join(said.split())
+
+    def kill_at(self, words: str, name: str, *arguments: str, seconds: float = 180) -> str:
+        """Kill a playbook with all its processes as soon as it says `words`, or let it end."""
+        log = self.state / "killed.log"
+        with log.open("w") as stream:
+            process = subprocess.Popen(  # noqa: S603 - our own command
+                self.command(name, *arguments),
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            wait_for(
+                lambda: words in log.read_text() or process.poll() is not None,
+                seconds=seconds,
+                what=f"{name} says {words!r}",
+            )
+            process.kill()
+            process.wait(timeout=30)
+        return log.read_text()
+
+    def proof(self) -> dict[str, Any]:
+        """The report of the last -e prove=true."""
+        found: dict[str, Any] = json.loads((self.state / "prove/report.json").read_text())
+        self.gaps.extend(one["gap"] for one in found["changes"] if one["phase"] == "restart")
+        return found
+
+
+@dataclass
+class Watcher:
+    """Which brokers did not accept a connection, seen about twenty times a second."""
+
+    addresses: dict[int, str]
+    down: list[tuple[float, frozenset[int]]] = field(default_factory=list)
+    looks: int = 0
+
+    def look(self) -> None:
+        closed = frozenset(node for node, place in self.addresses.items() if not _accepts(place))
+        self.looks += 1
+        if not self.down or self.down[-1][1] != closed:
+            self.down.append((time.monotonic(), closed))
+
+    @property
+    def most(self) -> int:
+        """The most brokers that were down at the same time."""
+        return max(len(closed) for _, closed in self.down)
+
+    @property
+    def seen_down(self) -> set[int]:
+        return {node for _, closed in self.down for node in closed}
+
+
+def _accepts(place: str) -> bool:
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def watching(topology: Topology) -> Iterator[Watcher]:
+    """Watch the brokers' listeners while the block runs."""
+    watcher, over = Watcher(topology.brokers), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(POLL_SECONDS):
+            watcher.look()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        over.set()
+        thread.join()
+    assert watcher.looks > 0, "nobody watched"
+
+
+def starts(hosts: dict[str, Host], topology: Topology) -> dict[str, int]:
+    """How often systemd has started Kafka on each host since it was created."""
+    count = "journalctl --unit kafka --output=cat | grep -c '^Started kafka.service'"
+    return {
+        name: int(hosts[name].run(count).stdout or 0)
+        for name in sorted({*topology.group("kafka_brokers"), *topology.group("kafka_controllers")})
+    }

@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+    Blocker,
+    Policy,
+    as_data,
+    cluster_blockers,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.availability_texts import TEXTS
+from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
+    Broker,
+    Expected,
+    Partition,
+    Quorum,
+)
+
+from tests.unit.availability_cases import (
+    ALL,
+    BROKERS,
+    EXPECTED,
+    HEALTHY,
+    LOOSE,
+    STRICT,
+    ZOOKEEPER,
+    named,
+    partition,
+    predicates,
+    state,
+    stop,
+    voters,
+)
+
+# What forbids touching any node
+
+
+@pytest.mark.parametrize("node", [1, 2, 3])
+@pytest.mark.parametrize("policy", [STRICT, LOOSE])
+def test_a_healthy_cluster_lets_any_one_node_go(node: int, policy: Policy) -> None:
+    assert stop(HEALTHY, node, policy=policy) == []
+    assert stop(HEALTHY, node, policy=policy, expected=Expected()) == []
+    on_zookeeper = {"controller": False, "expected": Expected(brokers=ALL)}
+    assert stop(ZOOKEEPER, node, policy=policy, **on_zookeeper) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"cluster_id": "X"}, {"wrong-cluster": "this is cluster X, the inventory says C"}),
+        ({"brokers": BROKERS[:2]}, {"not-registered": "broker 3 is not registered"}),
+        ({"brokers": (*BROKERS, Broker(9))}, {"strange-broker": "broker 9 is registered but"}),
+        (
+            {"brokers": (*BROKERS, Broker(9, fenced=True))},
+            {"strange-broker": "unregister it"},
+        ),
+        ({"brokers": (*BROKERS[:2], Broker(3, fenced=True))}, {"fenced": "broker 3 is regist"}),
+        ({"quorum": voters(0, 0, 0, leader=-1)}, {"no-leader": "the controllers have no leader"}),
+        ({"quorum": None}, {"no-quorum": "controller 1, 2, 3 is not known to the brokers"}),
+        ({"quorum": voters(0, 0)}, {"voter-missing": "controller 3 is not a voter"}),
+        ({"quorum": voters(0, 0, 0, 0)}, {"strange-voter": "controller 4 is a voter but not"}),
+        ({"quorum": voters(0, 0, 2000)}, {}),
+        ({"quorum": voters(0, 0, 2001)}, {"voter-behind": "controller 3 did not have all"}),
+        ({"quorum": voters(0, 0, None)}, {"voter-behind": "within the last 2000 ms"}),
+        ({"quorum": voters(None, 0, 0, leader=1)}, {}),
+        ({"quorum": voters(0, 9999, None)}, {"voter-behind": "controller 2, 3 did not"}),
+        ({"unreadable_topics": {"secret": 29}}, {"unreadable": "1 of the topics cannot be"}),
+        ({"throttled": ("t",)}, {"throttled": "delete (leader|follower).replication.throttled"}),
+        ({"reassigning": ("t-0",)}, {"reassigning": "1 of 3 partitions are being reassigned"}),
+    ],
+)
+def test_trouble_anywhere_forbids_every_node(changes: Any, expected: dict[str, str]) -> None:
+    found = cluster_blockers(state(**changes), EXPECTED, STRICT)
+    assert predicates(found) == list(expected)
+    for blocker, text in zip(found, expected.values(), strict=True):
+        assert text in blocker.what
+    for node in ALL:
+        assert {*expected} <= {*predicates(stop(state(**changes), node))}
+
+
+def test_zookeeper_needs_a_controller_among_the_brokers() -> None:
+    expected = Expected(brokers=ALL)
+    assert cluster_blockers(ZOOKEEPER, expected, STRICT) == []
+    nobody = dataclasses.replace(ZOOKEEPER, controller_id=-1)
+    assert predicates(cluster_blockers(nobody, expected, STRICT)) == ["no-controller"]
+
+
+@pytest.mark.parametrize(
+    ("part", "strict", "loose"),
+    [
+        (partition(), set(), set()),
+        (partition(offline=True), {"offline"}, {"offline"}),
+        (partition(isr=(1, 2)), {"under-replicated"}, set()),
+        (partition(isr=(1,)), {"under-replicated", "under-min-isr"}, {"under-min-isr"}),
+        (partition(isr=(1,), min_isr=1), {"under-replicated"}, set()),
+        (partition(replicas=(1,), min_isr=1), {"single-replica"}, {"single-replica"}),
+        (partition(replicas=(1,), min_isr=2), {"single-replica"}, {"single-replica"}),
+        (partition(replicas=(1, 2)), {"no-spare-replica"}, {"no-spare-replica"}),
+        (partition(min_isr=3), {"no-spare-replica"}, {"no-spare-replica"}),
+        (partition(replicas=(1, 2), min_isr=1), set(), set()),
+    ],
+)
+def test_a_partition_in_trouble_forbids_also_brokers_without_it(
+    part: Partition, strict: set[str], loose: set[str]
+) -> None:
+    expected = Expected(brokers=frozenset({1, 2, 3, 4}), voters=ALL)
+    snapshot = state(brokers=(*BROKERS, Broker(4)), partitions=(part,))
+    for policy, slugs in ((STRICT, strict), (LOOSE, loose)):
+        found = stop(snapshot, 4, policy=policy, controller=False, expected=expected)
+        assert named(found) == dict.fromkeys(slugs, ("t-0",))
+
+
+def test_a_held_down_replica_is_named_with_its_partitions() -> None:
+    down = state(
+        brokers=BROKERS[:2],
+        quorum=voters(0, 0, 60_000),
+        partitions=tuple(partition(index=i, isr=(1, 2)) for i in range(7)),
+    )
+    found = {blocker.predicate: blocker for blocker in stop(down, 1)}
+    assert {*found} == {
+        "not-registered",
+        "voter-behind",
+        "quorum-majority",
+        "under-replicated",
+        "min-isr-without",
+    }
+    assert found["min-isr-without"].partitions == tuple(f"t-{i}" for i in range(7))
+    assert "(broker 3)" in found["under-replicated"].what
+    assert str(found["min-isr-without"]).endswith("(t-0, t-1, t-2, t-3, t-4 and 2 more)")
+
+
+# What would follow from stopping one broker
+
+
+@pytest.mark.parametrize(
+    ("part", "node", "expected"),
+    [
+        (partition(isr=(1, 2)), 1, "min-isr-without"),
+        (partition(isr=(1, 2)), 3, None),
+        (partition(isr=(1, 2), min_isr=1), 1, None),
+        (partition(isr=(1,), min_isr=1), 1, "last-in-sync"),
+        (partition(isr=(1,), min_isr=1), 2, None),
+        (partition(isr=(1,)), 2, "min-isr-without"),
+        (partition(isr=(1,), replicas=(1, 3)), 2, None),
+        (partition(isr=()), 2, "last-in-sync"),
+        (partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3), min_isr=3), 4, None),
+        (partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3), min_isr=3), 3, "min-isr-without"),
+        (partition("__transaction_state", isr=(1, 2)), 1, "min-isr-without"),
+    ],
+)
+def test_what_a_broker_leaves_behind(part: Partition, node: int, expected: str | None) -> None:
+    found = stop(state(partitions=(part,)), node, policy=LOOSE, controller=False)
+    per_node = {"min-isr-without", "last-in-sync"} & {*predicates(found)}
+    assert per_node == ({expected} if expected else set())
+    for slug in per_node:
+        assert named(found)[slug] == (part.name,)
+
+
+def test_a_dedicated_controller_takes_no_replica_along() -> None:
+    snapshot = state(partitions=(partition(isr=(1, 2)),))
+    assert stop(snapshot, 1, policy=LOOSE, broker=False) == []
+
+
+@pytest.mark.parametrize("allowed", ["t", "*"])
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (partition(replicas=(2,), min_isr=1), {}),
+        (partition(replicas=(2,), min_isr=2), {}),
+        (partition(replicas=(2, 3)), {}),
+        (partition(min_isr=3), {}),
+        (partition(isr=(2, 3)), {"min-isr-without"}),
+        (partition(isr=(2,), min_isr=1), {"last-in-sync"}),
+        (partition(replicas=(2, 3), isr=(2,)), {"under-min-isr", "last-in-sync"}),
+        (partition(isr=(1, 2), min_isr=3), {"under-min-isr", "min-isr-without"}),
+        (
+            partition(replicas=(2,), isr=(), offline=True),
+            {"offline", "under-min-isr", "last-in-sync"},
+        ),
+        (partition(replicas=(2,), offline=True), {"offline"}),
+    ],
+)
+def test_an_outage_is_allowed_for_a_shape_and_not_for_trouble(
+    part: Partition, expected: Any, allowed: str
+) -> None:
+    snapshot = state(partitions=(part,))
+    policy = Policy(strict=False, allow_outage=frozenset({allowed}))
+    assert {*predicates(stop(snapshot, policy=policy))} == {*expected}
+
+
+def test_an_allowed_outage_is_no_licence_for_other_topics() -> None:
+    snapshot = state(
+        partitions=(partition("a", replicas=(2,)), partition("b", replicas=(2,)), partition("c"))
+    )
+    found = stop(snapshot, policy=Policy(allow_outage=frozenset({"a"})))
+    assert named(found) == {"single-replica": ("b-0",)}
+
+
+# What would follow from stopping one controller
+
+
+@pytest.mark.parametrize(
+    ("quorum", "node", "majority"),
+    [
+        (voters(0, 0, 0), 1, True),
+        (voters(0, 0, 0), 2, True),
+        (voters(0, 0, 2001), 3, True),
+        (voters(0, 0, 2001), 2, False),
+        (voters(0, 0, 2001), 1, False),
+        (voters(0, 0, None), 2, False),
+        (voters(None, 0, 0, leader=1), 2, True),
+        (voters(None, 0, 0, leader=2), 3, False),
+        (voters(0, 0, 0, 0), 4, True),
+        (voters(0, 0, 9999, 0), 3, True),
+        (voters(0, 0, 9999, 0), 4, False),
+        (voters(0, 0, 0, 9999, 0), 5, True),
+        (voters(0, 0, 9999, 9999, 0), 4, True),
+        (voters(0, 0, 9999, 9999, 0), 5, False),
+        (voters(0, 0, 0, leader=-1), 2, False),
+    ],
+)
+def test_a_majority_must_stay_and_be_caught_up(quorum: Quorum, node: int, majority: bool) -> None:
+    found = stop(state(quorum=quorum), node, broker=False, expected=Expected())
+    assert ("quorum-majority" not in predicates(found)) is majority
+
+
+@pytest.mark.parametrize("behind", [(0,), (0, 0)])
+def test_one_or_two_voters_need_a_permit(behind: tuple[int, ...]) -> None:
+    snapshot = state(quorum=voters(*behind))
+    found = stop(snapshot, 1, broker=False, expected=Expected())
+    assert predicates(found) == ["unsafe-quorum"]
+    assert f"needs {len(behind)} of {len(behind)} voters" in found[0].what
+    permit = Policy(allow_unsafe_quorum=True)
+    assert stop(snapshot, 1, policy=permit, broker=False, expected=Expected()) == []
+    # Nothing happens to the quorum when a node stops that is no voter.
+    assert stop(snapshot, 3, controller=False, expected=Expected()) == []
+    assert stop(snapshot, 3, expected=Expected()) == []
+
+
+def test_a_permit_for_few_voters_does_not_cover_a_voter_that_is_behind() -> None:
+    permit = Policy(allow_unsafe_quorum=True)
+    for snapshot in (state(quorum=voters(0, 9999)), state(quorum=voters(0, 9999, 0))):
+        found = stop(snapshot, 1, policy=permit, broker=False, expected=Expected())
+        assert "voter-behind" in predicates(found)
+
+
+def test_a_longer_fetch_timeout_lets_a_voter_lag_longer() -> None:
+    snapshot = state(quorum=voters(0, 0, 2500))
+    assert stop(snapshot, 2, policy=Policy(fetch_timeout_ms=3000)) == []
+
+
+def test_a_controller_without_a_quorum_is_left_alone_and_named_once() -> None:
+    for expected in (Expected(), EXPECTED):
+        found = stop(ZOOKEEPER, 7, broker=False, expected=expected)
+        assert predicates(found) == ["no-quorum"]
+
+
+# Nodes that are down and come first
+
+
+DOWN = state(
+    brokers=(Broker(1), Broker(2), Broker(3, fenced=True)),
+    quorum=voters(0, 0, 60_000),
+    partitions=(partition(isr=(1, 2)), partition("v", replicas=(3, 1), min_isr=1, offline=True)),
+    reassigning=("t-0",),
+)
+
+
+def test_what_a_down_node_causes_does_not_forbid_to_start_it() -> None:
+    assert predicates(cluster_blockers(DOWN, EXPECTED, STRICT)) == [
+        "voter-behind",
+        "fenced",
+        "offline",
+        "under-replicated",
+        "reassigning",
+    ]
+    assert cluster_blockers(DOWN, EXPECTED, STRICT, frozenset({3})) == []
+    unregistered = dataclasses.replace(DOWN, brokers=BROKERS[:2], quorum=voters(0, 0))
+    assert cluster_blockers(unregistered, EXPECTED, STRICT, frozenset({3})) == []
+    short = dataclasses.replace(DOWN, partitions=(partition(isr=(1,)),))
+    assert cluster_blockers(short, EXPECTED, LOOSE, frozenset({3})) == []
+    assert cluster_blockers(short, EXPECTED, STRICT, frozenset({2, 3})) == []
+
+
+def test_a_down_voter_may_be_what_a_leader_is_missing_for() -> None:
+    leaderless = state(quorum=voters(0, 0, 0, leader=-1))
+    for expected in (EXPECTED, Expected()):
+        assert cluster_blockers(leaderless, expected, STRICT, frozenset({2})) == []
+    empty = state(quorum=Quorum(-1, 5, ()))
+    assert "no-leader" not in predicates(cluster_blockers(empty, EXPECTED, STRICT, ALL))
+    dedicated = cluster_blockers(leaderless, EXPECTED, STRICT, frozenset({9}))
+    assert predicates(dedicated) == ["no-leader"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"cluster_id": "X"}, "wrong-cluster"),
+        ({"brokers": (Broker(1), Broker(2, fenced=True))}, "fenced"),
+        ({"brokers": (Broker(1),)}, "not-registered"),
+        ({"brokers": (Broker(1), Broker(2), Broker(9))}, "strange-broker"),
+        ({"quorum": voters(0, 9999, 9999)}, "voter-behind"),
+        ({"quorum": voters(0)}, "voter-missing"),
+        ({"quorum": voters(0, 0, 0, 0)}, "strange-voter"),
+        ({"quorum": None}, "no-quorum"),
+        ({"throttled": ("t",)}, "throttled"),
+        ({"unreadable_topics": {"t": 29}}, "unreadable"),
+        ({"partitions": (partition(isr=(1,)),)}, "under-replicated"),
+        ({"partitions": (partition(replicas=(1, 2), min_isr=1, offline=True),)}, "offline"),
+        ({"partitions": (partition(replicas=(1, 2, 4), isr=(1,)),)}, "under-min-isr"),
+        ({"partitions": (partition(replicas=(1, 2, 4)),), "reassigning": ("t-0",)}, "reassigning"),
+        ({"partitions": (partition(replicas=(3,)),)}, "single-replica"),
+    ],
+)
+def test_what_a_down_node_cannot_be_the_cause_of_still_forbids(changes: Any, expected: str) -> None:
+    found = cluster_blockers(dataclasses.replace(DOWN, **changes), EXPECTED, STRICT, frozenset({3}))
+    assert expected in predicates(found)
+
+
+def test_an_unready_node_that_runs_may_be_stopped_if_the_others_carry_on() -> None:
+    sick = dataclasses.replace(DOWN, partitions=DOWN.partitions[:1])
+    assert stop(sick, 3) != []
+    assert stop(sick, 3, without=frozenset({3})) == []
+    needed = dataclasses.replace(DOWN, partitions=(partition(isr=(2, 3)),))
+    assert predicates(stop(needed, 3, policy=LOOSE, without=frozenset({3}))) == ["min-isr-without"]
+    only = dataclasses.replace(DOWN, partitions=(partition(isr=(3,), min_isr=1),))
+    assert "last-in-sync" in predicates(stop(only, 3, without=frozenset({3})))
+    alone = dataclasses.replace(sick, quorum=voters(0, None, 60_000))
+    assert "quorum-majority" in predicates(stop(alone, 3, without=frozenset({3})))
+
+
+def test_a_node_known_to_be_down_does_not_stand_in_for_another() -> None:
+    found = stop(HEALTHY, 2, without=frozenset({3}))
+    assert predicates(found) == ["min-isr-without", "quorum-majority"]
+    assert named(found)["min-isr-without"] == ("__consumer_offsets-7", "t-0")
+
+
+# Telling
+
+
+@pytest.mark.parametrize(
+    ("count", "tail"),
+    [
+        (0, "what"),
+        (1, "what (p0)"),
+        (5, "what (p0, p1, p2, p3, p4)"),
+        (6, "what (p0, p1, p2, p3, p4 and 1 more)"),
+    ],
+)
+def test_a_blocker_in_one_line_names_a_few(count: int, tail: str) -> None:
+    assert str(Blocker("x", "what", tuple(f"p{i}" for i in range(count)))) == tail
+
+
+def test_a_report_names_them_all() -> None:
+    many = tuple(partition(index=i, isr=(1, 2)) for i in range(12))
+    data = as_data(cluster_blockers(state(partitions=many), EXPECTED, STRICT))
+    (entry,) = json.loads(json.dumps(data))
+    assert entry["predicate"] == "under-replicated"
+    assert entry["what"].startswith("12 of 12 partitions have a replica that is not in sync")
+    assert entry["partitions"] == sorted(f"t-{i}" for i in range(12))
+
+
+@pytest.mark.parametrize("predicate", TEXTS)
+def test_each_text_says_why_and_what_to_do(predicate: str) -> None:
+    why, _, remedy = TEXTS[predicate].rpartition(": ")
+    assert ", so " in why or ", a leader needs " in why
+    assert remedy

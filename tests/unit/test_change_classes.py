@@ -1,0 +1,334 @@
+"""What a running broker is told of its file, against a broker that validates as Kafka does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils import change_classes, key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.change_classes import (
+    MIN_ISR,
+    Plan,
+    Setting,
+)
+
+from plugins.modules.kafka_dynamic_config import Run
+from tests.unit.module_runner import run_module
+
+THREADS, RATIO, LISTS = "num.io.threads", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy"
+KINDS = {THREADS: "INT", RATIO: "DOUBLE", LISTS: "LIST", "log.retention.ms": "LONG", MIN_ISR: "INT"}
+DEFAULTS = {THREADS: "8", RATIO: "0.5", LISTS: "delete", MIN_ISR: "1"}
+
+
+@dataclass
+class FakeBroker:
+    """A broker with its file as it started, its own and the cluster's entries."""
+
+    static: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, str] = field(default_factory=dict)
+    of_all: dict[str, str] = field(default_factory=dict)
+    elr: bool = False
+    writes: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
+
+    def look(self, keys: list[str]) -> tuple[Mapping[str, Setting], bool]:
+        described = {key: self.describe(key) for key in keys if key in KINDS}
+        return change_classes.settings(described), self.elr
+
+    def describe(self, key: str) -> Any:
+        """As kafka-python gives it."""
+        layers = {
+            "DYNAMIC_BROKER_CONFIG": self.entries,
+            "DYNAMIC_DEFAULT_BROKER_CONFIG": self.of_all,
+            "STATIC_BROKER_CONFIG": self.static,
+            "DEFAULT_CONFIG": DEFAULTS,
+        }
+        synonyms = [
+            {"name": key, "value": layer[key], "source": source}
+            for source, layer in layers.items()
+            if key in layer
+        ]
+        if key == "log.retention.ms":
+            source = "STATIC_BROKER_CONFIG"
+            synonyms.append({"name": "log.retention.hours", "value": "168", "source": source})
+        value = synonyms[0]["value"] if synonyms and synonyms[0]["name"] == key else None
+        return {"value": value, "config_type": KINDS[key], "synonyms": synonyms}
+
+    def alter(self, changes: Mapping[str, str | None], *, name: str, validate_only: bool) -> str:
+        for key, value in changes.items():
+            if value in ("bad", "666"):
+                return f"Invalid value {value} for configuration {key}"
+            if key == THREADS:
+                below = self.of_all.get(key) or self.static.get(key) or DEFAULTS[key]
+                now, then = int(self.entries.get(key) or below), int(value or below)
+                if then > 2 * now:
+                    return "value should not be greater than double the current value"
+                if then < now // 2:
+                    return "value should be at least half the current value"
+        if not validate_only:
+            self.writes.append((name, dict(changes)))
+            target = self.entries if name else self.of_all
+            for key, value in changes.items():
+                target.pop(key, None)
+                target.update({} if value is None else {key: value})
+        return ""
+
+    def restart(self, text: Mapping[str, str]) -> None:
+        self.static = dict(text)
+
+
+class Host:
+    """A host whose file the module brings to its broker."""
+
+    def __init__(self, path: Path, broker: FakeBroker) -> None:
+        self.broker, self.record, self.mark = broker, path / "keep/dynamic.json", path / "run/mark"
+        self.mark.parent.mkdir()
+
+    def run(self, *lines: str, check: bool = False, cluster_wide: bool = False) -> Any:
+        """Run the module with these lines in the file."""
+        params = {
+            "node_id": 1,
+            "keys": [*KINDS, "not.known"],
+            "path": "/etc/kafka/server.properties",
+            "content": "\n".join(lines),
+            "cluster_wide": cluster_wide,
+            "restart_mark": [str(self.mark)],
+            "record": str(self.record),
+        }
+        module = SimpleNamespace(params=params, check_mode=check, _diff=True)
+        broker: Any = self.broker
+        return Run(module, broker).result()  # type: ignore[arg-type]  # what it uses of a module
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path, FakeBroker(static={THREADS: "4"}))
+
+
+@pytest.mark.parametrize("version", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"])
+def test_dynamic_keys_are_kafkas_without_those_of_listeners_and_secrets(version: str) -> None:
+    keys = change_classes.dynamic_keys(version, owned=["max.connections"])
+    assert {THREADS, RATIO, LISTS, MIN_ISR, "message.max.bytes"} <= set(keys)
+    assert all(key_table.load(version)[key]["update"] != "read-only" for key in keys)
+    assert not [key for key in keys if key.startswith(("ssl.", "sasl.", "listener"))]
+    left_out = {"advertised.listeners", "listeners", "cordoned.log.dirs", "max.connections"}
+    assert not left_out & set(keys)
+    assert not [key for key in keys if key_table.load(version)[key]["type"] == "password"]
+
+
+def test_of_an_unknown_version_no_key_is_dynamic() -> None:
+    assert change_classes.dynamic_keys("9.9.9") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "same"),
+    [
+        ("INT", "8", "08", True),
+        ("int", "8", " +8 ", True),
+        ("INT", "8", "9", False),
+        ("INT", "1_0", "10", False),
+        ("DOUBLE", "0.70", "0.7", True),
+        ("DOUBLE", "1.7976931348623157E308", "1.7976931348623157e+308", True),
+        ("DOUBLE", "x", "0.7", False),
+        ("BOOLEAN", "TRUE", "true", True),
+        ("LIST", "delete, compact", "delete,compact", True),
+        ("LIST", "delete,compact", "compact,delete", False),
+        ("LIST", "", "delete", False),
+        ("STRING", "a ", "a", True),
+        ("STRING", "a", "A", False),
+        ("LONG", None, None, True),
+        ("LONG", None, "1", False),
+    ],
+)
+def test_values_are_compared_as_kafka_reads_them(
+    kind: str, one: str | None, other: str | None, same: bool
+) -> None:
+    assert change_classes.same(kind, one, other) is same
+    assert change_classes.same(kind, other, one) is same
+
+
+@pytest.mark.parametrize(
+    ("layers", "file", "expected"),
+    [
+        ({}, {}, Plan()),
+        ({"static": {RATIO: "0.5"}}, {RATIO: "0.50"}, Plan()),
+        ({"static": {RATIO: "0.4"}}, {RATIO: "0.5"}, Plan(set={RATIO: ("0.4", "0.5")})),
+        # What an operator set by hand stays, and so does what hides nothing.
+        ({"entries": {RATIO: "0.3"}}, {}, Plan()),
+        ({"of_all": {RATIO: "0.3"}}, {}, Plan()),
+        ({"of_all": {RATIO: "0.3"}}, {RATIO: "0.3"}, Plan()),
+        # The file of the inventory rules over entries.
+        ({"entries": {RATIO: "0.3"}}, {RATIO: "0.4"}, Plan(set={RATIO: ("0.3", "0.4")})),
+        ({"of_all": {RATIO: "0.3"}}, {RATIO: "0.4"}, Plan(set={RATIO: ("0.3", "0.4")})),
+        # After a restart the entry says what the file says.
+        (
+            {"static": {RATIO: "0.4"}, "entries": {RATIO: "0.4"}},
+            {RATIO: "0.4"},
+            Plan(deleted=(RATIO,)),
+        ),
+        ({"entries": {RATIO: "0.3"}}, {RATIO: "0.5"}, Plan(deleted=(RATIO,))),
+        (
+            {"of_all": {RATIO: "0.3"}, "entries": {RATIO: "0.4"}, "static": {RATIO: "0.4"}},
+            {RATIO: "0.4"},
+            Plan(),
+        ),
+        # The key left the file since the start.
+        ({"static": {RATIO: "0.4"}}, {}, Plan(set={RATIO: ("0.4", "0.5")})),
+        ({"static": {RATIO: "0.4"}, "entries": {RATIO: "0.5"}}, {}, Plan()),
+        ({"entries": {RATIO: "0.5"}}, {}, Plan(deleted=(RATIO,))),
+        ({"of_all": {RATIO: "0.3"}, "entries": {RATIO: "0.5"}}, {}, Plan()),
+        ({}, {"log.retention.ms": "5"}, Plan(set={"log.retention.ms": (None, "5")})),
+        ({"entries": {"log.retention.ms": "5"}}, {"log.retention.ms": "5"}, Plan()),
+        # What the file leaves to a provider only Kafka knows.
+        ({"static": {RATIO: "0.4"}}, {RATIO: "${file:/s:r}"}, Plan()),
+    ],
+)
+def test_plan(layers: Any, file: Any, expected: Plan) -> None:
+    found, _ = FakeBroker(**layers).look(list(KINDS))
+    assert change_classes.plan(KINDS, file, found) == expected
+
+
+def test_a_key_without_default_that_left_the_file_needs_a_restart() -> None:
+    broker = FakeBroker(static={"log.retention.ms": "5"}, entries={"log.retention.ms": "6"})
+    plan = change_classes.plan(KINDS, {}, broker.look(list(KINDS))[0])
+    assert list(plan.refused) == ["log.retention.ms"]
+    assert plan.deleted == ("log.retention.ms",)
+
+
+@pytest.mark.parametrize(
+    ("layers", "file", "elr", "one", "expected"),
+    [
+        ({"of_all": {MIN_ISR: "1"}}, "2", True, True, {MIN_ISR: ("1", "2")}),
+        ({"of_all": {MIN_ISR: "1"}}, "2", True, False, {}),
+        ({"of_all": {MIN_ISR: "2"}}, "2", True, True, {}),
+        ({"of_all": {MIN_ISR: "2"}, "static": {MIN_ISR: "1"}}, "2", True, True, {}),
+        ({"of_all": {MIN_ISR: "2"}, "static": {MIN_ISR: "1"}}, None, True, True, {}),
+        ({"static": {MIN_ISR: "1"}}, "2", False, True, {}),
+    ],
+)
+def test_min_insync_replicas_is_written_only_when_it_changes(
+    layers: Any, file: str | None, elr: bool, one: bool, expected: Any
+) -> None:
+    """Setting it again to the same value would forget all eligible leaders (KIP-966)."""
+    found, _ = FakeBroker(**layers).look(list(KINDS))
+    desired = {MIN_ISR: file} if file else {}
+    plan = change_classes.plan(KINDS, desired, found, elr=elr, cluster_wide=one)
+    assert plan.cluster == expected
+    assert bool(plan.set) is not elr
+    assert not plan.deleted
+
+
+def test_a_change_is_made_once(host: Host) -> None:
+    file = f"{THREADS}=6", f"{LISTS}=compact"
+    planned = host.run(*file, check=True)
+    assert (host.broker.writes, host.record.exists()) == ([], False)
+    made = host.run(*file)
+    assert made == planned
+    assert made["set"] == {THREADS: ["4", "6"], LISTS: ["delete", "compact"]}
+    assert made["diff"]["before"] == "log.cleanup.policy=delete\nnum.io.threads=4\n"
+    assert len(host.broker.writes) == 1
+    assert not host.mark.exists()
+    assert host.run(*file)["changed"] is False
+    host.broker.restart({THREADS: "6", LISTS: "compact"})
+    assert host.run(*file)["deleted"] == [LISTS, THREADS]
+    assert host.run(*file)["changed"] is False
+    assert host.broker.entries == {}
+
+
+def test_one_refused_key_does_not_stop_the_others(host: Host) -> None:
+    file = f"{LISTS}=bad", f"{THREADS}=5"
+    planned = host.run(*file, check=True)
+    made = host.run(*file)
+    assert made == planned
+    assert (list(made["set"]), list(made["refused"])) == ([THREADS], [LISTS])
+    mark = json.loads(host.mark.read_text())
+    assert mark == {"paths": {"/etc/kafka/server.properties": [LISTS]}}
+    again = host.run(*file)
+    assert (again["changed"], list(again["refused"])) == (False, [LISTS])
+
+
+def test_the_old_entry_of_a_refused_key_does_not_rule_after_the_restart(host: Host) -> None:
+    host.run(f"{LISTS}=compact")
+    planned = host.run(f"{LISTS}=bad", check=True)
+    made = host.run(f"{LISTS}=bad")
+    assert made == planned
+    assert (made["deleted"], list(made["refused"])) == ([LISTS], [LISTS])
+    assert LISTS not in host.broker.entries
+
+
+@pytest.mark.parametrize("threads", ["1", "37"])
+def test_a_pool_of_threads_changes_by_degrees(host: Host, threads: str) -> None:
+    planned = host.run(f"{THREADS}={threads}", check=True)
+    made = host.run(f"{THREADS}={threads}")
+    assert made == planned
+    assert (made["set"], made["refused"]) == ({THREADS: ["4", threads]}, {})
+    assert len(host.broker.writes) > 1
+    back = host.run(f"{THREADS}=4")
+    assert (back["deleted"], host.broker.entries) == ([THREADS], {})
+
+
+def test_a_number_that_is_refused_for_itself_is_not_approached(host: Host) -> None:
+    assert list(host.run(f"{THREADS}=4", f"{MIN_ISR}=666")["refused"]) == [MIN_ISR]
+    assert host.broker.writes == []
+
+
+def test_a_key_that_leaves_the_file_before_a_restart_leaves_the_broker(host: Host) -> None:
+    host.run(f"{THREADS}=4", f"{LISTS}=compact")
+    host.broker.entries[RATIO] = "0.3"
+    left = host.run(f"{THREADS}=4")
+    assert left["deleted"] == [LISTS]
+    assert host.broker.entries == {RATIO: "0.3"}
+    assert json.loads(host.record.read_text()) == {"keys": []}
+
+
+def test_a_service_that_stopped_is_not_marked(host: Host) -> None:
+    host.mark.parent.rmdir()
+    assert host.run(f"{LISTS}=bad")["refused"]
+    assert not host.mark.parent.exists()
+
+
+def test_a_key_that_the_broker_does_not_know_comes_with_a_restart(host: Host) -> None:
+    assert list(host.run(f"{THREADS}=4", "not.known=1")["refused"]) == ["not.known"]
+    assert host.run(f"{THREADS}=4")["refused"] == {}
+
+
+def test_the_first_broker_alone_sets_min_insync_replicas(host: Host) -> None:
+    host.broker.elr, host.broker.of_all[MIN_ISR] = True, "1"
+    text = f"{THREADS}=4\n{MIN_ISR}=2"
+    assert host.run(text)["changed"] is False
+    assert host.run(text, cluster_wide=True)["set"] == {MIN_ISR: ["1", "2"]}
+    assert host.broker.writes == [("", {MIN_ISR: "2"})]
+    assert host.run(text, cluster_wide=True)["changed"] is False
+
+
+@pytest.fixture
+def unreachable(tmp_path: Path) -> dict[str, Any]:
+    """Options that lead to no broker; the text is a secret."""
+    import kafka  # type: ignore[import-untyped]  # no types
+
+    return {
+        "bootstrap": ["127.0.0.1:1"],
+        "library": str(Path(kafka.__file__).parents[1]),
+        "node_id": 1,
+        "keys": [THREADS],
+        "path": str(tmp_path / "server.properties"),
+        "content": "ssl.key.password=hunter2\n",
+        "wait": 0,
+    }
+
+
+def test_a_broker_that_is_not_there_is_named(unreachable: dict[str, Any]) -> None:
+    result = run_module("kafka_dynamic_config", unreachable)
+    assert result["failed"]
+    assert "broker 1 does not answer after 0 s (127.0.0.1:1: Connection refused)" in result["msg"]
+    assert "hunter2" not in json.dumps(result)
+
+
+def test_a_file_that_is_not_there_is_named(unreachable: dict[str, Any]) -> None:
+    result = run_module("kafka_dynamic_config", {**unreachable, "content": None})
+    assert result["failed"]
+    assert f"{unreachable['path']} cannot be read: " in result["msg"]

@@ -1,0 +1,355 @@
+"""The ledger's load and readers, with a cluster in memory in place of Kafka."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import (  # type: ignore[import-untyped]  # no types
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
+from kafka.future import Future  # type: ignore[import-untyped]  # no types
+from kafka.producer.transaction_manager import (  # type: ignore[import-untyped]  # no types
+    ProducerIdAndEpoch,
+    TransactionManager,
+    TransactionState,
+)
+
+from ledger import run as running
+from ledger.clients import Clients, SetupError
+from ledger.history import Run
+from ledger.journal import Journal, load
+from ledger.load import Answer, Load, Planned, Session
+
+Fate = Callable[[int], Exception | None]
+RUN = Run("r", "t", 2, 400, 0.0, 0.0)
+
+
+class Cluster:
+    """Stands for `Clients`: logs in memory, and the fate of each send."""
+
+    delivery_seconds = 600.0
+
+    def __init__(self, fate: Fate = lambda _: None, folder: Path | None = None) -> None:
+        self.logs: defaultdict[int, list[bytes]] = defaultdict(list)
+        self.fate = fate
+        self.folder = folder
+        self.sent = 0
+        self.producers = 0
+        self.unknown: list[str] = []
+        self.topics: set[str] = set()
+        self.broken: str | None = None
+
+    def producer(self) -> Any:
+        self.producers += 1
+        sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
+        return SimpleNamespace(send=self.send, close=lambda timeout: None, _sender=sender)
+
+    def send(self, topic: str, value: bytes, partition: int) -> Any:
+        self.sent += 1
+        if self.folder:
+            _, session, *place = value.decode().split("/")
+            text = (self.folder / "producer.jsonl").read_text()
+            lines = [json.loads(line) for line in text.splitlines()]
+            if [int(x) for x in place] not in [
+                row
+                for x in lines
+                if "invoke" in x and x["session"] == session
+                for row in x["invoke"]
+            ]:
+                self.unknown.append(value.decode())
+        future = Future()
+        if error := self.fate(self.sent):
+            return future.failure(error)
+        log = self.logs[partition]
+        log.append(value)
+        return future.success(SimpleNamespace(offset=len(log) - 1))
+
+    def consumer(self, group: str | None = None) -> Any:
+        return Consumer(self)
+
+    def create_topic(self, topic: str, **_: Any) -> int:
+        self.topics.add(topic)
+        return 2
+
+    def delete_topic(self, topic: str, group: str) -> None:
+        self.topics.remove(topic)
+
+
+class Consumer:
+    """As much of a consumer as the readers use; one that joins a group gets all partitions."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._next = {0: 0, 1: 0}
+        self._committed: dict[Any, int] = {}
+
+    def assign(self, partitions: Any) -> None:
+        pass
+
+    subscribe = assign
+
+    def seek(self, partition: Any, offset: int) -> None:
+        self._next[partition.partition] = offset
+
+    def seek_to_beginning(self, *partitions: Any) -> None:
+        self._next = {place.partition: 0 for place in partitions}
+
+    def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
+        time.sleep(0.01)
+        found = {}
+        for number, start in self._next.items():
+            log = self._cluster.logs[number][start : start + 50]
+            self._next[number] += len(log)
+            found[number] = [
+                SimpleNamespace(partition=number, offset=start + i, value=value)
+                for i, value in enumerate(log)
+            ]
+        return found
+
+    def beginning_offsets(self, partitions: Any, timeout_ms: int) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 0)
+
+    def end_offsets(self, partitions: Any, timeout_ms: int) -> dict[Any, int]:
+        return {place: len(self._cluster.logs[place.partition]) for place in partitions}
+
+    def commit(self, offsets: Any, timeout_ms: int) -> None:
+        if self._cluster.broken == "commit":
+            raise KafkaTimeoutError
+        self._committed.update({place: what.offset for place, what in offsets.items()})
+
+    def committed(self, place: Any, timeout_ms: int) -> int | None:
+        return self._committed.get(place)
+
+    def close(self, **_: Any) -> None:
+        pass
+
+
+def produced(cluster: Cluster, folder: Path, seconds: float = 0.8) -> Any:
+    load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]
+    load_.start()
+    time.sleep(seconds)
+    load_.stop(1.0)
+    return load_
+
+
+# Sessions
+
+
+def session_of(send: Callable[..., Any]) -> tuple[Session, deque[Answer]]:
+    answers: deque[Answer] = deque()
+    sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
+    producer = SimpleNamespace(send=send, close=lambda timeout: None, _sender=sender)
+    return Session("p1", producer, RUN, answers), answers
+
+
+RECORD = Planned("p1", 0, 7)
+
+
+@pytest.mark.parametrize(
+    ("error", "at_once", "outcome"),
+    [
+        (MessageSizeTooLargeError("1 of 0 bytes"), True, "fail"),
+        (TopicAuthorizationFailedError("t"), True, "fail"),
+        (KafkaTimeoutError("expired"), True, "info"),
+        # The fatal error of another batch ends this one too, and this one may be in the log.
+        (TopicAuthorizationFailedError("t"), False, "info"),
+        (KafkaTimeoutError("expired"), False, "info"),
+    ],
+)
+def test_only_what_never_left_counts_as_refused(
+    error: Exception, at_once: bool, outcome: str
+) -> None:
+    future = Future()
+    session, answers = session_of(lambda *_, **__: future)
+    if at_once:
+        future.failure(error)
+    session.send(RECORD)
+    if not at_once:
+        assert session.pending() == 1
+        future.failure(error)
+    (answer,) = answers
+    assert (answer.outcome, answer.record, session.pending()) == (outcome, RECORD, 0)
+    assert session.trouble
+
+
+def test_what_the_client_itself_refuses_was_never_sent() -> None:
+    def send(*_: Any, **__: Any) -> Any:
+        raise MessageSizeTooLargeError("1 of 0 bytes")  # noqa: EM101, TRY003, RUF100 - as the client
+
+    session, answers = session_of(send)
+    session.send(RECORD)
+    assert [answer.outcome for answer in answers] == ["fail"]
+
+
+def test_a_record_gets_one_answer() -> None:
+    """Also when the broker answers after the session was given up."""
+    future = Future()
+    session, answers = session_of(lambda *_, **__: future)
+    session.send(RECORD)
+    session.close("given up")
+    future.success(SimpleNamespace(offset=3))
+    assert [(answer.outcome, answer.detail) for answer in answers] == [("info", "given up")]
+    assert session.last_ack is None
+
+
+def test_the_client_still_needs_a_new_session_after_an_expired_batch() -> None:
+    """When this fails, kafka-python asks for a new producer id, and `Session` can do less."""
+    manager = TransactionManager(api_version=(4, 0))
+    manager.set_producer_id_and_epoch(ProducerIdAndEpoch(1, 0))
+    manager._current_state = TransactionState.READY
+    manager.reset_producer_id()
+    manager.init_producer_id()
+    assert not manager.has_producer_id()
+    assert manager.next_request_handler(has_incomplete_batches=True) is None
+
+
+# The load
+
+
+def test_each_send_is_on_disk_before_it_happens(tmp_path: Path) -> None:
+    cluster = Cluster(folder=tmp_path)
+    load_ = produced(cluster, tmp_path)
+    assert not cluster.unknown
+    assert cluster.sent > 100
+    history = load(tmp_path)
+    assert len(history.sends) == load_.invoked == load_.counts["ok"] == cluster.sent
+    assert {send.outcome for send in history.sends} == {"ok"}
+    assert [send.value.encode() for send in history.sends if send.partition == 1] == cluster.logs[1]
+
+
+def test_the_load_keeps_its_rate_on_every_partition(tmp_path: Path) -> None:
+    cluster = Cluster()
+    produced(cluster, tmp_path, seconds=1.5)
+    history = load(tmp_path)
+    assert history.started is not None
+    assert history.stopped is not None
+    expected = (history.stopped - history.started) * RUN.rate
+    assert len(history.sends) == pytest.approx(expected, rel=0.2)
+    assert abs(len(cluster.logs[0]) - len(cluster.logs[1])) <= 2
+
+
+def test_the_first_error_opens_a_new_session(tmp_path: Path) -> None:
+    cluster = Cluster(lambda number: KafkaTimeoutError("expired") if number == 100 else None)
+    load_ = produced(cluster, tmp_path)
+    assert cluster.producers == 2
+    assert load_.troubles == ["KafkaTimeoutError: expired"]
+    history = load(tmp_path)
+    assert list(history.troubles) == load_.troubles
+    assert {send.producer for send in history.sends} == {"p1", "p2"}
+    assert [send.outcome for send in history.sends].count("info") == 1
+    # What was planned for the first session is not sent by the second.
+    assert len(history.sends) == cluster.sent
+
+
+def test_a_load_without_a_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    journal = Journal(tmp_path / "producer.jsonl", RUN.__dict__)
+    journal.close()
+    load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]
+    load_.start()
+    time.sleep(0.2)
+    assert not load_.alive()
+    load_.stop(0.1)
+
+
+# The whole run
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    cluster = Cluster()
+    monkeypatch.setattr(running, "Clients", lambda *_: cluster)
+    return cluster
+
+
+def options(folder: Path, **more: Any) -> running.Options:
+    return running.Options(["h:1"], folder, rate=400, expect_changes=False, **more)
+
+
+def report(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return found
+
+
+def test_a_run_judges_itself_and_cleans_up(tmp_path: Path, cluster: Cluster) -> None:
+    assert running.Ledger(options(tmp_path, max_seconds=1.2)).run() == 0
+    found = report(tmp_path)
+    assert (found["verdict"], found["violations"]) == ("PASS", [])
+    counts = found["counts"]
+    assert counts["acked"] == cluster.sent == counts["read_by_consumer-group"]
+    assert counts["read_by_final-2"] == cluster.sent
+    assert not cluster.topics
+    last = json.loads((tmp_path / "status.json").read_text())
+    assert (last["state"], last["verdict"], last["acked"]) == ("done", "PASS", cluster.sent)
+    assert "seconds are over" in last["reason"]
+    with pytest.raises(SetupError, match="holds a ledger already"):
+        running.Ledger(options(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        (lambda ledger, folder: (folder / "stop").touch(), "asked to stop"),
+        (lambda ledger, folder: ledger.end(), "signal"),
+    ],
+)
+def test_a_run_ends_when_asked(
+    tmp_path: Path, cluster: Cluster, end: Callable[[Any, Path], None], reason: str
+) -> None:
+    ledger = running.Ledger(options(tmp_path))
+    timer = threading.Timer(0.7, end, (ledger, tmp_path))
+    timer.start()
+    assert ledger.run() == 0
+    timer.join()
+    assert json.loads((tmp_path / "status.json").read_text())["reason"] == reason
+
+
+def test_a_run_ends_with_the_process_that_it_watches(tmp_path: Path, cluster: Cluster) -> None:
+    assert running.Ledger(options(tmp_path, watch_pid=2**22 + 1)).run() == 2
+    last = json.loads((tmp_path / "status.json").read_text())
+    assert last["reason"] == "process 4194305 is gone"
+    assert not cluster.topics
+
+
+def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
+    """One record vanishes from the cluster while it runs: offsets behind it move up."""
+    ledger = running.Ledger(options(tmp_path, max_seconds=1.2))
+    timer = threading.Timer(0.8, lambda: cluster.logs[0].pop(20))
+    timer.start()
+    assert ledger.run() == 1
+    timer.join()
+    lost = [x["records"] for x in report(tmp_path)["violations"] if x["invariant"] == "I1"]
+    assert lost == [[f"{load(tmp_path).run.id}/p1/0/20"]]
+
+
+def test_a_group_that_cannot_commit_proves_nothing(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.broken = "commit"
+    assert running.Ledger(options(tmp_path, max_seconds=0.7)).run() == 2
+    assert report(tmp_path)["reasons"] == ["the group never committed an offset"]
+
+
+def test_a_cluster_that_does_not_answer_fails_the_run(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> int:
+        raise KafkaTimeoutError("no broker")  # noqa: EM101, TRY003, RUF100 - as the client
+
+    monkeypatch.setattr(cluster, "create_topic", refuse)
+    assert running.Ledger(options(tmp_path)).run() == 2
+    last = json.loads((tmp_path / "status.json").read_text())
+    assert (last["state"], last["reason"]) == ("failed", "KafkaTimeoutError: no broker")
+
+
+def test_a_setting_of_no_client_is_refused() -> None:
+    with pytest.raises(SetupError, match="no setting protocol"):
+        Clients(["h:1"], {"protocol": "SSL", "security_protocol": "SSL", "linger_ms": 1})

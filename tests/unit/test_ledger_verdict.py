@@ -1,0 +1,147 @@
+"""The ledger's verdict: what proves nothing is unknown, and what its numbers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from ledger.gaps import measure
+from ledger.history import Event, History, Reader, Run, Send
+from ledger.invariants import Violation
+from ledger.verdict import Report, as_text, judge
+from tests.unit.ledger_draft import WALL, Draft, drafted, remove, with_readers
+
+
+@pytest.fixture
+def draft() -> Draft:
+    return drafted(Random(3))  # noqa: S311 - a test's numbers
+
+
+# What proves nothing
+
+
+def unfinished(history: History) -> History:
+    """One final reader stopped at half of each partition, at its deadline."""
+
+    def half(reader: Reader) -> Reader:
+        if reader.kind != "final":
+            return reader
+        reads = [read for read in reader.reads if read.offset < 50]
+        return replace(reader, reads=reads, done=False)
+
+    return with_readers(history, half)
+
+
+def silent_partition(history: History) -> History:
+    gone = {send.value for send in history.sends if send.partition == 2}
+    return replace(
+        with_readers(
+            history, lambda r: replace(r, reads=[x for x in r.reads if x.value not in gone])
+        ),
+        sends=[send for send in history.sends if send.partition != 2],
+        commits=[commit for commit in history.commits if commit.partition != 2],
+    )
+
+
+def at(history: History, start: float, end: float | None) -> History:
+    return replace(history, events=[Event("k1", 1, "restart", WALL + start, end and WALL + end)])
+
+
+NOTHING_PROVEN: list[tuple[Callable[[History], History], str]] = [
+    (lambda h: replace(h, events=[]), "no change was made"),
+    (lambda h: at(h, 500, 501), "restart of k1: 0 acknowledgements around it, 50 needed"),
+    (lambda h: at(h, -10, -4.99), "acknowledgements around it"),
+    (lambda h: at(h, 1, None), "restart of k1 has no end"),
+    (silent_partition, "partition 2 acknowledged no record"),
+    (unfinished, "final-1 did not read to the end"),
+    (
+        lambda h: with_readers(h, lambda r: None if r.name == "final-2" else r),
+        "1 readers of kind final, 2 needed",
+    ),
+    (
+        lambda h: with_readers(h, lambda r: None if r.kind == "group" else r),
+        "0 readers of kind group, 1 needed",
+    ),
+    (
+        lambda h: with_readers(h, lambda r: replace(r, reads=[]) if r.kind == "assign" else r),
+        "consumer-assign read nothing",
+    ),
+    (lambda h: replace(h, commits=[]), "the group never committed an offset"),
+    (lambda h: replace(h, samples=[]), "start and end of the log were never sampled"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), NOTHING_PROVEN, ids=[r for _, r in NOTHING_PROVEN])
+def test_what_proves_nothing_is_unknown(
+    draft: Draft, change: Callable[[History], History], reason: str
+) -> None:
+    report = judge(change(draft.history()))
+    assert (report.state, list(report.violations)) == ("UNKNOWN", [])
+    assert any(reason in text for text in report.reasons), report.reasons
+    assert reason in as_text(report)
+
+
+def test_a_run_without_changes_can_pass_when_none_were_meant(draft: Draft) -> None:
+    draft.events = []
+    assert judge(draft.history(), expect_changes=False).state == "PASS"
+
+
+def test_the_needed_acknowledgements_can_be_chosen(draft: Draft) -> None:
+    assert judge(draft.history(), least_acks=100).state == "PASS"
+    assert judge(draft.history(), least_acks=100_000).state == "UNKNOWN"
+
+
+def test_what_is_broken_outweighs_what_is_missing(draft: Draft) -> None:
+    for log in draft.logs.values():
+        remove(log[1], draft.acked(1, 40).value)
+    draft.events = []
+    assert judge(draft.history()).state == "FAIL"
+
+
+# Gaps
+
+
+def acks_at(partition: int, *times: float) -> list[Send]:
+    return [
+        Send(f"v{partition}{t}", "p1", partition, i, t - 0.01, "ok", t, i)
+        for i, t in enumerate(times)
+    ]
+
+
+def test_a_gap_is_that_of_the_worst_partition_and_belongs_to_its_change() -> None:
+    sends = [*acks_at(0, 1, 2, 3, 4, 5, 6, 7), *acks_at(1, 1.5, 5.5, 6.5)]
+    history = History(
+        Run("r", "t", 2, 1, WALL, 0.0),
+        sends,
+        (),
+        events=[
+            Event("k1", 1, "restart", WALL + 2, WALL + 3),
+            Event("k2", 2, "restart", WALL + 6, WALL + 6.2),
+        ],
+        started=0.5,
+        stopped=9.0,
+    )
+    gaps = measure(history)
+    assert gaps.longest == pytest.approx(4.0)
+    assert gaps.by_partition == {0: pytest.approx(2.0), 1: pytest.approx(4.0)}
+    assert gaps.any_partition == pytest.approx(2.0)  # production went on after the last one
+    assert gaps.between_sends == pytest.approx(1.0)
+    assert [window.longest for window in gaps.windows] == [pytest.approx(4.0), pytest.approx(1.0)]
+    assert gaps.latency["max"] == pytest.approx(0.01)
+
+
+def test_a_load_that_got_no_answer_has_a_gap_of_all_its_time() -> None:
+    history = History(Run("r", "t", 1, 1, WALL, 0.0), (), (), started=1.0, stopped=31.0)
+    assert measure(history).longest == pytest.approx(30.0)
+
+
+def test_the_report_has_each_change_with_its_parts(draft: Draft) -> None:
+    report: Report = judge(draft.history())
+    text = as_text(report)
+    assert "restart of k1: 1.8 s (stop 1.0, ready 2.0), gap 0." in text
+    assert "gap at a change: median 0." in text
+    many = [Violation("I1", "w", (f"x{i}",)) for i in range(30)]
+    assert "I1 broken 30 times" in as_text(replace(report, violations=many))

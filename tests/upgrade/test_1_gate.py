@@ -1,0 +1,153 @@
+"""The gate refuses, names what is in the way, and has changed nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import Cluster
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
+from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
+from testinfra.host import Host
+
+from tests.support.change import Plays, starts, watching
+from tests.support.topology import Topology
+from tests.support.wait import wait_for
+
+IMPATIENT = ("-e", "rolling_restart_all=true", "-e", "kafka_gate_timeout=3", "--limit", "k1")
+THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+
+@pytest.fixture(autouse=True)
+def unmarked(plays: Plays, hosts: dict[str, Host], cluster: Cluster) -> Iterator[None]:
+    """A topic to look after; and what a refused run marked would be restarted by the next one."""
+    new = {"orders": {"num_partitions": 3}}
+    cluster.ask(lambda admin: admin.create_topics(new, raise_errors=False))
+    yield
+    hosts["k1"].check_output("rm -f /run/kafka/restart-pending")
+    wait_for(lambda: plays.run("health")[0] == 0, seconds=90, what="a whole cluster")
+
+
+@contextmanager
+def stopped(host: Host) -> Iterator[None]:
+    host.check_output("systemctl stop kafka")
+    try:
+        yield
+    finally:
+        host.check_output("systemctl start kafka")
+
+
+def test_a_node_that_is_down(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
+    """A second broker, and with combined nodes a second controller, may not go."""
+    before = starts(hosts, topology)
+    with stopped(hosts["k3"]):
+        said = plays.refuse("rolling_restart", *IMPATIENT)
+        report = plays.refuse("health")
+    assert "broker 3 is registered but fenced" in said
+    assert "fewer replicas in sync than min.insync.replicas without broker 1" in said
+    assert re.search(r"\((__consumer_offsets|millrace-canary|orders)-0", said), said[-3000:]
+    assert "without controller 1 only 1 of 3 voters are up and caught up" in said
+    assert "The node was not touched" in said
+    assert "playbooks/rolling_restart.yml" in said
+    assert "broker 3" in report
+    after = starts(hosts, topology)
+    assert after == {**before, "k3": before["k3"] + 1}, "only the test itself started k3 again"
+
+
+def test_a_frozen_replica(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
+    """A broker that is there and does not follow: its partitions are under-replicated."""
+    before = starts(hosts, topology)
+    hosts["k2"].check_output("systemctl kill --signal=STOP kafka")
+    try:
+        said = plays.refuse("rolling_restart", *IMPATIENT)
+    finally:
+        hosts["k2"].check_output("systemctl kill --signal=CONT kafka")
+    assert "The node was not touched" in said
+    assert starts(hosts, topology) == before
+
+
+def test_a_single_replica_is_named_until_it_is_allowed(
+    plays: Plays, cluster: Cluster, hosts: dict[str, Host], topology: Topology
+) -> None:
+    new = {"lonely": {"num_partitions": 1, "replication_factor": 1}}
+    cluster.ask(lambda admin: admin.create_topics(new))
+    before = starts(hosts, topology)
+    try:
+        said = plays.refuse("rolling_restart", *IMPATIENT)
+        assert "lonely-0" in said
+        assert "kafka_allow_outage" in said
+        assert starts(hosts, topology) == before
+        plays.succeed("health", "-e", '{"kafka_allow_outage": ["lonely"]}')
+    finally:
+        cluster.ask(lambda admin: admin.delete_topics(["lonely"]))
+
+
+def test_a_reassignment_that_runs(
+    plays: Plays, topology: Topology, cluster: Cluster, hosts: dict[str, Host]
+) -> None:
+    """Throttled to a byte a second, so that it lasts; its topic names the throttle too."""
+    before = starts(hosts, topology)
+    cluster.ask(lambda admin: admin.create_topics({"moved": {"assignments": {0: [1, 2]}}}))
+    producer = KafkaProducer(bootstrap_servers=list(topology.brokers.values()), acks="all")
+    for _ in range(20):
+        producer.send("moved", b"x" * 100_000, partition=0)
+    producer.flush(30)
+    producer.close(timeout=5)
+    cluster.ask(lambda admin: throttle(admin, "*", "1"))
+    move = {TopicPartition("moved", 0): [2, 3]}
+    try:
+        cluster.ask(lambda admin: admin.alter_partition_reassignments(move))
+        said = plays.refuse("rolling_restart", *IMPATIENT)
+        assert "moved-0" in said
+        assert "throttled" in said
+        assert starts(hosts, topology) == before
+    finally:
+        cluster.ask(lambda admin: throttle(admin, None, None))
+        wait_for(
+            lambda: not cluster.ask(lambda admin: admin.list_partition_reassignments()),
+            seconds=60,
+            what="the end of it",
+        )
+        cluster.ask(lambda admin: admin.delete_topics(["moved"]))
+
+
+def throttle(admin: KafkaAdminClient, replicas: str | None, rate: str | None) -> None:
+    """Throttle the topic `moved`, or take the throttles away."""
+    operation = "SET" if rate else "DELETE"
+    topic = ConfigResource(
+        ConfigResourceType.TOPIC, "moved", dict.fromkeys(THROTTLES, (operation, replicas))
+    )
+    brokers = [
+        ConfigResource(
+            ConfigResourceType.BROKER, str(node), dict.fromkeys(RATES, (operation, rate))
+        )
+        for node in (1, 2, 3)
+    ]
+    admin.alter_configs([topic, *brokers], raise_on_unknown=False)
+
+
+def test_check_mode_prints_the_plan(
+    plays: Plays, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = starts(hosts, topology)
+    said = plays.succeed("rolling_restart", "-e", "rolling_restart_all=true", "--check")
+    assert "One at a time, each through the gate: k" in said
+    assert starts(hosts, topology) == before
+    assert hosts["k1"].run("ls /run/kafka/restart-pending").failed
+
+
+def test_down_nodes_come_first(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
+    """The same command mends what is down, before it takes another node."""
+    before = starts(hosts, topology)
+    hosts["k3"].check_output("systemctl stop kafka")
+    started = time.monotonic()
+    with watching(topology) as watcher:
+        said = plays.succeed("rolling_restart")
+    assert "each through the gate: k3" in said
+    assert watcher.most == 1, watcher.down
+    assert starts(hosts, topology) == {**before, "k3": before["k3"] + 1}
+    assert time.monotonic() - started < 60

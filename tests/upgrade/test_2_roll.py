@@ -1,0 +1,79 @@
+"""A roll under the ledger, and one that is interrupted again and again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from testinfra.host import Host
+
+from tests.support.change import Plays, starts, watching
+from tests.support.topology import Topology
+
+ALL = ("-e", "rolling_restart_all=true")
+PROVE = ("-e", "prove=true")
+TASKS = 8
+"""Remote tasks that a roll may cost a node."""
+
+
+def kept_all(report: dict[str, Any]) -> None:
+    """Nothing acknowledged was lost, nothing reordered, nothing twice, and nobody had an error."""
+    assert report["verdict"] == "PASS", report
+    counts = report["counts"]
+    wrong = {name: counts[name] for name in ("lost", "reordered", "duplicated", "producer_errors")}
+    assert not any(wrong.values()), wrong
+    assert counts["acked"] > 200
+
+
+def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
+    before = starts(hosts, topology)
+    with watching(topology) as watcher:
+        said = plays.succeed("rolling_restart", *ALL, *PROVE)
+    assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
+    assert watcher.seen_down == set(topology.brokers)
+    assert watcher.most == 1, watcher.down
+    assert "node 3 of 3" in said
+    tasks = plays.remote_tasks()
+    assert all(0 < tasks[host] <= TASKS for host in before), tasks
+    report = plays.proof()
+    kept_all(report)
+    assert {change["node"] for change in report["changes"]} == set(before)
+    assert report["gaps"]["by_change"]["worst"] <= 1.0, report["gaps"]
+
+
+def test_a_roll_takes_little_more_than_its_nodes(plays: Plays) -> None:
+    """Gates, canaries and Ansible included: at most half of what stop, start and ISR take."""
+    changes = json.loads((plays.state / "prove/report.json").read_text())["changes"]
+    needed = sum(
+        change["seconds"][phase] for change in changes for phase in ("stop", "start", "ready")
+    )
+    begun = min(change["start"] - change["seconds"]["gate"] for change in changes)
+    whole = max(change["end"] for change in changes) - begun
+    assert whole <= 1.5 * needed, (whole, needed)
+
+
+def test_a_second_run_restarts_nothing(
+    plays: Plays, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = starts(hosts, topology)
+    said = plays.succeed("rolling_restart")
+    assert "changed=0" in said
+    assert starts(hosts, topology) == before
+
+
+def test_killed_at_each_step_and_run_again(
+    plays: Plays, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    """Killed as it plans, stops, starts, and between nodes: the same command brings it home."""
+    before = starts(hosts, topology)
+    short = ("-e", "roll_slice=0.1")  # so that every step is told of
+    with watching(topology) as watcher:
+        killed = [plays.kill_at("plan | Order the turns", "rolling_restart", *ALL)]
+        killed += [
+            plays.kill_at(words, "rolling_restart", *short)
+            for words in (" stops, ", " starts, ", " is back after ")
+        ]
+        assert not any("PLAY RECAP" in said for said in killed), "one of them was not killed"
+        plays.succeed("rolling_restart")
+    assert watcher.most == 1, watcher.down
+    assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}

@@ -1,0 +1,152 @@
+"""Up, back, up again and final, under the ledger; what is no way is refused before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
+from testinfra.host import Host
+
+from tests.support.change import Plays, starts, watching
+from tests.support.topology import Topology
+from tests.upgrade.conftest import Inventory
+from tests.upgrade.test_2_roll import PROVE, TASKS, kept_all
+
+OLD, NEW = "4.2.1", "4.3.1"
+METADATA = {OLD: 29, NEW: 30}
+CONFIRM = ("-e", f"finalize_confirm={NEW}")
+
+
+def running(hosts: dict[str, Host], topology: Topology) -> dict[str, str]:
+    """The version of each broker's process, from what it was started with."""
+    command = "ps -o args= -p $(systemctl show --property=MainPID --value kafka)"
+    found = {}
+    for name in topology.group("kafka_brokers"):
+        words = hosts[name].check_output(command)
+        found[name] = words.partition("/opt/millrace/kafka-")[2].split("-")[0]
+    return found
+
+
+def finalized(topology: Topology) -> dict[str, int]:
+    with KafkaAdminClient(bootstrap_servers=list(topology.brokers.values())) as admin:
+        features: dict[str, Any] = admin.describe_features()
+    return {name: found["finalized"][1] for name, found in features.items() if "finalized" in found}
+
+
+def all_run(version: str, hosts: dict[str, Host], topology: Topology) -> bool:
+    return set(running(hosts, topology).values()) == {version}
+
+
+def test_site_sends_to_the_right_playbook(
+    plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = starts(hosts, topology)
+    inventory.set(kafka_version=NEW)
+    said = plays.refuse("site")
+    assert "playbooks/rolling_upgrade.yml" in said
+    inventory.set(kafka_version="4.1.2")
+    assert "playbooks/rollback.yml" in plays.refuse("rolling_upgrade")
+    assert starts(hosts, topology) == before
+    assert all_run(OLD, hosts, topology)
+
+
+def test_the_plan_of_an_upgrade_changes_nothing(
+    plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = starts(hosts, topology)
+    inventory.set(kafka_version=NEW)
+    said = plays.succeed("rolling_upgrade", "--check")
+    assert "One at a time, each through the gate: k" in said
+    assert starts(hosts, topology) == before
+    assert hosts["k1"].run("ls -d /opt/millrace/kafka-4.3*").failed
+
+
+WAYS = {
+    "up": ("rolling_upgrade", NEW),
+    "back": ("rollback", OLD),
+    "again": ("rolling_upgrade", NEW),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_loses_nothing(
+    way: str,
+    plays: Plays,
+    inventory: Inventory,
+    topology: Topology,
+    hosts: dict[str, Host],
+) -> None:
+    """Binaries only: what is finalized stays as it was, so the way back is open."""
+    playbook, version = WAYS[way]
+    before, features = starts(hosts, topology), finalized(topology)
+    inventory.set(kafka_version=version)
+    with watching(topology) as watcher:
+        plays.succeed(playbook, *PROVE, "-e", "soak_seconds=3")
+    assert watcher.most == 1, watcher.down
+    tasks = plays.remote_tasks()
+    assert all(0 < tasks[host] <= TASKS for host in before), tasks
+    assert all_run(version, hosts, topology)
+    assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
+    assert finalized(topology) == features
+    kept_all(plays.proof())
+
+
+def test_a_second_upgrade_restarts_nothing(
+    plays: Plays, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = starts(hosts, topology)
+    said = plays.succeed("rolling_upgrade", "-e", "soak_seconds=0")
+    assert "changed=0 " in said.partition("PLAY RECAP")[2]
+    assert starts(hosts, topology) == before
+
+
+def test_finalize_wants_a_word_and_then_is_final(
+    plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = finalized(topology)
+    assert before["metadata.version"] == METADATA[OLD]
+    said = plays.refuse("finalize")
+    assert f"finalize_confirm={NEW}" in said
+    assert "metadata.version" in said
+    assert "metadata.version" in plays.succeed("finalize", "--check")
+    assert finalized(topology) == before
+
+    plays.succeed("finalize", *CONFIRM, *PROVE)
+    after = finalized(topology)
+    assert after["metadata.version"] == METADATA[NEW]
+    assert after.get("kraft.version") == before.get("kraft.version")
+    kept_all(plays.proof())
+    assert "changed=0 " in plays.succeed("finalize").partition("PLAY RECAP")[2]
+
+    counts = starts(hosts, topology)
+    inventory.set(kafka_version=OLD)
+    said = plays.refuse("rollback")
+    assert "metadata.version" in said
+    assert starts(hosts, topology) == counts
+    assert all_run(NEW, hosts, topology)
+    inventory.set(kafka_version=NEW)
+
+
+@pytest.mark.parametrize("version", ["4.0.2", "3.9.2"])
+def test_older_clusters_come_the_whole_way(
+    version: str,
+    plays: Plays,
+    inventory: Inventory,
+    topology: Topology,
+    hosts: dict[str, Host],
+) -> None:
+    """A new cluster of that version on the same hosts, upgraded under the ledger and finalized."""
+    plays.succeed("teardown", "-e", "teardown_confirm=true", "-e", "kafka_remove_data=true")
+    inventory.set(kafka_version=version)
+    plays.succeed("site")
+    assert all_run(version, hosts, topology)
+    inventory.set(kafka_version=NEW)
+    with watching(topology) as watcher:
+        plays.succeed("rolling_upgrade", *PROVE, "-e", "soak_seconds=1")
+    assert watcher.most == 1, watcher.down
+    assert all_run(NEW, hosts, topology)
+    kept_all(plays.proof())
+    plays.succeed("finalize", *CONFIRM)
+    assert finalized(topology)["metadata.version"] == METADATA[NEW]
+    plays.succeed("health")
