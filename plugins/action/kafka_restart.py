@@ -31,23 +31,27 @@ DOES = {
     "ready": "waits until it is in sync",
     "canary": "sends a record through it",
 }
-WHAT_NOW = {
-    "gate": "The node was not touched. Mend what is named; then go on with: {resume}",
-    "stop": "It was asked to stop and still runs. Look at its journal; then go on with: {resume}",
-}
 BUSY = "another run takes nodes of this cluster through their turns. Nothing was touched."
-LATER = "Nothing after this node was touched. Mend it; then go on with: {resume}"
+# What to do before the command that goes on from here.
+AFTER_BUSY = "Wait until it is over"
+LATER = "Nothing after this node was touched. Mend it"
+WHAT_NOW = {
+    "gate": "The node was not touched. Mend what is named",
+    "stop": "It was asked to stop and still runs. Look at its journal",
+}
 # The controller's own options; all others are the module's.
-OWN = ("limits", "resume", "events", "total", "done", "show")
+OWN = ("limits", "resume", "events", "total", "done")
 
 
 class TurnError(Exception):
-    """The turn ends here; the text says why and what to do."""
+    """The turn ends here; the text says why."""
 
-    def __init__(self, text: str, *, touched: bool = True, restored: Sequence[str] = ()) -> None:
-        """Say whether the node was touched, and which files were put back."""
+    def __init__(
+        self, text: str, now: str = LATER, *, touched: bool = True, restored: Sequence[str] = ()
+    ) -> None:
+        """Say what to do now, whether the node was touched, and which files were put back."""
         super().__init__(text)
-        self.touched, self.restored = touched, list(restored)
+        self.now, self.touched, self.restored = now, touched, list(restored)
 
 
 class ActionModule(ActionBase):
@@ -78,7 +82,8 @@ class ActionModule(ActionBase):
             with self._alone(str(args.get("cluster_id") or args.get("bootstrap"))):
                 result = self._turn(args, limits, variables)
         except TurnError as error:
-            stopped = f"{self._name}: {error}".format(resume=resume(str(own["resume"])))
+            goes_on = f"{error.now}; then go on with: {resume(str(own['resume']))}"
+            stopped = f"{self._name}: {error}\n{goes_on}"
             return {"changed": error.touched, "stopped": stopped, "restored": error.restored}
         if result.get("failed") or result.get("deferred"):
             return result
@@ -99,7 +104,7 @@ class ActionModule(ActionBase):
         with (Path(tempfile.gettempdir()) / f"millrace-roll-{name}.lock").open("a") as lock:
             while not _locked(lock):
                 if time.monotonic() > deadline:
-                    raise TurnError(BUSY, touched=False)
+                    raise TurnError(BUSY, AFTER_BUSY, touched=False)
                 if not told:
                     self._say("waits for another run that has a node of this cluster in its turn")
                     told = True
@@ -134,10 +139,11 @@ class ActionModule(ActionBase):
                 result = self._call({**args, **part}, variables)
             except AnsibleConnectionFailure as error:
                 # An unreachable host would let the next one have its turn.
-                raise TurnError(_lost(phase, str(error)), restored=restored) from error
+                text = f"{DOES[phase]}, and the host is not reached any more: {error}"
+                raise TurnError(text, restored=restored) from error
             if result.get("failed") or "phase" not in result:
-                text = f"{DOES.get(phase, phase)}: {result.get('msg', result)}\n{LATER}"
-                raise TurnError(_literal(text), touched=phase != "gate", restored=restored)
+                text = f"{DOES.get(phase, phase)}: {result.get('msg', result)}"
+                raise TurnError(text, touched=phase != "gate", restored=restored)
             for name, spent in result["seconds"].items():
                 seconds[name] = seconds.get(name, 0.0) + spent
             degraded += result["degraded"]
@@ -156,13 +162,15 @@ class ActionModule(ActionBase):
             left = limits[phase] - (time.monotonic() - since)
             if left < 0 and (phase != "start" or part["give_up"]):
                 text = _too_long(phase, limits[phase], result["waiting"])
-                raise TurnError(text, touched=phase != "gate", restored=restored)
+                now = WHAT_NOW.get(phase, LATER)
+                raise TurnError(text, now, touched=phase != "gate", restored=restored)
             reasons = "; ".join(result["waiting"]) or "no answer yet"
             self._say(f"{DOES[phase]}, {max(left, 0):.0f} s left: {reasons}")
         if refused:
             raise TurnError(_put_back(refused, restored), restored=restored)
         if degraded:
-            raise TurnError(_degraded(degraded), restored=restored)
+            text = f"it serves again, but {'; '.join(degraded)}"
+            raise TurnError(text, restored=restored)
         return result
 
     def _tell(
@@ -215,34 +223,19 @@ def resume(playbook: str) -> str:
     return " ".join([*words, f"playbooks/{playbook}.yml"])
 
 
-def _literal(text: str) -> str:
-    """Return a text whose braces stand for themselves, except for those of `resume`."""
-    return text.replace("{", "{{").replace("}", "}}").replace("{{resume}}", "{resume}")
-
-
-def _lost(phase: str, why: str) -> str:
-    text = f"{DOES[phase]}, and the host is not reached any more: {why}\n{LATER}"
-    return _literal(text)
-
-
 def _too_long(phase: str, limit: float, waiting: list[str]) -> str:
     reasons = "\n- ".join(waiting or ["no answer"])
-    text = f"it {DOES[phase]} for more than {limit:.0f} s:\n- {reasons}\n"
-    return _literal(text + WHAT_NOW.get(phase, LATER))
+    return f"it {DOES[phase]} for more than {limit:.0f} s:\n- {reasons}"
 
 
 def _gave_up(why: str, again: bool) -> str:
     how = "does not start with its former files either" if again else "does not start"
-    return _literal(f"it {how}: {why}\nIt is left as it is. {LATER}")
-
-
-def _degraded(what: list[str]) -> str:
-    return _literal(f"it serves again, but {'; '.join(what)}\n{LATER}")
+    return f"it {how}: {why}\nIt is left as it is."
 
 
 def _put_back(why: str, restored: list[str]) -> str:
-    return _literal(
+    return (
         f"it did not start with its new files: {why}\n"
         f"They were put back ({', '.join(restored)}) and it serves again as before; what was "
-        f"changed online stays so until site.yml runs. {LATER}"
+        "changed online stays so until site.yml runs."
     )

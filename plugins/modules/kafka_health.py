@@ -9,8 +9,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.millrace.streaming.plugins.module_utils import (
     availability,
-    canary,
     cluster_health,
+    gate_options,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
     Blocker,
@@ -37,19 +37,6 @@ description:
   - With O(wait) it looks again until the cluster is healthy or the time is over.
   - Changes nothing, so it runs in check mode too.
 options:
-  expect_brokers:
-    description: Node ids of all brokers; others or missing ones are a problem. Empty means any.
-    type: list
-    elements: int
-    default: []
-  expect_voters:
-    description: Node ids of all controllers; others or missing ones are a problem. Empty means any.
-    type: list
-    elements: int
-    default: []
-  cluster_id:
-    description: The cluster id that must be found.
-    type: str
   wait:
     description: Seconds to wait for a healthy cluster; 0 judges once.
     type: float
@@ -73,20 +60,11 @@ options:
         (KIP-835).
     type: bool
     default: false
-  strict:
-    description: With O(gate), whether every replica has to be in sync.
-    type: bool
-    default: true
-  allow_outage:
-    description: With O(gate), topics that may be unavailable while a node restarts; C(*) means all.
-    type: list
-    elements: str
-    default: []
   fail:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
 attributes:
   check_mode:
     description: Reads only.
@@ -291,16 +269,12 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **ARGUMENTS,
-            "expect_brokers": {"type": "list", "elements": "int", "default": []},
-            "expect_voters": {"type": "list", "elements": "int", "default": []},
-            "cluster_id": {"type": "str"},
+            **gate_options.ARGUMENTS,
             "wait": {"type": "float", "default": 0},
             "max_lag": {"type": "int", "default": 100},
             "max_behind_ms": {"type": "int", "default": 5000},
             "steady": {"type": "float", "default": 0},
             "gate": {"type": "bool", "default": False},
-            "strict": {"type": "bool", "default": True},
-            "allow_outage": {"type": "list", "elements": "str", "default": []},
             "fail": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
@@ -310,19 +284,11 @@ def main() -> None:
         cluster = cluster_of(params)
     except NoClientError as error:
         module.fail_json(msg=str(error))
-    expected = Expected(
-        brokers=frozenset(params["expect_brokers"]),
-        voters=frozenset(params["expect_voters"]),
-        cluster_id=params["cluster_id"],
-        max_lag=params["max_lag"],
-        max_behind_ms=params["max_behind_ms"],
+    expected = gate_options.expected_of(
+        params, max_lag=params["max_lag"], max_behind_ms=params["max_behind_ms"]
     )
-    policy: Policy | None = Policy(
-        strict=params["strict"], allow_outage=frozenset({*params["allow_outage"], canary.TOPIC})
-    )
-    verdict = judge(
-        cluster, expected, params["wait"], policy if params["gate"] else None, params["steady"]
-    )
+    policy = gate_options.policy_of(params) if params["gate"] else None
+    verdict = judge(cluster, expected, params["wait"], policy, params["steady"])
     verdict["wrong"] = spoken(verdict)
     verdict["lines"] = report(verdict)
     if params["fail"] and not verdict["healthy"]:

@@ -12,11 +12,9 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.millrace.streaming.plugins.module_utils import (
     availability,
-    canary,
     file_apply,
+    gate_options,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import Expected
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
     ARGUMENTS,
     NoClientError,
@@ -111,33 +109,7 @@ options:
     description: Whether an active controller leaves its turn to the O(remaining) controllers.
     type: bool
     default: false
-  expect_brokers:
-    description: Node ids of all brokers.
-    type: list
-    elements: int
-    default: []
-  expect_voters:
-    description: Node ids of all controllers.
-    type: list
-    elements: int
-    default: []
-  cluster_id:
-    description: The cluster id that must be found.
-    type: str
-  strict:
-    description: Whether every replica of the cluster must be in sync before a node stops.
-    type: bool
-    default: true
-  allow_outage:
-    description: Topics that may be unavailable while a node restarts; C(*) means all.
-    type: list
-    elements: str
-    default: []
-  allow_unsafe_quorum:
-    description: Whether a controller may stop although the quorum then has no majority.
-    type: bool
-    default: false
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
 attributes:
   check_mode:
     description: Says whether the node is marked and runs, and changes nothing.
@@ -234,16 +206,8 @@ def node_of(module: AnsibleModule) -> Node:
         Unit(params["unit"]),
         Path(params["mark"]),
         cluster,
-        Expected(
-            brokers=frozenset(params["expect_brokers"]),
-            voters=frozenset(params["expect_voters"]),
-            cluster_id=params["cluster_id"],
-        ),
-        Policy(
-            strict=params["strict"],
-            allow_outage=frozenset({*params["allow_outage"], canary.TOPIC}),
-            allow_unsafe_quorum=params["allow_unsafe_quorum"],
-        ),
+        gate_options.expected_of(params),
+        gate_options.policy_of(params),
         client_settings(params["security"]),
     )
 
@@ -270,6 +234,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **ARGUMENTS,
+            **gate_options.ARGUMENTS,
             "node": {"type": "dict", "required": True},
             "unit": {"type": "str", "default": "kafka"},
             "mark": {"type": "path", "required": True},
@@ -285,12 +250,6 @@ def main() -> None:
             "slice": {"type": "float", "default": 10},
             "remaining": {"type": "list", "elements": "int", "default": []},
             "defer": {"type": "bool", "default": False},
-            "expect_brokers": {"type": "list", "elements": "int", "default": []},
-            "expect_voters": {"type": "list", "elements": "int", "default": []},
-            "cluster_id": {"type": "str"},
-            "strict": {"type": "bool", "default": True},
-            "allow_outage": {"type": "list", "elements": "str", "default": []},
-            "allow_unsafe_quorum": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
