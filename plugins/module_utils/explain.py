@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils import change_classes, key_table
 from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import judge
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     KAFKA_GROUPS,
@@ -26,7 +26,6 @@ ABOUT_HOST = ("version", "mode", "profile", "roles")
 CHANGED_LAYER = "kafka_config"
 DEFAULT_LAYER = "Kafka's default"
 EFFECTS = ("restart", "dynamic", "nothing", "refused")
-_DYNAMIC = ("per-broker", "cluster-wide")
 _HIDDEN = "(hidden)"
 _SECRET = re.compile(r"password|secret|passphrase|token|credential|jaas\.config")
 
@@ -178,10 +177,11 @@ def _kind(key: str, value: Any, host: Host, now: Answer) -> tuple[str, str]:  # 
         return "nothing", f"the same value, now from {now.layer}"
     if not current and entry.get("default") is not None and _same(entry, entry["default"], value):
         return "nothing", "Kafka's default is the same"
-    if now.update in _DYNAMIC:
+    if _table(host) and key in change_classes.dynamic_keys(str(host.kafka["version"])):
         return "dynamic", f"update mode {now.update}"
     if now.update:
-        return "restart", f"update mode {now.update}"
+        how = "" if now.update == "read-only" else ", but Millrace restarts for it"
+        return "restart", f"update mode {now.update}{how}"
     if not _table(host):
         return "restart", "there is no key table of this Kafka version"
     return "restart", "a plug-in reads it; Kafka's table does not say how it is updated"
