@@ -22,6 +22,7 @@ from tests.support.wait import wait_for
 from tests.support.zookeeper import leader_of, modes
 
 T = TypeVar("T")
+BEHIND_MS = 2000
 SECONDS = 60
 """Within which a new leader serves and every partition takes a record again."""
 
@@ -113,11 +114,14 @@ def writable(topology: Topology, cluster: Cluster, topic: str, brokers: set[int]
 
 
 def whole(topology: Topology, cluster: Cluster) -> bool:
-    """Every broker is there and every replica in sync."""
+    """Every broker is there, every replica in sync and every controller up to date."""
     snapshot = cluster.read()
     serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
-    return serving == set(topology.brokers) and not any(
-        partition.under_replicated for partition in snapshot.partitions
+    voters = snapshot.quorum.voters if snapshot.quorum else ()
+    return (
+        serving == set(topology.brokers)
+        and not any(partition.under_replicated for partition in snapshot.partitions)
+        and all(one.behind_ms is not None and one.behind_ms < BEHIND_MS for one in voters)
     )
 
 

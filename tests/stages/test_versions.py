@@ -29,6 +29,7 @@ INVENTORY = ROOT / ".lab/test-versions/inventory"
 CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
 SECURE = ROOT / "inventories/vms_example/group_vars/kafka.yml"
 STATIC = "4.0.2"
+WITH_GUIDE = ("-e", '{"smoke_tests": ["tests/cluster", "tests/guide"]}')
 OTHERS = [version for version in KAFKA.supported if version != KAFKA.default]
 
 
@@ -107,6 +108,7 @@ def test_archive(official: tuple[Path, str]) -> None:
     home, version = installed()
     assert home == f"kafka-{KAFKA.default}-{official[1][:12]}"
     assert version == KAFKA.default
+    lab("run", "smoke", "-e", '{"smoke_tests": ["tests/guide"]}', seconds=120)
 
 
 @pytest.mark.usefixtures("nothing_stays")
@@ -115,7 +117,7 @@ def test_version(version: str) -> None:
     # One of them as clusters were formatted before the quorum was dynamic.
     choose(kafka_version=version, kafka_quorum="static" if version == STATIC else "dynamic")
     lab("run", "site", seconds=300)
-    lab("run", "smoke", seconds=300)
+    lab("run", "smoke", *WITH_GUIDE, seconds=300)
     assert installed() == (f"kafka-{version}-{checksum(version)}", version)
     assert kraft_version() == ("0" if version == STATIC else "1")
 

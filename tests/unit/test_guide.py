@@ -1,6 +1,6 @@
 """What the guide and the page on operations tell a reader to type and to expect is so.
 
-The commands that tests/cluster/test_clients.py runs are the guide's, all of them.
+The commands that tests/guide/test_clients.py runs are the guide's, all of them.
 """
 
 from __future__ import annotations

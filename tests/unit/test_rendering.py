@@ -10,7 +10,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def resolve(tmp_path_factory: pytest.TempPathFactory) -> Resolve:
         return known[inventory]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def shipped(
+    resolve: Resolve, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[Topology]]]:
+    """The inventories of the tree, two being resolved at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        # Copies, since a lookup may mint a secret beside the inventory.
+        folder = tmp_path_factory.mktemp("shipped")
+        yield {
+            name: pool.submit(resolve, shutil.copytree(ROOT / "inventories" / name, folder / name))
+            for name in INVENTORIES
+        }
 
 
 def rendered(topology: Topology) -> dict[str, str]:
@@ -94,10 +109,9 @@ def differences(golden: dict[str, str], actual: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("name", INVENTORIES)
 def test_inventory_is_rendered_to_its_golden_files(
-    name: str, resolve: Resolve, tmp_path: Path
+    name: str, shipped: dict[str, Future[Topology]]
 ) -> None:
-    # A copy, since a lookup may mint a secret beside the inventory.
-    topology = resolve(shutil.copytree(ROOT / "inventories" / name, tmp_path / name))
+    topology = shipped[name].result()
     actual = rendered(topology)
     assert {file.partition("/")[0] for file in actual} == set(topology.hosts)
     if UPDATE:

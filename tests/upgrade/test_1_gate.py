@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition  # type: ignor
 from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
+from tests.failover.test_kafka import answered, whole
 from tests.support.change import Plays, starts, watching
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
@@ -23,13 +24,13 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 
 
 @pytest.fixture(autouse=True)
-def unmarked(plays: Plays, hosts: dict[str, Host], cluster: Cluster) -> Iterator[None]:
+def unmarked(topology: Topology, hosts: dict[str, Host], cluster: Cluster) -> Iterator[None]:
     """A topic to look after; and what a refused run marked would be restarted by the next one."""
     new = {"orders": {"num_partitions": 3}}
     cluster.ask(lambda admin: admin.create_topics(new, raise_errors=False))
     yield
     hosts["k1"].check_output("rm -f /run/kafka/restart-pending")
-    wait_for(lambda: plays.run("health")[0] == 0, seconds=90, what="a whole cluster")
+    wait_for(lambda: answered(lambda: whole(topology, cluster)), seconds=90, what="every replica")
 
 
 @contextmanager

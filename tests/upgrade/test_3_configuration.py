@@ -78,6 +78,7 @@ def test_another_key_rolls_and_nothing_is_lost(
     assert watcher.most == 1, watcher.down
     assert in_force(topology, RESTARTED) == {"400"}
     assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
+    assert all(hosts[host].run("ls /run/kafka/restart-pending").failed for host in before)
     kept_all(plays.proof())
     assert "changed=0 " in plays.succeed("site").partition("PLAY RECAP")[2]
 
