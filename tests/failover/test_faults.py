@@ -1,0 +1,49 @@
+"""The catalogue of faults, one after the other under one ledger, and its verdict at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from testinfra.host import Host
+
+from tests.support import catalogue_disks
+from tests.support.catalogue import FAULTS
+from tests.support.change import Plays
+from tests.support.faults import Fault, Site, judged, ledger
+from tests.support.topology import Topology
+
+assert catalogue_disks.FAULTS is FAULTS, "both parts of the catalogue"
+FULL = os.environ.get("MILLRACE_FULL") == "1"
+
+
+@pytest.fixture(scope="module")
+def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Site]:
+    with ledger(topology, hosts, plays, plays.state / "faults") as found:
+        yield found
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
+def test_fault(site: Site, fault: Fault) -> None:
+    if not fault.fits(site.topology):
+        pytest.skip("its controllers are brokers too")
+    if fault.long and not FULL:
+        pytest.skip("part of ./lab test --full")
+    site.run(fault)
+
+
+def test_nothing_was_lost(site: Site) -> None:
+    """The ledger's verdict over all of it, with what each replica holds on its disk."""
+    report, text = judged(site)
+    site.write("failover")
+    assert report["verdict"] == "PASS", text
+    gaps = {change["phase"]: change["gap"] for change in report["changes"]}
+    limits = {one.name: one.limit_seconds for one in site.records if one.number in (1, 2)}
+    assert len(limits) == 2
+    late = {
+        name: (gaps[name], limit)
+        for name, limit in limits.items()
+        if limit is None or gaps[name] > limit
+    }
+    assert not late, "seconds without acknowledgements"

@@ -1,0 +1,357 @@
+"""The catalogue of faults of Kafka, by their numbers in the design.
+
+Each injects, waits until it sees that the fault is there, and says so in `proof`; then it looks at
+what users and operators must see. Healing is the caller's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+    Policy,
+    stop_blockers,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import Expected
+from kafka import KafkaAdminClient, KafkaProducer  # type: ignore[import-untyped] # no types
+from kafka.errors import (  # type: ignore[import-untyped] # no types
+    KafkaError,
+    MessageSizeTooLargeError,
+    NotEnoughReplicasError,
+)
+
+from tests.support.faults import Fault, Record, Site, answered
+from tests.support.wait import wait_for
+
+FAULTS: list[Fault] = []
+KILL = "systemctl kill --signal=KILL kafka"
+PAUSE = "systemctl kill --signal=STOP kafka"
+GO_ON = "systemctl kill --signal=CONT kafka"
+CLIENT_MS = 3000
+ELECTED_SECONDS = 10
+TOO_LARGE = 2_000_000
+
+
+def fault(
+    number: int, name: str, *, dedicated: bool = False, long: bool = False
+) -> Callable[[Callable[[Site, Record], None]], Fault]:
+    """Put a function into the catalogue."""
+
+    def add(inject: Callable[[Site, Record], None]) -> Fault:
+        FAULTS.append(Fault(number, name, inject, dedicated, long))
+        return FAULTS[-1]
+
+    return add
+
+
+def begin(site: Site, record: Record, node: int) -> str:
+    """Say which node it is; returns its host."""
+    record.node = site.topology.node(node)
+    return record.node
+
+
+def restarted(site: Site, where: str, before: int) -> int:
+    """Wait until systemd has brought a killed node back; its new process."""
+
+    def other() -> int | None:
+        pid = site.pid(where)
+        return pid if pid not in (0, before) else None
+
+    return wait_for(other, seconds=30, what=f"systemd starts Kafka on {where} again")
+
+
+@fault(1, "kill -9 of a partition's leader")
+def leader_killed(site: Site, record: Record) -> None:
+    """Another leads after its session at the latest, and systemd brings it back."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    before, killed = site.pid(where), time.monotonic()
+    record.limit_seconds = round(1.1 * site.session_seconds(node) + 1, 1)
+    site.sh(where, KILL)
+    after = site.elected(node)
+    record.recovery_seconds = round(time.monotonic() - killed, 1)
+    pid = restarted(site, where, before)
+    record.proof = f"process {before} is gone, {pid} came; {after} leads after {node}"
+
+
+@fault(2, "clean stop of a leader")
+def leader_stopped(site: Site, record: Record) -> None:
+    """Leadership moves before it ends; what it leaves needs no recovery."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    record.limit_seconds, stopped = 1.0, time.monotonic()
+    site.sh(where, "systemctl stop kafka")
+    after = site.elected(node)
+    record.recovery_seconds = round(time.monotonic() - stopped, 1)
+    for data in site.topology.kafka(where)["data_dirs"]:
+        site.sh(where, "test -f %s/.kafka_cleanshutdown", data)
+    assert not site.pid(where)
+    record.proof = f"no process; {after} leads after {node}; every log directory closed cleanly"
+
+
+@fault(3, "five bounces of whoever leads", long=True)
+def leader_chased(site: Site, record: Record) -> None:
+    """By turns clean and hard, each as soon as all replicas are in sync again."""
+    chased: list[str] = []
+    for command in ("systemctl restart kafka", KILL) * 2 + ("systemctl restart kafka",):
+        node = site.led_by()
+        where = begin(site, record, node)
+        before = site.pid(where)
+        site.sh(where, command)
+        restarted(site, where, before)
+        chased.append(where)
+        wait_for(lambda: not site.lacks(), seconds=90, what="every replica")
+    record.proof = f"bounced {', '.join(chased)}"
+
+
+@fault(4, "a leader hangs longer than its session (SIGSTOP)")
+def leader_paused(site: Site, record: Record) -> None:
+    """It is fenced; when it goes on it must not acknowledge as if it led."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    paused = time.monotonic()
+    site.sh(where, PAUSE)
+    after = site.elected(node)
+    record.recovery_seconds = round(time.monotonic() - paused, 1)
+    site.fenced(node)
+    shrunk = site.partition(without=node)
+    assert shrunk
+    assert node not in shrunk.isr
+    site.acks_flow()
+    site.sh(where, GO_ON)
+    record.proof = f"fenced; {after} leads after {node}, in sync {shrunk.isr}"
+
+
+@fault(5, "kill -9 of the active controller")
+def controller_killed(site: Site, record: Record) -> None:
+    """Another one leads soon, and nobody who produces notices."""
+    node, epoch = site.controller(), site.epoch()
+    where = begin(site, record, node)
+    before, killed = site.pid(where), time.monotonic()
+    site.sh(where, KILL)
+    wait_for(lambda: site.epoch() > epoch, seconds=30, what=f"an epoch after {epoch}")
+    record.recovery_seconds, record.limit_seconds = round(time.monotonic() - killed, 1), 5.0
+    assert record.recovery_seconds <= record.limit_seconds
+    site.acks_flow()
+    pid = restarted(site, where, before)
+    record.proof = f"process {before} is gone, {pid} came; epoch {epoch} became {site.epoch()}"
+
+
+@fault(6, "the active controller hangs (SIGSTOP)")
+def controller_paused(site: Site, record: Record) -> None:
+    """The others elect; when it goes on it has to follow."""
+    node, epoch = site.controller(), site.epoch()
+    where = begin(site, record, node)
+    paused = time.monotonic()
+    site.sh(where, PAUSE)
+    wait_for(lambda: site.epoch() > epoch, seconds=60, what=f"an epoch after {epoch}")
+    record.recovery_seconds = round(time.monotonic() - paused, 1)
+    successor, later = site.controller(), site.epoch()
+    assert successor != node
+    site.sh(where, GO_ON)
+    wait_for(lambda: not site.lacks(), seconds=60, what="it follows")
+    assert site.controller() == successor, "it took the quorum back"
+    assert site.epoch() == later, "it forced an election"
+    record.proof = f"{successor} leads epoch {later} after {node} in {epoch}, and still does"
+
+
+@fault(7, "one of three controllers is down", dedicated=True)
+def one_controller_down(site: Site, record: Record) -> None:
+    """Metadata can be changed, and no second controller may be touched."""
+    node = min(site.topology.voters - {site.controller()})
+    where = begin(site, record, node)
+    site.sh(where, "systemctl stop kafka")
+    with_topic(site, "millrace-faults-minority")
+
+    def blocked() -> list[str]:
+        snapshot = site.snapshot(without=node)
+        other = min(site.topology.voters - {node})
+        if snapshot is None:
+            return []
+        found = stop_blockers(
+            snapshot,
+            other,
+            broker=False,
+            controller=True,
+            expected=Expected(),
+            policy=Policy(strict=False),
+        )
+        return [blocker.predicate for blocker in found]
+
+    wait_for(
+        lambda: "quorum-majority" in blocked(), seconds=30, what="the gate is shut for the others"
+    )
+    record.proof = f"{where} is stopped; a topic came and went; the gate names the quorum"
+
+
+@fault(8, "the majority of the controllers is down", dedicated=True)
+def controllers_lost(site: Site, record: Record) -> None:
+    """Who produces notices nothing; metadata cannot be changed, and none of it is lost."""
+    before = topics(site)
+    down = sorted(site.topology.voters)[:2]
+    record.node = ", ".join(site.topology.node(node) for node in down)
+    for node in down:
+        site.sh(site.topology.node(node), KILL + "; systemctl stop kafka")
+    site.acks_flow()
+    try:
+        create(site, "millrace-faults-majority")
+    except KafkaError as error:
+        refused = type(error).__name__
+    else:
+        raise AssertionError("a topic was created without a majority")
+    site.acks_flow()
+    for node in down:
+        site.sh(site.topology.node(node), "systemctl reset-failed kafka; systemctl start kafka")
+    wait_for(lambda: topics(site) >= before, seconds=60, what="all topics")
+    record.proof = f"both are stopped; a new topic was refused ({refused}); records were not"
+
+
+@fault(10, "a leader is cut from all other nodes")
+def leader_isolated(site: Site, record: Record) -> None:
+    """Alone it may not acknowledge; the others elect."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    others = [name for name in site.kafka_hosts if name != where]
+    cut(site, where, others)
+    after = site.elected(node)
+    site.fenced(node)
+    producer = KafkaProducer(
+        bootstrap_servers=[site.topology.brokers[node]],
+        acks="all",
+        request_timeout_ms=CLIENT_MS,
+        delivery_timeout_ms=2 * CLIENT_MS,
+    )
+    try:
+        alone = answered(lambda: producer.send(site.side_topic, b"alone").get(3 * CLIENT_MS / 1000))
+    finally:
+        producer.close(timeout=1)
+    assert alone is None or alone.offset >= 0
+    site.acks_flow()
+    record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
+
+
+@fault(12, "a leader is cut from the controllers only", dedicated=True)
+def leader_without_controllers(site: Site, record: Record) -> None:
+    """Its session ends, and leadership leaves although its followers reach it."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    controllers = [name for name in site.topology.group("kafka_controllers") if name != where]
+    since = time.monotonic()
+    cut(site, where, controllers)
+    after = site.elected(node)
+    record.recovery_seconds = round(time.monotonic() - since, 1)
+    site.fenced(node)
+    site.acks_flow()
+    record.proof = f"cut from {', '.join(controllers)}; fenced; {after} leads after {node}"
+
+
+@fault(14, "the active controller is cut from the other controllers", dedicated=True)
+def quorum_split(site: Site, record: Record) -> None:
+    """The two elect, the one steps down, and the epoch does not run away (KIP-996)."""
+    node, epoch = site.controller(), site.epoch()
+    where = begin(site, record, node)
+    others = [name for name in site.topology.group("kafka_controllers") if name != where]
+    since = time.monotonic()
+    cut(site, where, others)
+    wait_for(
+        lambda: site.epoch() > epoch and site.controller() != node,
+        seconds=60,
+        what=f"a leader after {node}",
+    )
+    record.recovery_seconds = round(time.monotonic() - since, 1)
+    site.acks_flow()
+    after = site.epoch()
+    assert after <= epoch + 5, f"the epoch ran from {epoch} to {after}"
+    record.proof = f"{site.controller()} leads epoch {after} after {node} in {epoch}"
+
+
+@fault(39, "fewer brokers than min.insync.replicas", dedicated=True)
+def too_few_replicas(site: Site, record: Record) -> None:
+    """Nothing is acknowledged, and everything can be read."""
+    nodes = sorted(site.topology.brokers)[1:]
+    record.node, record.least_acks = ", ".join(map(site.topology.node, nodes)), 0
+    for node in nodes:
+        site.sh(site.topology.node(node), KILL + "; systemctl stop kafka")
+    last = min(site.topology.brokers)
+    wait_for(
+        lambda: (found := site.partition()) and found.isr == (last,),
+        seconds=60,
+        what=f"{last} is in sync alone",
+    )
+    producer = KafkaProducer(
+        bootstrap_servers=[site.topology.brokers[last]],
+        acks="all",
+        retries=0,
+        enable_idempotence=False,
+    )
+    try:
+        producer.send(site.side_topic, b"too few", partition=0).get(30)
+    except NotEnoughReplicasError as error:
+        refused = type(error).__name__
+    finally:
+        producer.close(timeout=1)
+    before = site.acked
+    read = dict(site.status["read"])
+    site.acks_stop()
+    assert site.acked - before < 20, "acknowledged below min.insync.replicas"
+    record.proof = f"{refused}; {site.status['read']} were read, {read} before"
+
+
+@fault(38, "a record that is too large")
+def oversize(site: Site, record: Record) -> None:
+    """Refused once and for all, and in no log."""
+    record.node = "the client"
+    producer = KafkaProducer(
+        bootstrap_servers=list(site.topology.brokers.values()),
+        acks="all",
+        max_request_size=2 * TOO_LARGE,
+        buffer_memory=8 * TOO_LARGE,
+    )
+    started = time.monotonic()
+    try:
+        producer.send(site.side_topic, b"x" * TOO_LARGE, partition=0).get(30)
+    except MessageSizeTooLargeError as error:
+        record.proof = f"{type(error).__name__} after {time.monotonic() - started:.1f} s"
+    else:
+        raise AssertionError("it was taken")
+    finally:
+        producer.close(timeout=1)
+
+
+def cut(site: Site, where: str, others: Iterable[str]) -> None:
+    """Let no packet pass between a host and others, in either direction."""
+    peers = list(others)
+    for name in peers:
+        site.sh(name, DROP, site.topology.addresses[where])
+    site.sh(
+        where, "; ".join([DROP] * len(peers)), *(site.topology.addresses[name] for name in peers)
+    )
+
+
+DROP = "ip route replace blackhole %s"
+
+
+def topics(site: Site) -> set[str]:
+    found = site.snapshot()
+    return {one.topic for one in found.partitions} if found else set()
+
+
+def create(site: Site, topic: str) -> None:
+    """Create a topic, or say why it cannot be."""
+    admin = KafkaAdminClient(
+        bootstrap_servers=list(site.topology.brokers.values()), request_timeout_ms=CLIENT_MS
+    )
+    try:
+        shape = {"num_partitions": 1, "replication_factor": 1}
+        admin.create_topics({topic: shape}, timeout_ms=CLIENT_MS)
+    finally:
+        admin.close()
+
+
+def with_topic(site: Site, topic: str) -> None:
+    """Create a topic and delete it."""
+    create(site, topic)
+    wait_for(lambda: topic in topics(site), seconds=30, what=topic)
+    with KafkaAdminClient(bootstrap_servers=list(site.topology.brokers.values())) as admin:
+        admin.delete_topics([topic])

@@ -1,0 +1,222 @@
+"""The catalogue of faults of Kafka's disks and of what says who a node is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.support.catalogue import KILL, begin, fault
+from tests.support.faults import Record, Site
+from tests.support.wait import wait_for
+
+DISK = "192m"
+CONFIG = "/etc/kafka/server.properties"
+
+
+def follower(site: Site) -> int:
+    """A broker that does not lead the ledger's first partition."""
+    return min(set(site.topology.brokers) - {site.led_by()})
+
+
+def data_dirs(site: Site, where: str) -> list[str]:
+    return list(site.topology.kafka(where)["data_dirs"])
+
+
+def holder(site: Site, where: str) -> str:
+    """The log directory of a host in which a partition lies that it leads or follows."""
+    found = site.sh(
+        where,
+        f"ls -d {' '.join(d + f'/{site.topic}-*' for d in data_dirs(site, where))} 2> /dev/null | tail -1",
+    )
+    assert found, f"{where} holds no partition of the ledger"
+    return found.rpartition("/")[0]
+
+
+def stop(site: Site, where: str) -> None:
+    site.sh(where, "systemctl stop kafka")
+
+
+def start(site: Site, where: str) -> None:
+    site.sh(where, "systemctl reset-failed kafka; systemctl start kafka")
+
+
+def said_since(site: Site, where: str, mark: str, words: str, seconds: float = 60) -> str:
+    """Wait until a node's journal says something after `mark`; returns that line."""
+
+    def line() -> str:
+        command = "journalctl --unit kafka --output cat --since %s | grep -F -m 1 -- %s"
+        return str(site.hosts[where].run(command, mark, words).stdout).strip()
+
+    return wait_for(line, seconds=seconds, what=f"{where} says {words!r}")[:200]
+
+
+def clock(site: Site, where: str) -> str:
+    """The host's own time, as its journal has it."""
+    return site.sh(where, "date '+%F %T'")
+
+
+@contextmanager
+def small_disk(site: Site, where: str, path: str) -> Iterator[None]:
+    """Put a log directory on a small disk of its own, and back with all that it then holds."""
+    away = f"{path}.away"
+    stop(site, where)
+    site.sh(
+        where,
+        f"mv {path} {away} && mkdir {path} && mount -t tmpfs -o size={DISK} tmpfs {path}"
+        f" && chmod --reference={away} {path} && chown --reference={away} {path}"
+        f" && cp -a {away}/. {path}/",
+    )
+    start(site, where)
+    site.whole()
+    try:
+        yield
+    finally:
+        # What is on the small disk is the newer state, but for what filled it.
+        site.sh(
+            where,
+            f"systemctl kill --signal=KILL kafka; systemctl stop kafka; rm -f {path}/filler;"
+            f" mount -o remount,rw {path}; rm -rf {away}; cp -a {path} {away} && umount {path} && rmdir {path} && mv {away} {path}",
+        )
+
+
+def fill(site: Site, where: str, path: str) -> None:
+    """Leave no byte free; whoever writes next is told so."""
+    site.hosts[where].run(f"cat /dev/zero > {path}/filler")
+    free = site.sh(where, f"df --output=avail {path} | tail -1")
+    assert free == "0", f"{free} KB are free in {path}"
+
+
+@fault(18, "a log directory is full")
+def log_dir_full(site: Site, record: Record) -> None:
+    """That directory goes offline, its leaders move, and the process serves the others."""
+    where = begin(site, record, follower(site))
+    path = holder(site, where)
+    metadata = data_dirs(site, where)[0]
+    with small_disk(site, where, path):
+        mark, pid = clock(site, where), site.pid(where)
+        since = time.monotonic()
+        fill(site, where, path)
+        line = said_since(site, where, mark, f"Stopping serving logs in dir {path}")
+        record.recovery_seconds = round(time.monotonic() - since, 1)
+        record.proof = line
+        site.acks_flow()
+        if path != metadata:
+            assert site.pid(where) == pid, "the whole process ended"
+
+
+@fault(19, "the directory of the metadata log is full")
+def metadata_dir_full(site: Site, record: Record) -> None:
+    """The process ends, the unit gives up in time, and the others go on."""
+    where = begin(site, record, follower(site))
+    path = data_dirs(site, where)[0]
+    with small_disk(site, where, path):
+        mark, pid = clock(site, where), site.pid(where)
+        fill(site, where, path)
+        said_since(site, where, mark, "No space left on device")
+        wait_for(lambda: site.pid(where) != pid, seconds=60, what="the end of the process")
+        site.acks_flow()
+        record.proof = f"process {pid} ended for lack of space"
+
+
+@fault(20, "a log directory is read-only", long=True)
+def log_dir_read_only(site: Site, record: Record) -> None:
+    """As one that is full."""
+    where = begin(site, record, follower(site))
+    path = holder(site, where)
+    with small_disk(site, where, path):
+        mark = clock(site, where)
+        # Open files keep a disk writable: the next segment meets it.
+        site.sh(where, f"mount -o remount,ro {path} || chattr +i {path}")
+        record.proof = said_since(site, where, mark, f"Stopping serving logs in dir {path}")
+        site.acks_flow()
+
+
+@fault(21, "bytes of the last segment are damaged on a broker that was killed")
+def damaged_tail(site: Site, record: Record) -> None:
+    """Recovery finds them by their checksum, cuts them off, and fetches them again."""
+    where = begin(site, record, follower(site))
+    mark = clock(site, where)
+    site.sh(where, KILL + "; systemctl stop kafka")
+    path = f"{holder(site, where)}/{site.topic}-0"
+    path = site.sh(
+        where,
+        f"ls -d {' '.join(d + f'/{site.topic}-0' for d in data_dirs(site, where))} 2> /dev/null",
+    )
+    segment = site.sh(where, f"ls {path}/*.log | tail -1")
+    size = int(site.sh(where, f"stat -c %s {segment}"))
+    assert size > 2000, f"{segment} has {size} bytes only"
+    site.sh(
+        where,
+        f"printf 'damaged!' | dd of={segment} bs=1 seek={size - 1000} conv=notrunc status=none;"
+        f" rm -f {' '.join(d + '/.kafka_cleanshutdown' for d in data_dirs(site, where))}",
+    )
+    start(site, where)
+    record.proof = said_since(site, where, mark, "Found invalid messages in log segment")
+    site.acks_flow()
+
+
+@fault(23, "all data of a broker is gone")
+def data_lost(site: Site, record: Record) -> None:
+    """It does not start on its own; `site.yml` formats it under its id, and it fills again."""
+    where = begin(site, record, follower(site))
+    mark = clock(site, where)
+    paths = " ".join(data_dirs(site, where))
+    site.sh(
+        where,
+        f"{KILL}; systemctl stop kafka; for d in {paths}; do find $d -mindepth 1 -delete; done; systemctl start kafka",
+    )
+    record.proof = said_since(site, where, mark, "No `meta.properties` found")
+    site.acks_flow()
+    stop(site, where)
+    site.plays.succeed("site", "--limit", where)
+
+
+@fault(25, "a broker has the directories of another cluster")
+def other_cluster(site: Site, record: Record) -> None:
+    """It does not start, and the cluster does not notice."""
+    where = begin(site, record, follower(site))
+    files = " ".join(f"{d}/meta.properties" for d in data_dirs(site, where))
+    mark = clock(site, where)
+    stop(site, where)
+    site.sh(where, f"sed -i.kept 's/^cluster.id=.*/cluster.id=MkU3OEVBNTcwNTJENDM2Qg/' {files}")
+    try:
+        start(site, where)
+        record.proof = said_since(site, where, mark, "Invalid cluster.id")
+        site.acks_flow()
+    finally:
+        stop(site, where)
+        site.sh(where, f"for f in {files}; do mv $f.kept $f; done")
+
+
+@fault(26, "a broker's id is changed over its data")
+def other_node_id(site: Site, record: Record) -> None:
+    """It does not start."""
+    where = begin(site, record, follower(site))
+    mark = clock(site, where)
+    stop(site, where)
+    site.sh(where, f"sed -i.kept 's/^node.id=.*/node.id=4711/' {CONFIG}")
+    try:
+        start(site, where)
+        record.proof = said_since(site, where, mark, "Stored node id")
+        site.acks_flow()
+    finally:
+        stop(site, where)
+        site.sh(where, f"mv {CONFIG}.kept {CONFIG}")
+
+
+@fault(28, "a directory of somebody else lies among the logs")
+def foreign_directory(site: Site, record: Record) -> None:
+    """Kafka names it and does not use that log directory."""
+    where = begin(site, record, follower(site))
+    foreign = f"{data_dirs(site, where)[-1]}/somebody"
+    mark = clock(site, where)
+    stop(site, where)
+    site.sh(where, f"install -d -o kafka -g kafka {foreign}")
+    try:
+        start(site, where)
+        record.proof = said_since(site, where, mark, "is not in the form of")
+        site.acks_flow()
+    finally:
+        stop(site, where)
+        site.sh(where, f"rmdir {foreign}")

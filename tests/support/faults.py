@@ -1,0 +1,373 @@
+"""Faults on a running cluster: injected, proven, healed, and a ledger beside them all the time.
+
+A fault is a function that injects, proves that it happened, and sees what it must see. Whatever
+it leaves is healed afterwards, and the cluster has to be whole again within `WHOLE_SECONDS`
+(the closing state C0).
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
+    Partition,
+    Snapshot,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
+    Cluster,
+    NotYetError,
+)
+from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
+from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
+from testinfra.host import Host
+
+from tests.support.change import Plays
+from tests.support.topology import ROOT, Topology
+from tests.support.wait import wait_for
+
+T = TypeVar("T")
+WHOLE_SECONDS = 180
+CAUGHT_UP_MS = 5000
+SIDE = {"num_partitions": 1, "replication_factor": 3, "configs": {"min.insync.replicas": "2"}}
+REQUEST_MS = 5000
+"""How long the ledger's producer waits for an answer before it asks again, elsewhere if need be."""
+
+
+@dataclass
+class Record:
+    """What became of one fault; times in wall seconds."""
+
+    number: int
+    name: str
+    node: str = ""
+    start: float = 0.0
+    healed: float = 0.0
+    whole: float = 0.0
+    recovery_seconds: float | None = None
+    limit_seconds: float | None = None
+    longest_gap: float | None = None
+    proof: str = ""
+    verdict: str = "failed"
+    detail: str = ""
+    least_acks: int | None = field(default=None, repr=False)
+
+
+@dataclass
+class Site:
+    """A cluster, its hosts, and the ledger that runs beside the faults."""
+
+    topology: Topology
+    hosts: dict[str, Host]
+    plays: Plays
+    folder: Path
+    topic: str = "millrace-faults"
+    side_topic: str = "millrace-faults-side"
+    """For records that the ledger does not know of."""
+    records: list[Record] = field(default_factory=list)
+    _views: dict[int, Cluster] = field(default_factory=dict)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the ledger says of itself."""
+        found: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
+        return found
+
+    @property
+    def acked(self) -> int:
+        return int(self.status["acked"])
+
+    @cached_property
+    def kafka_hosts(self) -> list[str]:
+        """Every host with a Kafka node, controllers first."""
+        groups = (self.topology.group("kafka_controllers"), self.topology.group("kafka_brokers"))
+        return list(dict.fromkeys(host for group in groups for host in group))
+
+    def snapshot(self, *, without: int = -1) -> Snapshot | None:
+        """The cluster as it is, None while nobody answers; `without` is a broker not to ask."""
+        if without not in self._views:
+            places = [at for node, at in self.topology.brokers.items() if node != without]
+            self._views[without] = Cluster(places, {})
+        return answered(self._views[without].read)
+
+    def partition(self, index: int = 0, *, without: int = -1) -> Partition | None:
+        """A partition of the ledger's topic, None while nobody answers."""
+        found = self.snapshot(without=without)
+        known = found.partitions if found else ()
+        return next((one for one in known if (one.topic, one.index) == (self.topic, index)), None)
+
+    def led_by(self, index: int = 0, *, without: int = -1) -> int:
+        """Who leads a partition of the ledger's topic; -1 for nobody."""
+        found = self.partition(index, without=without)
+        return found.leader if found else -1
+
+    def elected(self, former: int, index: int = 0, seconds: float = 60) -> int:
+        """Wait until another broker leads the partition; return which."""
+
+        def other() -> int | None:
+            leader = self.led_by(index, without=former)
+            return leader if leader not in (-1, former) else None
+
+        return wait_for(other, seconds=seconds, what=f"a leader of {index} after {former}")
+
+    def fenced(self, node: int, seconds: float = 60) -> None:
+        """Wait until the cluster has given a broker up."""
+
+        def gone() -> bool:
+            found = self.snapshot(without=node)
+            known = found.brokers if found else ()
+            return bool(known) and all(one.fenced for one in known if one.id == node)
+
+        wait_for(gone, seconds=seconds, what=f"broker {node} fenced")
+
+    def controller(self) -> int:
+        """The active controller."""
+
+        def leads() -> int | None:
+            found = self.snapshot()
+            leader = found.quorum.leader_id if found and found.quorum else -1
+            return leader if leader >= 0 else None
+
+        return wait_for(leads, seconds=60, what="an active controller")
+
+    def epoch(self) -> int:
+        """The quorum's epoch, -1 while nobody tells."""
+        found = self.snapshot()
+        return found.quorum.leader_epoch if found and found.quorum else -1
+
+    def session_seconds(self, node: int) -> float:
+        """How long the controllers believe in a broker that is silent."""
+        return float(self.setting(node, "broker.session.timeout.ms", 9000)) / 1000
+
+    def setting(self, node: int, key: str, default: float | str) -> str:
+        """What a node's file says, Kafka's own value otherwise."""
+        return str(self.topology.kafka(self.topology.node(node))["config"].get(key, default))
+
+    def sh(self, where: str, command: str, *words: object) -> str:
+        """Run a command as root that has to succeed."""
+        return str(self.hosts[where].check_output(command, *words)).strip()
+
+    def pid(self, where: str) -> int:
+        """The process of a node, 0 while it is down."""
+        return int(self.sh(where, "systemctl show --property=MainPID --value kafka"))
+
+    def acks_flow(self, more: int = 20, seconds: float = 60) -> None:
+        """Wait until the ledger has so many more acknowledgements."""
+        before = self.acked
+        wait_for(
+            lambda: self.acked >= before + more,
+            seconds=seconds,
+            what=f"{more} more acks than {before}",
+        )
+
+    def acks_stop(self, seconds: float = 40, quiet: float = 3.0) -> None:
+        """Wait until nothing was acknowledged for `quiet` seconds."""
+        wait_for(
+            lambda: (self.status["last_ack_age"] or 0) >= quiet,
+            seconds=seconds,
+            what="an end of acknowledgements",
+        )
+
+    def heal(self) -> None:
+        """Take every fault back that may still be there; what is well is left alone."""
+        for name in self.kafka_hosts:
+            self.hosts[name].run(HEAL)
+
+    def lacks(self) -> list[str]:
+        """What is missing to C0: every unit, every replica, every controller."""
+        snapshot = self.snapshot()
+        if snapshot is None:
+            return ["nobody answers"]
+        wrong = [f"{one.name} of {one.isr}" for one in snapshot.partitions if one.under_replicated]
+        wrong += [f"{one.name} has no leader" for one in snapshot.partitions if one.offline]
+        serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
+        wrong += [f"broker {node}" for node in set(self.topology.brokers) - serving]
+        voters = snapshot.quorum.voters if snapshot.quorum else ()
+        wrong += [
+            f"controller {voter.id} is {voter.lag} behind"
+            for voter in voters
+            if voter.behind_ms is None or voter.behind_ms > CAUGHT_UP_MS
+        ]
+        return wrong
+
+    def whole(self) -> None:
+        """Wait for C0, and for acknowledgements.
+
+        Raises:
+            AssertionError: something is still missing after `WHOLE_SECONDS`.
+
+        """
+        last: list[str] = []
+
+        def is_whole() -> bool:
+            last[:] = self.lacks()
+            return not last
+
+        try:
+            wait_for(is_whole, seconds=WHOLE_SECONDS, what="a whole cluster")
+        except AssertionError as error:
+            message = f"{error}: {', '.join(last)}"
+            raise AssertionError(message) from None
+        for name in self.kafka_hosts:
+            assert self.pid(name), f"no Kafka on {name}"
+        self.acks_flow()
+
+    def run(self, fault: Fault) -> Record:
+        """Take the cluster through one fault and back.
+
+        Raises:
+            AssertionError: it did not happen, or something that must be seen was not.
+
+        """
+        record = Record(fault.number, fault.name, start=time.time())
+        self.records.append(record)
+        try:
+            try:
+                fault.inject(self, record)
+            finally:
+                record.healed = time.time()
+                self.heal()
+            self.whole()
+            assert record.proof, "nothing proves that it happened"
+            record.verdict = "passed"
+        except BaseException as error:
+            record.detail = str(error)[:500]
+            raise
+        finally:
+            record.whole = time.time()
+            self.note(record)
+        return record
+
+    def note(self, record: Record) -> None:
+        """Tell the ledger of it: no acknowledgements around it, no proof (I12)."""
+        event = {
+            "node": record.node,
+            "phase": record.name,
+            "start": record.start,
+            "end": record.whole,
+            "least_acks": record.least_acks,
+        }
+        with (self.folder / "events.jsonl").open("a") as stream:
+            stream.write(json.dumps(event) + "\n")
+
+    def write(self, suite: str, **about: Any) -> None:
+        """Write faults.json, which the report is made of."""
+        found = {"suite": suite, **about, "faults": [_plain(record) for record in self.records]}
+        (self.folder / "faults.json").write_text(json.dumps(found, indent=2) + "\n")
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return {key: value for key, value in asdict(record).items() if key != "least_acks"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One entry of the catalogue: `inject` does it, proves it and sees what must be seen.
+
+    `dedicated` ones need controllers that are no brokers, `long` ones take minutes.
+    """
+
+    number: int
+    name: str
+    inject: Callable[[Site, Record], None]
+    dedicated: bool = False
+    long: bool = False
+
+    def fits(self, topology: Topology) -> bool:
+        """Whether a topology can be put to it."""
+        return not self.dedicated or not topology.voters & set(topology.brokers)
+
+
+# Each part by itself: what is not there fails alone. Reset first, for a unit that gave up.
+HEAL = """
+for route in $(ip -4 route show type blackhole | awk '{print $2}'); do ip route del blackhole $route; done
+tc qdisc del dev eth0 root 2> /dev/null
+systemctl kill --signal=CONT kafka
+systemctl reset-failed kafka
+systemctl start kafka
+true
+"""
+
+
+def answered(ask: Callable[[], T]) -> T | None:
+    """What a cluster in trouble answers, None while it gives an error instead."""
+    try:
+        return ask()
+    except (KafkaError, NotYetError):
+        return None
+
+
+@contextmanager
+def ledger(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, folder: Path
+) -> Iterator[Site]:
+    """A ledger beside the block, over at its end at the latest; see `judged`."""
+    site = Site(topology, hosts, plays, folder)
+    settings = {"request_timeout_ms": REQUEST_MS}
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [
+            *(sys.executable, "-m", "ledger", "run", "--keep-topic", "--topic", site.topic),
+            *("--bootstrap", ",".join(topology.brokers.values()), "--dir", str(folder)),
+            *("--partitions", str(len(topology.brokers)), "--watch-pid", str(os.getpid())),
+            *("--client", json.dumps(settings)),
+        ],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(
+            lambda: (folder / "status.json").exists() and site.acked > 0,
+            seconds=60,
+            what="acknowledged records",
+        )
+        with KafkaAdminClient(bootstrap_servers=list(topology.brokers.values())) as admin:
+            admin.create_topics({site.side_topic: SIDE}, raise_errors=False)
+        yield site
+    finally:
+        told("stop", folder)
+        process.wait(timeout=300)
+
+
+def told(command: str, folder: Path, *more: str) -> str:
+    """What the ledger says about a run that has begun."""
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "ledger", command, str(folder), *more],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout + done.stderr
+
+
+def judged(site: Site) -> tuple[dict[str, Any], str]:
+    """End the ledger and judge it, with what each broker holds on its disks; report and text."""
+    told("stop", site.folder)
+    for where in site.topology.group("kafka_brokers"):
+        fetch(site, where, site.folder / "replicas" / where)
+    text = told("check", site.folder)
+    with KafkaAdminClient(bootstrap_servers=list(site.topology.brokers.values())) as admin:
+        admin.delete_topics([site.topic, site.side_topic])
+    return json.loads((site.folder / "report.json").read_text()), text
+
+
+def fetch(site: Site, where: str, target: Path) -> None:
+    """Bring the segments of the ledger's topic from a broker's disks."""
+    for path in site.topology.kafka(where)["data_dirs"]:
+        packed = site.sh(
+            where, f"cd {path} && tar -c {site.topic}-[0-9]*/*.log 2> /dev/null | base64 -w0"
+        )
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed))) as archive:
+            archive.extractall(target, filter="data")
