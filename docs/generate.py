@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -175,6 +176,42 @@ def _other_products() -> list[str]:
     return lines
 
 
+RESULTS = "<!-- From here on written by `python docs/generate.py reliability`. -->"
+
+
+def reliability() -> dict[Path, str]:
+    """Return docs/reliability.md: what it says by hand, then the runs of docs/failover.json.
+
+    `python -m ledger page ... --summary docs/failover.json` writes that file.
+    """
+    page, data = ROOT / "docs" / "reliability.md", ROOT / "docs" / "failover.json"
+    by_hand = page.read_text(encoding="utf-8").partition(RESULTS)[0]
+    runs = json.loads(data.read_text(encoding="utf-8"))["runs"] if data.is_file() else []
+    return {page: "\n".join([f"{by_hand.rstrip()}\n", RESULTS, "", *results(runs)]) + "\n"}
+
+
+def results(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is known of runs of faults, each as `ledger/summary.py` writes it."""
+    from ledger.summary import COLUMNS, about, rows
+
+    if not runs:
+        return ["No run was recorded yet."]
+    lines = [
+        "Of a fault made several times: the longest recovery with its limit, the longest gap, the",
+        "worst verdict.",
+    ]
+    for run in runs:
+        heading, *text = map(_plain, about(run))
+        table = _table(COLUMNS, [[_plain(cell) for cell in row] for row in rows(run)])
+        lines += ["", f"### {heading}", "", *text, "", *table]
+    return lines
+
+
+def _plain(text: str) -> str:
+    """Return a text in one line without anything that Markdown would take for HTML."""
+    return html.escape(" ".join(text.split()), quote=False)
+
+
 def roles() -> dict[Path, str]:
     """Return the README.md of every role, written from its argument specs."""
     return {
@@ -272,6 +309,7 @@ def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "configuration": configuration,
     "errors": errors,
+    "reliability": reliability,
     "roles": roles,
 }
 
@@ -306,6 +344,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # As a script it finds the collection of this clone without any installation.
-    sys.path.insert(0, str(ROOT / "collections"))
+    # As a script it finds the ledger and the collection of this clone without any installation.
+    sys.path[:0] = [str(ROOT / "collections"), str(ROOT)]
     sys.exit(main())

@@ -1,5 +1,6 @@
 """The load ledger: no acknowledged record was lost, reordered or duplicated during a change.
 
 `python -m ledger run` keeps a load of known records on a cluster and writes down what it did;
-`python -m ledger check` judges what it wrote. The claims and their limits are in `verdict.CLAIM`.
+`python -m ledger check` judges what it wrote; `python -m ledger page` reports on the faults of a
+suite that ran meanwhile. The claims and their limits are in `verdict.CLAIM`.
 """

@@ -1,6 +1,6 @@
-"""The command line of the ledger: run, check and stop.
+"""The command line of the ledger: run, check, stop and page.
 
-Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN or no verdict at all.
+Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN or no verdict at all; of page, 0 once it is written.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ledger import run, status
+from ledger import page, run, status, summary
 from ledger.clients import SetupError
 from ledger.journal import JournalError
 from ledger.verdict import EXIT_CODES, as_text
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all three commands."""
+    """Return the parser of all commands."""
     top = argparse.ArgumentParser(prog="ledger", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
     judged = argparse.ArgumentParser(add_help=False)
@@ -61,6 +61,10 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=does, parents=[judged] if name == "check" else [])
         command.add_argument("dir", type=Path)
     command.add_argument("--seconds", type=_positive, default=120.0, help="wait at most so long")
+    report = commands.add_parser("page", parents=[judged], help="the report of a suite of faults")
+    report.add_argument("dir", type=Path, help="the ledger's, with the suite's faults.json")
+    report.add_argument("--out", type=Path, required=True, metavar="FILE.html")
+    report.add_argument("--summary", type=Path, metavar="FILE.json", help="refresh this too")
     return top
 
 
@@ -68,7 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Do what the command line says and return the exit code."""
     arguments = parser().parse_args(words)
     try:
-        return {"run": _run, "check": _check, "stop": _stop}[arguments.command](arguments)
+        return COMMANDS[arguments.command](arguments)
     except (JournalError, SetupError, TimeoutError) as error:
         sys.stderr.write(f"UNKNOWN: {error}\n")
         return EXIT_CODES["UNKNOWN"]
@@ -111,6 +115,20 @@ def _stop(arguments: argparse.Namespace) -> int:
         raise TimeoutError(last["reason"])
     sys.stdout.write((arguments.dir / status.REPORT_TEXT).read_text(encoding="utf-8"))
     return EXIT_CODES[last["verdict"]]
+
+
+def _page(arguments: argparse.Namespace) -> int:
+    told = page.tell(
+        arguments.dir, expect_changes=arguments.expect_changes, least_acks=arguments.least_acks
+    )
+    page.write(told, arguments.out)
+    if arguments.summary:
+        summary.refresh(arguments.summary, told)
+    sys.stdout.write("".join(f"{line}\n" for line in (told.state, *told.reasons)))
+    return 0
+
+
+COMMANDS = {"run": _run, "check": _check, "stop": _stop, "page": _page}
 
 
 def _positive(text: str) -> float:

@@ -7,6 +7,7 @@ partition; the worst partition counts. Production's begin and end bound the firs
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ def measure(history: History) -> Gaps:
         if send.acked is not None:
             acks[send.partition].append(send.acked)
             taken.append(send.acked - send.invoked)
-    everything = [at for times in acks.values() for at in times]
+    everything = sorted(at for times in acks.values() for at in times)
     sent = [send.invoked for send in history.sends]
     gaps = {p: _gaps(history, acks.get(p, [])) for p in range(history.run.partitions)}
     by_partition = {partition: _longest(found) for partition, found in gaps.items()}
@@ -99,7 +100,15 @@ def _window(
     gaps: Mapping[int, list[tuple[float, float]]],
 ) -> Window:
     start = history.run.moment(event.start)
-    end = start if event.end is None else history.run.moment(event.end)
-    touching = [gap for found in gaps.values() for gap in found if gap[1] > start and gap[0] < end]
-    near = sum(start - MARGIN <= at <= end + MARGIN for at in acks)
-    return Window(event, near, _longest(touching))
+    end = start if event.end is None else max(start, history.run.moment(event.end))
+    near = bisect_right(acks, end + MARGIN) - bisect_left(acks, start - MARGIN)
+    longest = max((_longest(_touching(found, start, end)) for found in gaps.values()), default=0.0)
+    return Window(event, near, longest)
+
+
+def _touching(
+    gaps: list[tuple[float, float]], start: float, end: float
+) -> list[tuple[float, float]]:
+    """Return those of consecutive gaps that end after a time's start and begin before its end."""
+    first = bisect_right(gaps, start, key=lambda gap: gap[1])
+    return gaps[first : bisect_left(gaps, end, key=lambda gap: gap[0])]

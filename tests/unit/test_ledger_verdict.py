@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -131,6 +132,30 @@ def test_a_gap_is_that_of_the_worst_partition_and_belongs_to_its_change() -> Non
     assert gaps.between_sends == pytest.approx(1.0)
     assert [window.longest for window in gaps.windows] == [pytest.approx(4.0), pytest.approx(1.0)]
     assert gaps.latency["max"] == pytest.approx(0.01)
+
+
+def test_a_window_has_what_touches_it(draft: Draft) -> None:
+    random = Random(5)  # noqa: S311 - a test's numbers
+    for _ in range(40):
+        start = random.uniform(-8, 8)
+        draft.events.append(Event("k", None, "x", WALL + start, WALL + start + random.random()))
+    history = draft.history()
+    times: dict[int, list[float]] = {0: [0.0], 1: [0.0], 2: [0.0]}
+    for send in sorted(history.sends, key=lambda send: send.acked or 0.0):
+        if send.acked is not None:
+            times[send.partition].append(send.acked)
+    every = [at for found in times.values() for at in found[1:]]
+    for window in measure(history).windows:
+        start, end = (at - WALL for at in (window.event.start, window.event.end or 0.0))
+        assert window.acks == sum(start - 5 <= at <= end + 5 for at in every)
+        gaps = [
+            (before, after)
+            for found in times.values()
+            for before, after in pairwise([*found, max(3.6, found[-1])])
+            if before < end and after > start
+        ]
+        longest = max((after - before for before, after in gaps), default=0.0)
+        assert window.longest == pytest.approx(longest)
 
 
 def test_a_load_that_got_no_answer_has_a_gap_of_all_its_time() -> None:

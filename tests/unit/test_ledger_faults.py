@@ -1,0 +1,122 @@
+"""What a suite writes about its faults is taken as it is meant, or refused by the field's name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger import faults
+from ledger.journal import JournalError
+from tests.unit.faults_draft import KILL, failed, skipped, suite
+from tests.unit.ledger_draft import WALL
+
+Document = dict[str, Any]
+
+
+def change(*path: str | int, to: object) -> Callable[[Document], None]:
+    def do(document: Document) -> None:
+        found: Any = document
+        for step in path[:-1]:
+            found = found[step]
+        found[path[-1]] = to
+
+    return do
+
+
+def drop(*path: str | int) -> Callable[[Document], None]:
+    def do(document: Document) -> None:
+        found: Any = document
+        for step in path[:-1]:
+            found = found[step]
+        del found[path[-1]]
+
+    return do
+
+
+def fault(field: str, to: object) -> Callable[[Document], None]:
+    return change("faults", 1, field, to=to)
+
+
+REFUSED: list[tuple[Callable[[Document], None], str]] = [
+    (drop("kafka"), "kafka: is missing"),
+    (drop("machine", "cores"), "machine.cores: is missing"),
+    (drop("faults", 1, "node"), "faults[1].node: is missing"),
+    (change("host", to="h"), "host: no such field"),
+    (fault("gap", 1), "faults[1].gap: no such field"),
+    (change("machine", to=[]), "machine: must be an object"),
+    (change("faults", to={}), "faults: must be a list"),
+    (change("faults", 0, to="kill"), "faults[0]: must be an object"),
+    (change("suite", to="soak"), "suite: must be one of failover, chaos, not 'soak'"),
+    (change("date", to="21.11.2026"), "date: must be a date such as 2026-11-21"),
+    (change("kafka", to=4.3), "kafka: must be a text, not 4.3"),
+    (change("machine", "cores", to=2.5), "machine.cores: must be a whole number of at least 0"),
+    (fault("number", True), "faults[1].number: must be a whole number"),
+    (fault("limit_seconds", "10"), "faults[1].limit_seconds: must be a number of at least 0"),
+    (fault("limit_seconds", -1), "faults[1].limit_seconds: must be a number of at least 0"),
+    (fault("longest_gap", float("nan")), "faults[1].longest_gap: must be a number"),
+    (fault("start", float("inf")), "faults[1].start: must be a number"),
+    (fault("name", ""), "faults[1].name: must not be empty"),
+    (fault("verdict", "ok"), "faults[1].verdict: must be one of passed, failed, skipped"),
+    (fault("verdict", []), "faults[1].verdict: must be one of"),
+    (fault("healed", WALL), "faults[1].healed: is 0.500 s before start"),
+    (fault("whole", WALL + 0.75), "faults[1].whole: is 0.250 s before healed"),
+    (fault("start", None), "faults[1].start: must be known of a fault that passed"),
+    (fault("whole", None), "faults[1].whole: must be known of a fault that passed"),
+    (fault("proof", " "), "faults[1].proof: nothing proves a fault that passed"),
+    (fault("limit_seconds", 1.4), "faults[1].recovery_seconds: is above limit_seconds 1.4"),
+    (fault("limit_seconds", 0), "faults[1].recovery_seconds: is above limit_seconds 0"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), REFUSED, ids=[text for _, text in REFUSED])
+def test_what_does_not_fit_is_refused_by_its_field(
+    tmp_path: Path, damage: Callable[[Document], None], message: str
+) -> None:
+    document = json.loads(json.dumps(asdict(suite(KILL, KILL))))
+    damage(document)
+    (tmp_path / "faults.json").write_text(json.dumps(document))
+    with pytest.raises(JournalError) as refusal:
+        faults.load(tmp_path)
+    assert str(refusal.value).startswith(f"faults.json: {message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "faults.json: Expecting"), ("[]", "faults.json: all of it: must be an object")],
+)
+def test_a_file_that_is_no_object_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "faults.json").write_text(text)
+    with pytest.raises(JournalError, match=message):
+        faults.load(tmp_path)
+
+
+def test_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"holds no faults\.json"):
+        faults.load(tmp_path)
+
+
+def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+    run = suite(KILL, failed(KILL, "no leader"), skipped(KILL))
+    faults.save(run, tmp_path)
+    assert faults.load(tmp_path) == replace(run, faults=list(run.faults))
+    faults.save(suite(), tmp_path)
+    assert not faults.load(tmp_path).faults
+
+
+def test_what_does_not_fit_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"faults\[0\]\.proof"):
+        faults.save(suite(replace(KILL, proof="")), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_window_is_what_is_known_of_its_time() -> None:
+    assert KILL.window() == (WALL + 0.5, WALL + 2.0)
+    assert failed(replace(KILL, whole=None), "").window() == (WALL + 0.5, WALL + 1.0)
+    assert failed(replace(KILL, whole=None, healed=None), "").window() == (WALL + 0.5, WALL + 0.5)
+    assert skipped(KILL).window() is None
+    assert replace(KILL, verdict="skipped").window() is None
