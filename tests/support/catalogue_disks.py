@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.catalogue import KILL, begin, fault
+from tests.support.catalogue import FAULTS, KILL, begin, fault
 from tests.support.faults import Record, Site
 from tests.support.wait import wait_for
+
+__all__ = ["FAULTS"]
 
 DISK = "192m"
 CONFIG = "/etc/kafka/server.properties"
@@ -25,12 +27,16 @@ def data_dirs(site: Site, where: str) -> list[str]:
 
 def holder(site: Site, where: str) -> str:
     """The log directory of a host in which a partition lies that it leads or follows."""
-    found = site.sh(
-        where,
-        f"ls -d {' '.join(d + f'/{site.topic}-*' for d in data_dirs(site, where))} 2> /dev/null | tail -1",
-    )
-    assert found, f"{where} holds no partition of the ledger"
-    return found.rpartition("/")[0]
+    found = partition_dirs(site, where, "*")
+    return found[-1].rpartition("/")[0]
+
+
+def partition_dirs(site: Site, where: str, index: str) -> list[str]:
+    """Where partitions of the ledger's topic lie on a host."""
+    places = " ".join(f"{path}/{site.topic}-{index}" for path in data_dirs(site, where))
+    found = str(site.hosts[where].run(f"ls -d {places}").stdout).split()
+    assert found, f"{where} holds no partition {index} of the ledger"
+    return found
 
 
 def stop(site: Site, where: str) -> None:
@@ -75,8 +81,9 @@ def small_disk(site: Site, where: str, path: str) -> Iterator[None]:
         # What is on the small disk is the newer state, but for what filled it.
         site.sh(
             where,
-            f"systemctl kill --signal=KILL kafka; systemctl stop kafka; rm -f {path}/filler;"
-            f" mount -o remount,rw {path}; rm -rf {away}; cp -a {path} {away} && umount {path} && rmdir {path} && mv {away} {path}",
+            f"{KILL}; systemctl stop kafka; mount -o remount,rw {path}; rm -f {path}/filler;"
+            f" rm -rf {away}; cp -a {path} {away}"
+            f" && umount {path} && rmdir {path} && mv {away} {path}",
         )
 
 
@@ -138,11 +145,7 @@ def damaged_tail(site: Site, record: Record) -> None:
     where = begin(site, record, follower(site))
     mark = clock(site, where)
     site.sh(where, KILL + "; systemctl stop kafka")
-    path = f"{holder(site, where)}/{site.topic}-0"
-    path = site.sh(
-        where,
-        f"ls -d {' '.join(d + f'/{site.topic}-0' for d in data_dirs(site, where))} 2> /dev/null",
-    )
+    (path,) = partition_dirs(site, where, "0")
     segment = site.sh(where, f"ls {path}/*.log | tail -1")
     size = int(site.sh(where, f"stat -c %s {segment}"))
     assert size > 2000, f"{segment} has {size} bytes only"
@@ -164,7 +167,7 @@ def data_lost(site: Site, record: Record) -> None:
     paths = " ".join(data_dirs(site, where))
     site.sh(
         where,
-        f"{KILL}; systemctl stop kafka; for d in {paths}; do find $d -mindepth 1 -delete; done; systemctl start kafka",
+        f"{KILL}; systemctl stop kafka; find {paths} -mindepth 1 -delete; systemctl start kafka",
     )
     record.proof = said_since(site, where, mark, "No `meta.properties` found")
     site.acks_flow()

@@ -11,6 +11,7 @@ import base64
 import io
 import json
 import os
+import platform
 import subprocess
 import sys
 import tarfile
@@ -18,9 +19,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
     Partition,
@@ -34,6 +36,8 @@ from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
+import ledger.faults
+from ledger.faults import FaultRun, Machine, Verdict, save
 from tests.support.change import Plays
 from tests.support.topology import ROOT, Topology
 from tests.support.wait import wait_for
@@ -60,9 +64,16 @@ class Record:
     limit_seconds: float | None = None
     longest_gap: float | None = None
     proof: str = ""
-    verdict: str = "failed"
+    verdict: Verdict = "failed"
     detail: str = ""
-    least_acks: int | None = field(default=None, repr=False)
+    least_acks: int | None = None
+    """How many acknowledgements there have to be around it, where not half of what is sent."""
+
+    def told(self) -> ledger.faults.Fault:
+        """As the report has it."""
+        plain = asdict(self)
+        del plain["least_acks"]
+        return ledger.faults.Fault(**plain)
 
 
 @dataclass
@@ -155,7 +166,7 @@ class Site:
         """What a node's file says, Kafka's own value otherwise."""
         return str(self.topology.kafka(self.topology.node(node))["config"].get(key, default))
 
-    def sh(self, where: str, command: str, *words: object) -> str:
+    def sh(self, where: str, command: str, *words: str) -> str:
         """Run a command as root that has to succeed."""
         return str(self.hosts[where].check_output(command, *words)).strip()
 
@@ -262,14 +273,25 @@ class Site:
         with (self.folder / "events.jsonl").open("a") as stream:
             stream.write(json.dumps(event) + "\n")
 
-    def write(self, suite: str, **about: Any) -> None:
-        """Write faults.json, which the report is made of."""
-        found = {"suite": suite, **about, "faults": [_plain(record) for record in self.records]}
-        (self.folder / "faults.json").write_text(json.dumps(found, indent=2) + "\n")
+    def save(self, suite: Literal["failover", "chaos"]) -> None:
+        """Write what the report is made of."""
+        broker = self.topology.group("kafka_brokers")[0]
+        hosts = (self.topology.inventory / "hosts.yml").resolve()
+        found = FaultRun(
+            suite=suite,
+            machine=this_machine(),
+            date=datetime.now(UTC).date().isoformat(),
+            topology=hosts.parent.name,
+            kafka=str(self.topology.kafka(broker)["version"]),
+            faults=[record.told() for record in self.records],
+        )
+        save(found, self.folder)
 
 
-def _plain(record: Record) -> dict[str, Any]:
-    return {key: value for key, value in asdict(record).items() if key != "least_acks"}
+def this_machine() -> Machine:
+    """What the lab and its load run on."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return Machine(os.cpu_count() or 1, round(memory, 1), platform.release())
 
 
 @dataclass(frozen=True)
@@ -292,7 +314,8 @@ class Fault:
 
 # Each part by itself: what is not there fails alone. Reset first, for a unit that gave up.
 HEAL = """
-for route in $(ip -4 route show type blackhole | awk '{print $2}'); do ip route del blackhole $route; done
+for route in $(ip -4 route show type blackhole | awk '{print $2}')
+do ip route del blackhole $route; done
 tc qdisc del dev eth0 root 2> /dev/null
 systemctl kill --signal=CONT kafka
 systemctl reset-failed kafka
@@ -310,7 +333,7 @@ def answered(ask: Callable[[], T]) -> T | None:
 
 
 @contextmanager
-def ledger(
+def under_a_ledger(
     topology: Topology, hosts: dict[str, Host], plays: Plays, folder: Path
 ) -> Iterator[Site]:
     """A ledger beside the block, over at its end at the latest; see `judged`."""

@@ -1,0 +1,77 @@
+"""`./lab chaos`: random faults of the catalogue on the running lab, under a ledger.
+
+The seed decides which faults come in which order; how many there are, the minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import testinfra
+
+from tests.support import catalogue_disks
+from tests.support.change import Plays
+from tests.support.faults import Fault, Site, judged, told, under_a_ledger
+from tests.support.topology import ROOT, Topology, describe
+
+PAGE = ROOT / "build/chaos.html"
+
+
+def order(seed: int, topology: Topology) -> Iterator[Fault]:
+    """Yield faults without end, for one seed and one topology always the same."""
+    fitting = [one for one in catalogue_disks.FAULTS if one.fits(topology) and not one.long]
+    chosen = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    while True:
+        yield chosen.choice(fitting)
+
+
+def main() -> int:
+    """Do it and return 0 for PASS."""
+    parser = argparse.ArgumentParser(prog="./lab chaos", description=__doc__)
+    parser.add_argument("--inventory", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
+    asked = parser.parse_args()
+    state = Path(tempfile.mkdtemp(prefix="chaos-", dir=asked.inventory.parent))
+    topology = describe(asked.inventory.resolve(), state / "topology.json")
+    hosts = {
+        name: testinfra.get_host(f"ansible://{name}?ansible_inventory={asked.inventory}", sudo=True)
+        for name in topology.hosts
+    }
+    sys.stdout.write(f"seed {asked.seed}, {asked.minutes:g} minutes, records in {state}\n")
+    with under_a_ledger(topology, hosts, Plays(topology, state), state / "faults") as site:
+        broken = not all(_runs(site, asked.seed, time.monotonic() + 60 * asked.minutes))
+        report, text = judged(site)
+        site.save("chaos")
+    told("page", site.folder, "--out", str(PAGE))
+    sys.stdout.write(f"{text}timeline: {PAGE}\n")
+    return 1 if broken or report["verdict"] != "PASS" else 0
+
+
+def _runs(site: Site, seed: int, deadline: float) -> Iterator[bool]:
+    for fault in order(seed, site.topology):
+        if time.monotonic() > deadline:
+            return
+        with suppress(AssertionError):
+            site.run(fault)
+        record = site.records[-1]
+        recovered = f", {record.recovery_seconds} s" if record.recovery_seconds else ""
+        sys.stdout.write(
+            f"{record.start - site.records[0].start:6.0f} s  {record.node:12} "
+            f"{fault.number:2} {fault.name}: {record.verdict}{recovered} {record.detail}\n"
+        )
+        sys.stdout.flush()
+        yield record.verdict == "passed"
+        if record.verdict != "passed":
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())
