@@ -96,7 +96,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """A change of one node, from its first step to the end of its gate, in wall seconds."""
+    """A change of one node, or a fault, from its first step to its end, in wall seconds."""
 
     node: str
     id: int | None
@@ -106,6 +106,10 @@ class Event:
     """None for a change that did not end."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """What each part took: stop, start, ready, gate."""
+    least_acks: int | None = None
+    """How many acknowledgements it needs; None: what its time gives at the run's rate."""
+    detail: str = ""
+    """What a reader of the report has to know of it."""
 
 
 @dataclass(frozen=True)
