@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Outcome = Literal["ok", "fail", "info"]
-Kind = Literal["assign", "group", "final"]
+Kind = Literal["assign", "group", "final", "replica"]
 
 
 def value_of(run: str, producer: str, partition: int, seq: int) -> str:
@@ -66,7 +66,7 @@ class Reader:
     """What one consumer read, in its order, and how far it was asked to read.
 
     `ends` are the end offsets by partition once production had stopped; None when the reader did
-    not live to be told.
+    not live to be told. A replica is a reader of its own disk: its `ends` are those of its logs.
     """
 
     name: str
@@ -130,4 +130,8 @@ class History:
 
     def finals(self) -> list[Reader]:
         """Return the readers that read everything once all was over."""
-        return [reader for reader in self.readers if reader.kind == "final"]
+        return self.of("final")
+
+    def of(self, kind: Kind) -> list[Reader]:
+        """Return the readers of one kind."""
+        return [reader for reader in self.readers if reader.kind == kind]

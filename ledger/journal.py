@@ -9,6 +9,7 @@ arrays, as there are many:
 - `consumer-*.jsonl`, `final-*.jsonl`: `reads` [partition, offset, value]; `commits` [partition,
   offset]; `start` with `end`, the log's; `ends`, how far to read, and `done`, whether it got there;
   `error`
+- `replicas/`: see `ledger.replicas`
 - `events.jsonl`: without a header, one object a change, written by who makes the changes: `node`,
   `id`, `phase`, `start` and `end` in wall seconds, `..._seconds`, `detail`, and `least_acks`, which
   is 0 where all writing stops
@@ -38,9 +39,11 @@ from ledger.history import (
     Send,
     value_of,
 )
+from ledger.replicas import readers as replicas_of
 
 PRODUCER = "producer.jsonl"
 EVENTS = "events.jsonl"
+REPLICAS = "replicas"
 READERS: Mapping[str, Kind] = {
     "consumer-assign": "assign",
     "consumer-group": "group",
@@ -127,6 +130,7 @@ def load(folder: Path) -> History:
         if (folder / f"{name}.jsonl").is_file():
             with _reading(f"{name}.jsonl"):
                 readers.append(_reader(folder, name, kind, commits, samples))
+    readers += replicas_of(folder / REPLICAS, run.topic)
     events: list[Event] = []
     if (folder / EVENTS).is_file():
         with _reading(EVENTS):

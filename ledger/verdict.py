@@ -155,6 +155,11 @@ def as_text(report: Report) -> str:
         f"longest gap between acknowledgements {gaps.longest:.3f} s in one partition, "
         f"{gaps.any_partition:.3f} s in all; between sends {gaps.between_sends:.3f} s",
     ]
+    if counts["replicas"]:
+        lines.append(
+            f"compared with the disks of {counts['replicas']} replicas, "
+            f"{counts['copies']} copies of {counts['partitions']} partitions"
+        )
     if gaps.latency:
         told = ", ".join(f"{name} {1000 * value:.1f}" for name, value in gaps.latency.items())
         lines.append(f"milliseconds from send to acknowledgement: {told}")
@@ -202,6 +207,8 @@ def _counts(history: History, found: Sequence[Violation]) -> dict[str, int]:
         "sessions": len({send.producer for send in history.sends}),
         "partitions": history.run.partitions,
         "changes": len(history.events),
+        "replicas": len(history.of("replica")),
+        "copies": sum(len(reader.ends or {}) for reader in history.of("replica")),
     }
 
 
