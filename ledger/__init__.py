@@ -2,4 +2,5 @@
 
 `python -m ledger run` keeps a load of known records on a cluster and writes down what it did;
 `python -m ledger check` judges what it wrote. The claims and their limits are in `verdict.CLAIM`.
+`ledger.sink` judges what a stream made of a source, for the tests of streams.
 """
