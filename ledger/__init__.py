@@ -2,5 +2,6 @@
 
 `python -m ledger run` keeps a load of known records on a cluster and writes down what it did;
 `python -m ledger check` judges what it wrote; `python -m ledger page` reports on the faults of a
-suite that ran meanwhile. The claims and their limits are in `verdict.CLAIM`.
+suite that ran meanwhile. The claims and their limits are in `verdict.CLAIM`. `ledger.sink` judges
+what a stream made of a source, for the tests of streams.
 """

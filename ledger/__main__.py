@@ -34,7 +34,8 @@ def parser() -> argparse.ArgumentParser:
         "--least-acks",
         type=int,
         metavar="N",
-        help="acknowledgements that each change needs; default: half of what the rate gives",
+        help="acknowledgements that a change needs which names no number of its own; "
+        "default: half of what the rate gives",
     )
     going = commands.add_parser("run", parents=[judged], help="keep a load on a cluster")
     going.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")

@@ -21,11 +21,15 @@ with warnings.catch_warnings():
     )
     from kafka.errors import (  # type: ignore[import-untyped]  # kafka-python ships no types
         AuthorizationError,
+        CorruptRecordError,
         InvalidRecordError,
         InvalidTopicError,
         KafkaError,
         MessageSizeTooLargeError,
         RecordListTooLargeError,
+    )
+    from kafka.record import (  # type: ignore[import-untyped]  # kafka-python ships no types
+        MemoryRecords,
     )
     from kafka.structs import (  # type: ignore[import-untyped]  # kafka-python ships no types
         OffsetAndMetadata,
@@ -34,7 +38,9 @@ with warnings.catch_warnings():
 __all__ = [
     "REFUSED",
     "Clients",
+    "CorruptRecordError",
     "KafkaError",
+    "MemoryRecords",
     "OffsetAndMetadata",
     "SetupError",
     "TopicPartition",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Outcome = Literal["ok", "fail", "info"]
-Kind = Literal["assign", "group", "final"]
+Kind = Literal["assign", "group", "final", "replica"]
 
 
 def value_of(run: str, producer: str, partition: int, seq: int) -> str:
@@ -66,7 +66,7 @@ class Reader:
     """What one consumer read, in its order, and how far it was asked to read.
 
     `ends` are the end offsets by partition once production had stopped; None when the reader did
-    not live to be told.
+    not live to be told. A replica is a reader of its own disk: its `ends` are those of its logs.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """A change of one node, from its first step to the end of its gate, in wall seconds."""
+    """A change of one node, or a fault, from its first step to its end, in wall seconds."""
 
     node: str
     id: int | None
@@ -106,6 +106,10 @@ class Event:
     """None for a change that did not end."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """What each part took: stop, start, ready, gate."""
+    least_acks: int | None = None
+    """How many acknowledgements it needs; None: what its time gives at the run's rate."""
+    detail: str = ""
+    """What a reader of the report has to know of it."""
 
 
 @dataclass(frozen=True)
@@ -126,4 +130,8 @@ class History:
 
     def finals(self) -> list[Reader]:
         """Return the readers that read everything once all was over."""
-        return [reader for reader in self.readers if reader.kind == "final"]
+        return self.of("final")
+
+    def of(self, kind: Kind) -> list[Reader]:
+        """Return the readers of one kind."""
+        return [reader for reader in self.readers if reader.kind == kind]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ledger.history import History, Read, Reader, Send
@@ -39,14 +39,25 @@ class Index:
     positions: Mapping[str, Mapping[int, int]]
     """Reader -> partition -> one past the highest offset that it got."""
 
+    def readers(self, value: str) -> set[str]:
+        """Return who read a value, wherever it was."""
+        places = self.offsets.get(value, ())
+        return {name for place in places for name in self.places[place][value]} - {"ack"}
+
     def decided(self, reader: Reader, partition: int, offset: int | None) -> bool:
-        """Whether a final reader would have got a record there: it read past it, or all."""
+        """Whether a reader would have got a record there: it read past it, or all.
+
+        A replica would if it has the partition: with more brokers than replicas not each one has.
+        """
+        if reader.kind == "replica":
+            return partition in (reader.ends or {})
         position = self.positions[reader.name].get(partition, 0)
         return reader.done or (offset is not None and offset < position)
 
 
 def index_of(history: History) -> Index:
     """Return a history's index."""
+    history = _without_tails(history)
     places: defaultdict[tuple[int, int], dict[str, list[str]]] = defaultdict(dict)
     positions: dict[str, dict[int, int]] = {}
     for send in history.sends:
@@ -73,21 +84,37 @@ def index_of(history: History) -> Index:
     )
 
 
+def _without_tails(history: History) -> History:
+    """Leave out what replicas hold behind the end: nobody was told of it, so it may be anything."""
+    ends: dict[int, int] = {}
+    for final in history.finals():
+        ends.update(final.ends or {})
+    readers = [
+        replace(r, reads=[x for x in r.reads if x.offset < ends.get(x.partition, 0)])
+        if r.kind == "replica"
+        else r
+        for r in history.readers
+    ]
+    return replace(history, readers=readers)
+
+
+def _names(readers: Iterable[str]) -> str:
+    return ", ".join(sorted(readers))
+
+
 def i1_no_lost_write(index: Index) -> Iterator[Violation]:
     """Yield what breaks: every acknowledged value is read at the end."""
     finals = index.history.finals()
+    replicas = {reader.name for reader in index.history.of("replica")}
     for send in index.history.sends:
         if send.outcome != "ok" or any(send.value in index.read[r.name] for r in finals):
             continue
         if any(index.decided(reader, send.partition, send.offset) for reader in finals):
             place = "an offset not told" if send.offset is None else f"offset {send.offset}"
-            readers = {
-                name
-                for where in index.offsets.get(send.value, ())
-                for name in index.places[where][send.value]
-                if name != "ack"
-            }
-            seen = f"once read by {', '.join(sorted(readers))}" if readers else "never read"
+            who = index.readers(send.value)
+            seen = f"once read by {_names(who - replicas)}" if who - replicas else "never read"
+            if replicas:
+                seen += f", on the disk of {_names(who & replicas) or 'no replica'}"
             yield Violation(
                 "I1",
                 f"acknowledged at {place} of partition {send.partition}, "
@@ -118,13 +145,16 @@ def i4_nothing_from_nowhere(index: Index) -> Iterator[Violation]:
     """Yield what breaks: nothing is read that was never sent there, or that was refused."""
     for value, places in index.offsets.items():
         send = index.sends.get(value)
-        where = f"read at partition {places[0][0]}, offset {places[0][1]}"
         if send is None:
-            yield Violation("I4", f"{where}, never sent", (value,))
+            wrong = "never sent"
         elif send.outcome == "fail":
-            yield Violation("I4", f"{where}, yet it was refused", (value,))
+            wrong = "yet it was refused"
         elif any(partition != send.partition for partition, _ in places):
-            yield Violation("I4", f"{where}, sent to partition {send.partition}", (value,))
+            wrong = f"sent to partition {send.partition}"
+        else:
+            continue
+        where = f"at partition {places[0][0]}, offset {places[0][1]}"
+        yield Violation("I4", f"read {where} by {_names(index.readers(value))}, {wrong}", (value,))
 
 
 def i5_sending_order(index: Index) -> Iterator[Violation]:
@@ -175,8 +205,11 @@ def i6_no_skip(index: Index) -> Iterator[Violation]:
 
 
 def i7_stable(index: Index) -> Iterator[Violation]:
-    """Yield what breaks: what was read once stays; start and end of a log never go back."""
-    finals = index.history.finals()
+    """Yield what breaks: what was read once stays; start and end of a log never go back.
+
+    It stays on every disk too, and what a disk has below the end every final reader is given.
+    """
+    lasting = [*index.history.finals(), *index.history.of("replica")]
     starts: dict[int, int] = {}
     for sample in index.history.samples:
         starts.update(sample.start)
@@ -184,12 +217,12 @@ def i7_stable(index: Index) -> Iterator[Violation]:
         who = {name for names in values.values() for name in names} - {"ack"}
         if not who or offset < starts.get(partition, 0):
             continue
-        for reader in finals:
+        for reader in lasting:
             if reader.name not in who and index.decided(reader, partition, offset):
                 yield Violation(
                     "I7",
                     f"partition {partition}, offset {offset} was read by "
-                    f"{', '.join(sorted(who))} and not by {reader.name}",
+                    f"{_names(who)} and not by {reader.name}",
                     tuple(values),
                 )
     yield from _regressions(index.history)

@@ -9,7 +9,10 @@ arrays, as there are many:
 - `consumer-*.jsonl`, `final-*.jsonl`: `reads` [partition, offset, value]; `commits` [partition,
   offset]; `start` with `end`, the log's; `ends`, how far to read, and `done`, whether it got there;
   `error`
-- `events.jsonl`: without a header, one object a change, written by who makes the changes
+- `replicas/`: see `ledger.replicas`
+- `events.jsonl`: without a header, one object a change, written by who makes the changes: `node`,
+  `id`, `phase`, `start` and `end` in wall seconds, `..._seconds`, `detail`, and `least_acks`, which
+  is 0 where all writing stops
 """
 
 from __future__ import annotations
@@ -36,9 +39,11 @@ from ledger.history import (
     Send,
     value_of,
 )
+from ledger.replicas import readers as replicas_of
 
 PRODUCER = "producer.jsonl"
 EVENTS = "events.jsonl"
+REPLICAS = "replicas"
 READERS: Mapping[str, Kind] = {
     "consumer-assign": "assign",
     "consumer-group": "group",
@@ -125,6 +130,7 @@ def load(folder: Path) -> History:
         if (folder / f"{name}.jsonl").is_file():
             with _reading(f"{name}.jsonl"):
                 readers.append(_reader(folder, name, kind, commits, samples))
+    readers += replicas_of(folder / REPLICAS, run.topic)
     events: list[Event] = []
     if (folder / EVENTS).is_file():
         with _reading(EVENTS):
@@ -214,7 +220,7 @@ def _event(line: Mapping[str, Any]) -> Event:
         for key, value in line.items()
         if key.endswith(_SECONDS) and value is not None
     }
-    end = line.get("end")
+    end, least = line.get("end"), line.get("least_acks")
     return Event(
         node=str(line["node"]),
         id=None if line.get("id") is None else int(line["id"]),
@@ -222,4 +228,6 @@ def _event(line: Mapping[str, Any]) -> Event:
         start=float(line["start"]),
         end=None if end is None else float(end),
         seconds=seconds,
+        least_acks=None if least is None else int(least),
+        detail=str(line.get("detail", "")),
     )

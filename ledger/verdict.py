@@ -46,8 +46,8 @@ def judge(
     Args:
         history: what a run wrote down.
         expect_changes: whether it proves nothing without a change.
-        least_acks: acknowledgements that each change needs; default: half of what the rate gives
-            in its time, at least `LEAST_ACKS`.
+        least_acks: acknowledgements that a change needs which does not say so itself; default: half
+            of what the rate gives in its time, at least `LEAST_ACKS`.
 
     """
     found = violations(history)
@@ -97,7 +97,8 @@ def unproven_changes(
             reasons.append(f"{name} has no end")
             continue
         share = int(history.run.rate * (event.end - event.start) / 2)
-        needed = max(LEAST_ACKS, share) if least_acks is None else least_acks
+        asked = least_acks if event.least_acks is None else event.least_acks
+        needed = max(LEAST_ACKS, share) if asked is None else asked
         if window.acks < needed:
             reasons.append(f"{name}: {window.acks} acknowledgements around it, {needed} needed")
     return reasons
@@ -130,6 +131,7 @@ def as_dict(report: Report) -> dict[str, Any]:
                 "node": window.event.node,
                 "id": window.event.id,
                 "phase": window.event.phase,
+                "detail": window.event.detail,
                 "start": window.event.start,
                 "end": window.event.end,
                 "seconds": dict(window.event.seconds),
@@ -153,6 +155,11 @@ def as_text(report: Report) -> str:
         f"longest gap between acknowledgements {gaps.longest:.3f} s in one partition, "
         f"{gaps.any_partition:.3f} s in all; between sends {gaps.between_sends:.3f} s",
     ]
+    if counts["replicas"]:
+        lines.append(
+            f"compared with the disks of {counts['replicas']} replicas, "
+            f"{counts['copies']} copies of {counts['partitions']} partitions"
+        )
     if gaps.latency:
         told = ", ".join(f"{name} {1000 * value:.1f}" for name, value in gaps.latency.items())
         lines.append(f"milliseconds from send to acknowledgement: {told}")
@@ -175,8 +182,9 @@ def as_text(report: Report) -> str:
 
 def _change_line(window: Window) -> str:
     event = window.event
-    parts = ", ".join(f"{name} {value:.1f}" for name, value in event.seconds.items())
+    seconds = [f"{name} {value:.1f}" for name, value in event.seconds.items()]
     took = "did not end" if event.end is None else f"{event.end - event.start:.1f} s"
+    parts = ", ".join([event.detail, *seconds] if event.detail else seconds)
     detail = f" ({parts})" if parts else ""
     gap = f"gap {window.longest:.3f} s, {window.acks} acknowledgements"
     return f"{event.phase} of {event.node}: {took}{detail}, {gap}"
@@ -199,6 +207,8 @@ def _counts(history: History, found: Sequence[Violation]) -> dict[str, int]:
         "sessions": len({send.producer for send in history.sends}),
         "partitions": history.run.partitions,
         "changes": len(history.events),
+        "replicas": len(history.of("replica")),
+        "copies": sum(len(reader.ends or {}) for reader in history.of("replica")),
     }
 
 

@@ -72,6 +72,11 @@ def test_what_was_written_is_read_back(folder: Path) -> None:
     assert list(history.commits) == [Commit(0, 2, after=2)]
     assert list(history.samples) == [Sample(10.0, {0: 0}, {0: 1})]
     assert list(history.events) == [Event("k1", 1, "change", 1000.5, 1001.0, {"stop": 0.2})]
+    told = {"node": "k1", "start": 1, "end": 2, "least_acks": 0, "detail": "cut off"}
+    append(folder / "events.jsonl", json.dumps(told) + "\n")
+    assert load(folder).events[1] == Event(
+        "k1", None, "change", 1.0, 2.0, least_acks=0, detail="cut off"
+    )
     assert history.run.moment(1000.5) == pytest.approx(10.5)
     assert (history.troubles, history.started, history.stopped) == (["timed out"], 10.0, 12.0)
 

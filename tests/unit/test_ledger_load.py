@@ -25,10 +25,12 @@ from kafka.producer.transaction_manager import (  # type: ignore[import-untyped]
 )
 
 from ledger import run as running
+from ledger.__main__ import main
 from ledger.clients import Clients, SetupError
-from ledger.history import Run
+from ledger.history import Read, Run
 from ledger.journal import Journal, load
 from ledger.load import Answer, Load, Planned, Session
+from tests.unit.ledger_segments import segment
 
 Fate = Callable[[int], Exception | None]
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)
@@ -330,6 +332,26 @@ def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
     timer.join()
     lost = [x["records"] for x in report(tmp_path)["violations"] if x["invariant"] == "I1"]
     assert lost == [[f"{load(tmp_path).run.id}/p1/0/20"]]
+
+
+def test_a_kept_topic_can_be_compared_with_the_disks(
+    tmp_path: Path, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert running.Ledger(options(tmp_path, max_seconds=0.8, keep_topic=True)).run() == 0
+    (topic,) = cluster.topics
+    assert json.loads((tmp_path / "status.json").read_text())["topic"] == topic
+    for partition, log in cluster.logs.items():
+        reads = [Read(partition, offset, value.decode()) for offset, value in enumerate(log)]
+        for name in ("k1", "k2"):
+            folder = tmp_path / "replicas" / name / f"{topic}-{partition}"
+            folder.mkdir(parents=True)
+            (folder / "00000000000000000000.log").write_bytes(segment(reads))
+    check = ["check", str(tmp_path), "--no-expect-changes"]
+    assert main(check) == 0
+    assert "compared with the disks of 2 replicas, 4 copies" in capsys.readouterr().out
+    (folder / "00000000000000000000.log").write_bytes(segment(reads[:-1]))
+    assert main(check) == 1
+    assert "I7 broken 1 times" in capsys.readouterr().out
 
 
 def test_a_group_that_cannot_commit_proves_nothing(tmp_path: Path, cluster: Cluster) -> None:

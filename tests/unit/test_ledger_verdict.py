@@ -95,6 +95,23 @@ def test_the_needed_acknowledgements_can_be_chosen(draft: Draft) -> None:
     assert judge(draft.history(), least_acks=100_000).state == "UNKNOWN"
 
 
+def test_a_change_can_say_what_it_needs_itself(draft: Draft) -> None:
+    """A fault that stops all writing needs none, one that must not may need more than its time."""
+    history = at(draft.history(), 500, 560)
+    (fault,) = history.events
+    none = replace(fault, least_acks=0, detail="2 of 3 brokers down")
+    assert judge(replace(history, events=[none])).state == "PASS"
+    assert judge(replace(history, events=[none]), least_acks=1).state == "PASS"
+    assert "restart of k1: 60.0 s (2 of 3 brokers down), gap" in as_text(
+        judge(replace(history, events=[none]))
+    )
+    history = draft.history()
+    much = [replace(event, least_acks=100_000) for event in history.events]
+    report = judge(replace(history, events=much), least_acks=1)
+    assert report.state == "UNKNOWN"
+    assert "acknowledgements around it, 100000 needed" in report.reasons[0]
+
+
 def test_what_is_broken_outweighs_what_is_missing(draft: Draft) -> None:
     for log in draft.logs.values():
         remove(log[1], draft.acked(1, 40).value)
