@@ -113,25 +113,25 @@ class Site:
             self._views[without] = Cluster(places, {})
         return answered(self._views[without].read)
 
-    def partition(self, index: int = 0, *, without: int = -1) -> Partition | None:
-        """A partition of the ledger's topic, None while nobody answers."""
-        found = self.snapshot(without=without)
+    def partition(self, *, topic: str = "", without: int = -1) -> Partition | None:
+        """The first partition of a topic, the ledger's by default; None while nobody answers."""
+        found, wanted = self.snapshot(without=without), (topic or self.topic, 0)
         known = found.partitions if found else ()
-        return next((one for one in known if (one.topic, one.index) == (self.topic, index)), None)
+        return next((one for one in known if (one.topic, one.index) == wanted), None)
 
-    def led_by(self, index: int = 0, *, without: int = -1) -> int:
-        """Who leads a partition of the ledger's topic; -1 for nobody."""
-        found = self.partition(index, without=without)
+    def led_by(self, *, topic: str = "", without: int = -1) -> int:
+        """Who leads that partition; -1 for nobody."""
+        found = self.partition(topic=topic, without=without)
         return found.leader if found else -1
 
-    def elected(self, former: int, index: int = 0, seconds: float = 60) -> int:
-        """Wait until another broker leads the partition; return which."""
+    def elected(self, former: int, *, topic: str = "", seconds: float = 60) -> int:
+        """Wait until another broker leads that partition; return which."""
 
         def other() -> int | None:
-            leader = self.led_by(index, without=former)
+            leader = self.led_by(topic=topic, without=former)
             return leader if leader not in (-1, former) else None
 
-        return wait_for(other, seconds=seconds, what=f"a leader of {index} after {former}")
+        return wait_for(other, seconds=seconds, what=f"a leader after {former}")
 
     def fenced(self, node: int, seconds: float = 60) -> None:
         """Wait until the cluster has given a broker up."""
