@@ -1,0 +1,43 @@
+"""Which faults `./lab chaos` makes, and in which order."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from tests.chaos import order
+from tests.support.catalogue_disks import FAULTS
+from tests.support.topology import Topology
+
+
+def topology(controllers: list[str]) -> Topology:
+    nodes = {"b1": 1, "b2": 2, "b3": 3, "c1": 11}
+    listeners = [{"port": 9092}]
+    hosts = {
+        host: {"kafka": {"node_id": node, "listeners": listeners}} for host, node in nodes.items()
+    }
+    groups = {"kafka_brokers": ["b1", "b2", "b3"], "kafka_controllers": controllers}
+    return Topology(Path("nowhere"), groups, hosts, dict.fromkeys(hosts, "10.0.0.1"))
+
+
+def first(count: int, seed: int, controllers: list[str]) -> list[str]:
+    return [fault.name for fault in islice(order(seed, topology(controllers)), count)]
+
+
+def test_a_seed_repeats_its_order_and_another_has_another() -> None:
+    assert first(50, 1, ["c1"]) == first(50, 1, ["c1"])
+    assert first(50, 1, ["c1"]) != first(50, 2, ["c1"])
+
+
+def test_only_what_fits_and_takes_no_minutes_is_drawn() -> None:
+    dedicated = {fault.name for fault in FAULTS if fault.dedicated}
+    long = {fault.name for fault in FAULTS if fault.long}
+    assert dedicated
+    assert long
+    assert not set(first(500, 1, ["b1"])) & (dedicated | long)
+    assert dedicated <= set(first(500, 1, ["c1"]))
+
+
+def test_numbers_and_names_are_of_one_fault_each() -> None:
+    assert len({fault.number for fault in FAULTS}) == len(FAULTS)
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
