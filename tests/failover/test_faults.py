@@ -46,6 +46,7 @@ def test_nothing_was_lost(site: Site) -> None:
     page = told("page", site.folder, "--out", "build/failover.html")
     assert "build/failover.html" in page, page
     assert report["verdict"] == "PASS", text
+    assert report["counts"]["replicas"] == len(site.topology.brokers), text
     gaps = {change["phase"]: change["gap"] for change in report["changes"]}
     limits = {one.name: one.limit_seconds for one in site.records if one.number in (1, 2)}
     assert len(limits) == 2

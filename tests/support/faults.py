@@ -269,6 +269,7 @@ class Site:
             "start": record.start,
             "end": record.whole,
             "least_acks": record.least_acks,
+            "detail": record.proof,
         }
         with (self.folder / "events.jsonl").open("a") as stream:
             stream.write(json.dumps(event) + "\n")
