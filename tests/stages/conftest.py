@@ -13,7 +13,7 @@ AHEAD = ROOT / ".lab/ahead.lock"
 
 @pytest.fixture(scope="session")
 def fetched_ahead() -> None:
-    """Wait until `./lab test` has made images and artifacts; what it did not, a lab makes itself."""
+    """Wait until `./lab test` has made images and artifacts; what is missing then, a lab makes."""
     if AHEAD.exists():
         with AHEAD.open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
