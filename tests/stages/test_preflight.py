@@ -12,6 +12,7 @@ import pytest
 from tests.support.lab import lab, leftovers
 from tests.support.wait import wait_for
 
+pytestmark = pytest.mark.usefixtures("fetched_ahead")
 ENV = {"LAB_NAME": "test-preflight", "LAB_TOPOLOGY": "default"}
 HOST = "solo"
 DATA = "/var/lib/kafka/data"

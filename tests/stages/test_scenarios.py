@@ -11,6 +11,7 @@ import pytest
 from tests.support.lab import leftovers, succeed
 from tests.support.topology import ROOT
 
+pytestmark = pytest.mark.usefixtures("fetched_ahead")
 BUDGET = 12
 """Remote tasks on a Kafka host at first install, fact gathering included."""
 

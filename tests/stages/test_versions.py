@@ -24,6 +24,7 @@ from tests.support.lab import succeed
 from tests.support.topology import ROOT, describe
 from tests.support.wait import wait_for
 
+pytestmark = pytest.mark.usefixtures("fetched_ahead")
 LAB = {"LAB_TOPOLOGY": "default", "LAB_NAME": "test-versions"}
 INVENTORY = ROOT / ".lab/test-versions/inventory"
 CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
