@@ -1,0 +1,27 @@
+"""The fixtures of the tests of delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
+from testinfra.host import Host
+
+from tests.support.delivery import REPLICAS, Client, client_of
+from tests.support.segments import Disks
+from tests.support.topology import Topology
+
+
+@pytest.fixture
+def client(topology: Topology, admin: KafkaAdminClient, hosts: dict[str, Host]) -> Iterator[Client]:
+    """Asks for the hosts too, whose journals are then shown when a test fails."""
+    if len(topology.brokers) < REPLICAS:
+        pytest.skip(f"{len(topology.brokers)} brokers: the topics have {REPLICAS} replicas")
+    with client_of(admin, topology.brokers) as found:
+        yield found
+
+
+@pytest.fixture
+def disks(topology: Topology, hosts: dict[str, Host]) -> Disks:
+    return Disks(topology, hosts)

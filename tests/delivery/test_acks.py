@@ -1,0 +1,79 @@
+"""What a producer is told, and what it may rely on, with each `acks`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from kafka import KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
+from kafka.errors import MessageSizeTooLargeError, NotEnoughReplicasError  # type: ignore[import-untyped] # no types
+
+from tests.support.delivery import SECONDS, Client
+from tests.support.wait import wait_for
+
+SMALL, BIG = b"small", os.urandom(5000)
+LIMIT = {"max.message.bytes": "1000"}
+
+
+@pytest.mark.parametrize("acks", [1, "all"])
+def test_an_acknowledgement_tells_the_offset_or_the_refusal(
+    client: Client, acks: int | str
+) -> None:
+    topic = client.topic(config=LIMIT)
+    producer = client.producer(acks=acks)
+    for offset in range(3):
+        assert producer.send(topic, SMALL, partition=0).get(timeout=SECONDS).offset == offset
+    with pytest.raises(MessageSizeTooLargeError):
+        producer.send(topic, BIG, partition=0).get(timeout=SECONDS)
+    assert client.write(topic, [b"last"]) == [3]
+    assert client.values(topic) == [SMALL] * 3 + [b"last"]
+
+
+def test_acks_0_tells_neither(client: Client) -> None:
+    """A record that the broker refuses is lost, and its producer is told that all is well."""
+    topic = client.topic(config=LIMIT)
+    client.write(topic, [SMALL] * 3)
+    careless = client.producer(acks=0)
+    told = careless.send(topic, b"fourth", partition=0).get(timeout=SECONDS)
+    # -1 as documented; kafka-python 3.0 answers 0, as if nothing had been written before.
+    assert told.offset in (-1, 0)
+    wait_for(lambda: len(client.values(topic)) == 4, seconds=SECONDS, what="the fourth record")
+    assert careless.send(topic, BIG, partition=0).get(timeout=SECONDS).offset in (-1, 0)
+    careless.flush(timeout=SECONDS)
+    client.write(topic, [b"last"])
+    assert client.values(topic) == [SMALL] * 3 + [b"fourth", b"last"]
+
+
+def refused(producer: KafkaProducer, topic: str) -> bool:
+    try:
+        producer.send(topic, b"careful", partition=0).get(timeout=SECONDS)
+    except NotEnoughReplicasError:
+        return True
+    return False
+
+
+def test_acks_all_wants_enough_replicas(client: Client) -> None:
+    """One of three replicas is in sync: acks=1 writes what nobody may read, acks=all refuses.
+
+    The topic grows from one replica to three while their copying is throttled. No broker has to
+    be stopped for that. A min.insync.replicas above the number of replicas would not do: since
+    Kafka 3.7 the lower of the two numbers counts.
+    """
+    nodes = sorted(client.brokers)
+    config = {"min.insync.replicas": "2", "leader.replication.throttled.replicas": "*"}
+    topic = client.topic(replicas=nodes[:1], config=config)
+    # More than the one fetch that a throttle lets pass each time.
+    client.write(topic, [os.urandom(900_000)] * 12)
+    careful = client.producer(acks="all", enable_idempotence=False, retries=0)
+    with client.broker_settings({"leader.replication.throttled.rate": "1"}):
+        moved = client.admin.alter_partition_reassignments({TopicPartition(topic, 0): nodes})
+        assert moved == {TopicPartition(topic, 0): None}
+        wait_for(lambda: refused(careful, topic), seconds=SECONDS, what="a refusal")
+        told = client.producer(acks=1).send(topic, b"careless", partition=0).get(timeout=SECONDS)
+        assert client.read(topic, start=told.offset) == []
+        assert refused(careful, topic)
+        (partition,) = client.admin.describe_topics([topic])[0]["partitions"]
+        assert [len(partition["isr_nodes"]), len(partition["replica_nodes"])] == [1, 3]
+    wait_for(lambda: not refused(careful, topic), seconds=SECONDS, what="two replicas in sync")
+    found = [record.value for record in client.read(topic, start=told.offset)]
+    assert found == [b"careless", b"careful"]
