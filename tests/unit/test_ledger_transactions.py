@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +17,7 @@ from kafka.errors import (  # type: ignore[import-untyped]  # no types
     CommitFailedError,
     KafkaError,
     KafkaTimeoutError,
-    ProducerFencedError,
 )
-from kafka.future import Future  # type: ignore[import-untyped]  # no types
 from kafka.producer.transaction_manager import (  # type: ignore[import-untyped]  # no types
     ProducerIdAndEpoch,
     TransactionManager,
@@ -28,200 +26,17 @@ from kafka.producer.transaction_manager import (  # type: ignore[import-untyped]
 
 from ledger import clients, transactions
 from ledger import run as running
-from ledger.clients import TopicPartition, Transactional
+from ledger.clients import Transactional
 from ledger.exactly_once import unproven, violations
 from ledger.history import History, Run
 from ledger.journal import Journal, load
 from ledger.readers import read_all
 from ledger.transactions import Pipeline, Worker
-from tests.unit import test_ledger_load as plain
+from tests.unit.ledger_cluster import MOST, Cluster, fail_with
 
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)
 OUTPUT = replace(RUN, topic="t-out")
 INPUTS = 300
-MOST = 10
-"""Records of each partition that one poll gives."""
-
-
-@dataclass
-class Open:
-    """One transaction as the cluster knows it."""
-
-    ending: str = "open"
-    offsets: dict[int, int] = field(default_factory=dict)
-    partitions: set[int] = field(default_factory=set)
-
-
-class Cluster(plain.Cluster):
-    """With a second topic, of transactions. `trouble` raises at a step, before or after it."""
-
-    def __init__(self, trouble: Callable[[str, int], None] = lambda *_: None) -> None:
-        super().__init__()
-        self.lock = threading.RLock()
-        self.output: defaultdict[int, list[tuple[Open, bytes | None]]] = defaultdict(list)
-        self.offsets: dict[int, int] = {}
-        self.steps: Counter[str] = Counter()
-        self.latest: Producer | None = None
-        self.bug = ""
-        self._trouble = trouble
-
-    def step(self, name: str) -> None:
-        self.steps[name] += 1
-        self._trouble(name, self.steps[name])
-
-    def transactional(self, name: str) -> Any:
-        assert name.endswith("-out")
-        self.step("init")
-        with self.lock:
-            if self.latest and self.latest.open:
-                self.end(self.latest.open, "aborted")
-            self.latest = Producer(self)
-        return self.latest
-
-    def consumer(self, group: str | None = None, isolation: str = "read_uncommitted") -> Any:
-        return Consumer(self, isolation)
-
-    def end(self, transaction: Open, ending: str) -> None:
-        with self.lock:
-            if transaction.ending != "open":
-                return
-            transaction.ending = ending
-            for partition in transaction.partitions:
-                self.output[partition].append((transaction, None))
-            if ending == "committed" and self.bug != "offsets are lost":
-                self.offsets.update(transaction.offsets)
-
-    def visible(self, partition: int, isolation: str) -> list[tuple[Open, bytes | None]]:
-        """What a reader may pass: all, or up to the first open transaction."""
-        log = self.output[partition]
-        if isolation == "read_uncommitted" or self.bug == "dirty":
-            return log
-        return log[: next((i for i, (t, _) in enumerate(log) if t.ending == "open"), len(log))]
-
-    def given(self, transaction: Open, partition: int, isolation: str) -> bool:
-        if isolation == "read_uncommitted" or self.bug == "dirty":
-            return True
-        return transaction.ending == "committed" and not (self.bug == "torn" and partition == 1)
-
-
-class Producer:
-    """As much of `Transactional` as the worker uses."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.open: Open | None = None
-        self._cluster = cluster
-
-    def _current(self) -> Open:
-        if self._cluster.latest is not self:
-            raise ProducerFencedError
-        assert self.open
-        return self.open
-
-    def begin(self) -> None:
-        assert not self.open
-        self._cluster.step("begin")
-        self.open = Open()
-
-    def send(self, topic: str, value: bytes, partition: int) -> Any:
-        future = Future()
-        with self._cluster.lock:
-            transaction = self._current()
-            try:
-                self._cluster.step("send")
-            except KafkaError as error:
-                future.failure(error)
-            else:
-                self._cluster.output[partition].append((transaction, value))
-                transaction.partitions.add(partition)
-                future.success(None)
-        result = SimpleNamespace(get=lambda timeout: None)
-        if future.failed():
-            result.get = lambda timeout: _raise(future.exception)
-        return result
-
-    def add_offsets(self, offsets: Any, group: Any) -> None:
-        assert group == "generation 7"
-        self._cluster.step("offsets")
-        self._current().offsets = {place.partition: x.offset for place, x in offsets.items()}
-
-    def commit(self) -> None:
-        self._cluster.step("commit")
-        self._cluster.end(self._current(), "committed")
-        self.open = None
-        self._cluster.step("committed")
-
-    def abort(self) -> None:
-        self._cluster.step("abort")
-        self._cluster.end(self._current(), "aborted")
-        self.open = None
-
-    def close(self) -> None:
-        self._cluster.steps["close"] += 1
-
-
-def _raise(error: Exception) -> None:
-    raise error
-
-
-class Consumer(plain.Consumer):
-    """Of either topic; one that subscribes is in the worker's group or another."""
-
-    def __init__(self, cluster: Cluster, isolation: str) -> None:
-        super().__init__(cluster)
-        self._all = cluster
-        self._isolation = isolation
-        self._topic = ""
-        self._worker = False
-
-    def assign(self, partitions: Sequence[Any]) -> None:
-        self._topic = partitions[0].topic
-
-    def subscribe(self, topics: Sequence[str]) -> None:
-        (self._topic,) = topics
-        self._worker = self._isolation == "read_committed"
-
-    def assignment(self) -> set[Any]:
-        return {TopicPartition(self._topic, partition) for partition in self._next}
-
-    def position(self, place: Any, timeout_ms: int) -> int:
-        return self._next[place.partition]
-
-    def poll(self, timeout_ms: int, max_records: int = 0) -> dict[int, list[Any]]:
-        if self._worker:
-            self._all.step("poll")
-        if not self._topic.endswith("-out"):
-            found = super().poll(timeout_ms)
-            for partition, rows in found.items():
-                if self._worker:
-                    self._next[partition] -= len(rows[MOST:])
-                    del rows[MOST:]
-            return found
-        made: dict[int, list[Any]] = {}
-        with self._all.lock:
-            for partition, start in self._next.items():
-                log = self._all.visible(partition, self._isolation)
-                self._next[partition] = len(log)
-                made[partition] = [
-                    SimpleNamespace(partition=partition, offset=offset, value=value)
-                    for offset, (transaction, value) in enumerate(log)
-                    if offset >= start
-                    and value is not None
-                    and self._all.given(transaction, partition, self._isolation)
-                ]
-        return made
-
-    def end_offsets(self, partitions: Any, timeout_ms: int) -> dict[Any, int]:
-        logs = self._all.output if partitions[0].topic.endswith("-out") else self._all.logs
-        return {place: len(logs[place.partition]) for place in partitions}
-
-    def committed(self, place: Any, timeout_ms: int) -> int | None:
-        if self._worker:
-            self._all.step("ask")
-            return self._all.offsets.get(place.partition)
-        return super().committed(place, timeout_ms)
-
-    def group_metadata(self) -> str:
-        return "generation 7"
 
 
 @pytest.fixture(autouse=True)
@@ -341,7 +156,7 @@ def test_a_second_worker_fences_the_first(tmp_path: Path) -> None:
         if name == "offsets" and number == 4:
             cluster.transactional("t-out")
 
-    cluster._trouble = steal
+    cluster.trouble = steal
     history = worked(cluster, tmp_path)
     assert violations(history) == []
     assert history.output
@@ -412,7 +227,7 @@ def test_a_worker_that_dies_ends_the_run(
 
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     monkeypatch.setattr(running, "READ_SECONDS", 0.5)
-    cluster._trouble = die
+    cluster.trouble = die
     assert running.Ledger(replace(options(tmp_path), max_seconds=60)).run() == 2
     status = json.loads((tmp_path / "status.json").read_text())
     assert (status["reason"], status["verdict"]) == ("the transactions have died", "UNKNOWN")
@@ -463,7 +278,7 @@ def test_a_producer_that_is_not_initialized_is_closed() -> None:
     closed: list[float] = []
     sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
     producer = SimpleNamespace(
-        init_transactions=lambda: _raise(KafkaTimeoutError("no coordinator")),
+        init_transactions=lambda: fail_with(KafkaTimeoutError("no coordinator")),
         _sender=sender,
         close=lambda timeout: closed.append(timeout),
     )
