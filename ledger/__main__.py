@@ -46,6 +46,11 @@ def parser() -> argparse.ArgumentParser:
     going.add_argument("--min-isr", type=int, default=2)
     going.add_argument("--topic", help="must not exist; default: a name that nobody has")
     going.add_argument("--keep-topic", action="store_true", help="do not delete it at the end")
+    going.add_argument(
+        "--transactions",
+        action="store_true",
+        help="also make records of another topic from those of this one, exactly once",
+    )
     going.add_argument("--watch-pid", type=int, metavar="PID", help="end when this process is gone")
     going.add_argument("--max-seconds", type=_positive, default=7200.0)
     going.add_argument(
@@ -94,6 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
         client=arguments.client,
         expect_changes=arguments.expect_changes,
         least_acks=arguments.least_acks,
+        transactions=arguments.transactions,
     )
     ledger = run.Ledger(options)
     run.log_to(arguments.dir)

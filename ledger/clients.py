@@ -6,9 +6,10 @@ why not; `settings` go over both.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas with functions that Python 3.11 deprecates.
@@ -25,6 +26,7 @@ with warnings.catch_warnings():
         InvalidRecordError,
         InvalidTopicError,
         KafkaError,
+        KafkaTimeoutError,
         MessageSizeTooLargeError,
         RecordListTooLargeError,
     )
@@ -36,14 +38,18 @@ with warnings.catch_warnings():
     )
 
 __all__ = [
+    "ANSWER_SECONDS",
     "REFUSED",
     "Clients",
     "CorruptRecordError",
+    "Isolation",
     "KafkaError",
     "MemoryRecords",
     "OffsetAndMetadata",
     "SetupError",
     "TopicPartition",
+    "Transactional",
+    "close_now",
     "reason_of",
 ]
 
@@ -59,6 +65,11 @@ REFUSED: tuple[type[Exception], ...] = (
 DELIVERY_MS = 600_000
 # Java's default; kafka-python waits up to 30 s before it tries a restarted broker again.
 RECONNECT_MS = 1_000
+ANSWER_SECONDS = 60
+"""How long one step of a transaction may take; the broker's own limit is the same by default."""
+CLOSE_SECONDS = 5.0
+Isolation = Literal["read_committed", "read_uncommitted"]
+LOG = logging.getLogger(__name__)
 
 
 class SetupError(Exception):
@@ -90,10 +101,11 @@ class Clients:
         }
         self.delivery_seconds = settings.get("delivery_timeout_ms", DELIVERY_MS) / 1000
 
-    def producer(self) -> Any:  # noqa: ANN401  kafka-python has no types
+    def producer(self, **more: object) -> Any:  # noqa: ANN401  kafka-python has no types
         """Return an idempotent producer that sends at once and gives up late."""
         return self._client(
             KafkaProducer,
+            **more,
             enable_idempotence=True,
             acks="all",
             max_in_flight_requests_per_connection=5,
@@ -104,7 +116,16 @@ class Clients:
             metrics_enabled=False,
         )
 
-    def consumer(self, group: str | None = None) -> Any:  # noqa: ANN401  as above
+    def transactional(self, name: str) -> Transactional:
+        """Return a producer of transactions; it fences those of its name and ends what they began.
+
+        Raises:
+            KafkaError: the cluster does not do it in time.
+
+        """
+        return Transactional(self.producer(transactional_id=name))
+
+    def consumer(self, group: str | None = None, isolation: Isolation = "read_uncommitted") -> Any:  # noqa: ANN401  as above
         """Return a consumer from the beginning that never commits by itself.
 
         It is told when an offset is gone instead of jumping. It fetches in large steps, for the
@@ -113,6 +134,7 @@ class Clients:
         return self._client(
             KafkaConsumer,
             group_id=group,
+            isolation_level=isolation,
             enable_auto_commit=False,
             auto_offset_reset="none" if group is None else "earliest",
             allow_auto_create_topics=False,
@@ -177,6 +199,70 @@ class Clients:
     def _client(self, kind: Any, **ours: object) -> Any:  # noqa: ANN401  as above
         theirs = {key: x for key, x in self._settings.items() if key in kind.DEFAULT_CONFIG}
         return kind(**{**ours, **theirs})
+
+
+class Transactional:
+    """A producer of transactions whose waits end.
+
+    The client's own methods wait for ever when its thread fails in the wrong place, so the waits
+    are done here. It speaks the protocol before KIP-890, whatever transaction.version is.
+    """
+
+    def __init__(self, producer: Any) -> None:  # noqa: ANN401  as above
+        """Take over a new producer."""
+        self._producer = producer
+        try:
+            producer.init_transactions()
+        except KafkaError:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._producer.begin_transaction()
+
+    def send(self, topic: str, value: bytes, partition: int) -> Any:  # noqa: ANN401  as above
+        """Send a record in it, and return the future.
+
+        Ask each before the commit: this client commits also what has lost a record to its delivery
+        timeout (`Sender._dispatch_error` leaves the transaction as it was), and a commit may be
+        told as done that an epoch bump has aborted (`TransactionManager.next_request_handler`).
+        """
+        return self._producer.send(topic, value, partition=partition)
+
+    def add_offsets(self, offsets: Mapping[Any, Any], group: Any) -> None:  # noqa: ANN401  as above
+        """Commit a group's offsets with it."""
+        manager = self._producer._transaction_manager
+        self._wait(manager.send_offsets_to_transaction(offsets, group))
+
+    def commit(self) -> None:
+        """Commit it; after an error nobody knows whether it is."""
+        self._wait(self._producer._transaction_manager.begin_commit())
+
+    def abort(self) -> None:
+        """Abort it."""
+        self._wait(self._producer._transaction_manager.begin_abort())
+
+    def close(self) -> None:
+        """Leave it as it is."""
+        close_now(self._producer)
+
+    def _wait(self, result: Any) -> None:  # noqa: ANN401  as above
+        self._producer._sender.wakeup()
+        if not result.wait(timeout_ms=ANSWER_SECONDS * 1000):
+            message = f"the coordinator gave no answer for {ANSWER_SECONDS} s"
+            raise KafkaTimeoutError(message)
+
+
+def close_now(producer: Any) -> None:  # noqa: ANN401  as above
+    """Close a producer without its answers: a plain close waits for some that never come."""
+    sender = producer._sender
+    sender.force_close()
+    sender.join(CLOSE_SECONDS)
+    try:
+        producer.close(timeout=0)
+    except KafkaError as error:
+        LOG.warning("a producer did not close: %s", error)
 
 
 def reason_of(error: Exception) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Outcome = Literal["ok", "fail", "info"]
-Kind = Literal["assign", "group", "final", "replica"]
+Kind = Literal["assign", "group", "final", "uncommitted", "replica"]
+Ending = Literal["committed", "aborted", "unknown"]
 
 
 def value_of(run: str, producer: str, partition: int, seq: int) -> str:
@@ -75,6 +76,44 @@ class Reader:
     ends: Mapping[int, int] | None = None
     done: bool = False
     """Whether it got that far."""
+    moments: Sequence[float] = ()
+    """When each of `reads` had been given; empty where nobody wrote it down."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What one transaction made of some records: one of each in every partition of the output.
+
+    A commit that was never asked for cannot have happened: such a transaction is aborted, whether
+    or not anybody was told so. One that was asked for and not answered is unknown.
+    """
+
+    number: int
+    inputs: Sequence[tuple[int, int]]
+    """(partition, offset) of each."""
+    ending: Ending = "aborted"
+    asked: float | None = None
+    """When its commit was asked for."""
+
+    def values(self, run: str) -> list[str]:
+        """Return what it writes to each partition, in the order of its inputs."""
+        return [value_of(run, f"t{self.number}", *place) for place in self.inputs]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What transactions made of a run's topic, in another topic.
+
+    Its readers are of the kinds `assign` and `final`, which read only what is committed, and
+    `uncommitted`.
+    """
+
+    run: Run
+    """The same run, with the other topic."""
+    transactions: Sequence[Transaction]
+    readers: Sequence[Reader]
+    done: bool = False
+    """Whether every record of the input below its end was made something of."""
 
 
 class Commit(NamedTuple):
@@ -127,6 +166,8 @@ class History:
     started: float | None = None
     stopped: float | None = None
     """When production began and ended."""
+    output: Output | None = None
+    """None when the run made no transactions."""
 
     def finals(self) -> list[Reader]:
         """Return the readers that read everything once all was over."""

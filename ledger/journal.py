@@ -9,6 +9,9 @@ arrays, as there are many:
 - `consumer-*.jsonl`, `final-*.jsonl`: `reads` [partition, offset, value]; `commits` [partition,
   offset]; `start` with `end`, the log's; `ends`, how far to read, and `done`, whether it got there;
   `error`
+- `transactions.jsonl`: `begin` number with `inputs` [partition, offset]; `commit`, before it is
+  asked for; `committed`; `aborted`; `error`; `done`, whether all of the input was worked off
+- `output-*.jsonl`: what was made of it, as a consumer's
 - `replicas/`: see `ledger.replicas`
 - `events.jsonl`: without a header, one object a change, written by who makes the changes: `node`,
   `id`, `phase`, `start` and `end` in wall seconds, `..._seconds`, `detail`, and `least_acks`, which
@@ -23,6 +26,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +36,13 @@ from ledger.history import (
     History,
     Kind,
     Outcome,
+    Output,
     Read,
     Reader,
     Run,
     Sample,
     Send,
+    Transaction,
     value_of,
 )
 from ledger.replicas import readers as replicas_of
@@ -49,6 +55,13 @@ READERS: Mapping[str, Kind] = {
     "consumer-group": "group",
     "final-1": "final",
     "final-2": "final",
+}
+TRANSACTIONS = "transactions.jsonl"
+OUTPUT_READERS: Mapping[str, Kind] = {
+    "output-live": "assign",
+    "output-final-1": "final",
+    "output-final-2": "final",
+    "output-uncommitted": "uncommitted",
 }
 _SECONDS = "_seconds"
 
@@ -123,13 +136,9 @@ def load(folder: Path) -> History:
         lines = lines_of(folder / PRODUCER)
         run = Run(**next(lines)["header"])
         sends, notes = _sends(run, lines)
-    readers: list[Reader] = []
     commits: list[Commit] = []
     samples: list[Sample] = []
-    for name, kind in READERS.items():
-        if (folder / f"{name}.jsonl").is_file():
-            with _reading(f"{name}.jsonl"):
-                readers.append(_reader(folder, name, kind, commits, samples))
+    readers = _readers(folder, READERS, commits, samples)
     readers += replicas_of(folder / REPLICAS, run.topic)
     events: list[Event] = []
     if (folder / EVENTS).is_file():
@@ -145,6 +154,7 @@ def load(folder: Path) -> History:
         troubles=[str(text) for text in notes["trouble"]],
         started=min(notes["started"], default=None),
         stopped=max(notes["stopped"], default=None),
+        output=_output(folder) if (folder / TRANSACTIONS).is_file() else None,
     )
 
 
@@ -190,15 +200,48 @@ def _sends(
     return list(sends.values()), notes
 
 
+def _output(folder: Path) -> Output:
+    found: dict[int, Transaction] = {}
+    done = False
+    with _reading(TRANSACTIONS):
+        lines = lines_of(folder / TRANSACTIONS)
+        run = Run(**next(lines)["header"])
+        for line in lines:
+            if "begin" in line:
+                inputs = [(int(partition), int(offset)) for partition, offset in line["inputs"]]
+                found[line["begin"]] = Transaction(line["begin"], inputs)
+            elif "commit" in line:
+                asked = replace(found[line["commit"]], ending="unknown", asked=line["t"])
+                found[line["commit"]] = asked
+            elif "committed" in line:
+                found[line["committed"]] = replace(found[line["committed"]], ending="committed")
+            elif "done" in line:
+                done = bool(line["done"])
+    return Output(run, list(found.values()), _readers(folder, OUTPUT_READERS, [], []), done)
+
+
+def _readers(
+    folder: Path, names: Mapping[str, Kind], commits: list[Commit], samples: list[Sample]
+) -> list[Reader]:
+    found: list[Reader] = []
+    for name, kind in names.items():
+        if (folder / f"{name}.jsonl").is_file():
+            with _reading(f"{name}.jsonl"):
+                found.append(_reader(folder, name, kind, commits, samples))
+    return found
+
+
 def _reader(
     folder: Path, name: str, kind: Kind, commits: list[Commit], samples: list[Sample]
 ) -> Reader:
     reads: list[Read] = []
+    moments: list[float] = []
     ends: dict[int, int] | None = None
     done = False
     for line in lines_of(folder / f"{name}.jsonl"):
         if "reads" in line:
             reads += [Read(p, offset, sys.intern(value)) for p, offset, value in line["reads"]]
+            moments += [line["t"]] * len(line["reads"]) if "t" in line else []
         elif "commits" in line:
             commits += [Commit(p, offset, len(reads)) for p, offset in line["commits"]]
         elif "start" in line:
@@ -207,7 +250,7 @@ def _reader(
             ends = _offsets(line["ends"])
         elif "done" in line:
             done = bool(line["done"])
-    return Reader(name, kind, reads, ends, done)
+    return Reader(name, kind, reads, ends, done, moments)
 
 
 def _offsets(rows: Iterable[tuple[int, int]]) -> dict[int, int]:

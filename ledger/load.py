@@ -15,7 +15,7 @@ import time
 from collections import defaultdict, deque
 from typing import Any, NamedTuple, TypeVar
 
-from ledger.clients import REFUSED, Clients, KafkaError, reason_of
+from ledger.clients import REFUSED, Clients, KafkaError, close_now, reason_of
 from ledger.history import Outcome, Run, value_of
 from ledger.journal import Journal
 
@@ -27,7 +27,6 @@ LEAST_TICK = 0.01
 DEBT = 1.0
 """Seconds of records that are made up for after a pause; more is forgone."""
 MOST_PENDING = 20_000
-CLOSE_SECONDS = 5.0
 T = TypeVar("T")
 STUCK_SECONDS = 30.0
 """How far beyond its delivery timeout a producer may leave a record unanswered."""
@@ -102,14 +101,7 @@ class Session:
         self.closed = True
         for record in list(self._pending):
             self._answer("info", record, why)
-        # A plain close waits for batches that a lost session never completes.
-        sender = self._producer._sender
-        sender.force_close()
-        sender.join(CLOSE_SECONDS)
-        try:
-            self._producer.close(timeout=0)
-        except KafkaError as error:
-            LOG.warning("session %s did not close: %s", self.name, error)
+        close_now(self._producer)
 
     def _acknowledged(self, record: Planned, metadata: Any) -> None:  # noqa: ANN401  as above
         at = time.monotonic()

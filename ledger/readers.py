@@ -12,7 +12,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.clients import Clients, KafkaError, OffsetAndMetadata, TopicPartition, reason_of
+from ledger.clients import (
+    Clients,
+    Isolation,
+    KafkaError,
+    OffsetAndMetadata,
+    TopicPartition,
+    reason_of,
+)
 from ledger.history import Run
 from ledger.journal import Journal
 
@@ -29,12 +36,13 @@ READ_BACK_EVERY = 5
 class Progress:
     """How far one reader got, for its own loop and for who watches it."""
 
-    def __init__(self, journal: Journal, topic: str) -> None:
-        """Begin with nothing read."""
+    def __init__(self, journal: Journal, topic: str, *, markers: bool = False) -> None:
+        """Begin with nothing read; with `markers` the topic has those of transactions too."""
         self.read = 0
         self.next: dict[int, int] = {}
         self._journal = journal
         self._topic = topic
+        self._markers = markers
 
     def poll(self, consumer: Any) -> None:  # noqa: ANN401  kafka-python has no types
         """Write down what one poll gives; an error is written down and waited out."""
@@ -50,12 +58,24 @@ class Progress:
             for record in records
         ]
         if rows:
-            self._journal.write([{"reads": rows}])
+            self._journal.write([{"reads": rows, "t": time.monotonic()}])
             self.next.update({partition: offset + 1 for partition, offset, _ in rows})
             self.read += len(rows)
+        if self._markers:
+            self._pass_markers(consumer)
+
+    def _pass_markers(self, consumer: Any) -> None:  # noqa: ANN401  as above
+        # A marker, or an aborted record, has an offset and is never given.
+        try:
+            for place in consumer.assignment():
+                position = consumer.position(place, timeout_ms=ASK_MS)
+                if position is not None:
+                    self.next[place.partition] = position
+        except (KafkaError, OSError) as error:
+            self.note(error)
 
     def reached(self, ends: Mapping[int, int]) -> bool:
-        """Whether every record below `ends` was given."""
+        """Whether every record below `ends` was given, as far as it is for this reader."""
         return all(self.next.get(partition, 0) >= end for partition, end in ends.items())
 
     def places(self) -> dict[Any, int]:
@@ -79,11 +99,21 @@ class Progress:
 class Live(threading.Thread):
     """A consumer beside the load, in a thread of its own."""
 
-    def __init__(self, clients: Clients, run: Run, journal: Journal, group: str | None) -> None:
-        """Read the run's topic: all partitions by itself, or as the only member of a group."""
+    def __init__(
+        self,
+        clients: Clients,
+        run: Run,
+        journal: Journal,
+        group: str | None = None,
+        isolation: Isolation | None = None,
+    ) -> None:
+        """Read the run's topic: all partitions by itself, or as the only member of a group.
+
+        With an isolation the topic is one of transactions.
+        """
         super().__init__(name=f"ledger-{group or 'assign'}", daemon=True)
-        self.progress = Progress(journal, run.topic)
-        self._consumer = clients.consumer(group)
+        self.progress = Progress(journal, run.topic, markers=isolation is not None)
+        self._consumer = clients.consumer(group, isolation or "read_uncommitted")
         self._journal = journal
         self._partitions = [TopicPartition(run.topic, number) for number in range(run.partitions)]
         self._ends: Mapping[int, int] | None = None
@@ -175,11 +205,19 @@ def end_offsets(clients: Clients, run: Run, deadline: float) -> dict[int, int]:
 
 
 def read_all(
-    clients: Clients, run: Run, journal: Journal, ends: Mapping[int, int], deadline: float
+    clients: Clients,
+    run: Run,
+    journal: Journal,
+    ends: Mapping[int, int],
+    deadline: float,
+    isolation: Isolation | None = None,
 ) -> Progress:
-    """Read everything below `ends` with a fresh consumer, at most until `deadline`."""
-    progress = Progress(journal, run.topic)
-    consumer = clients.consumer()
+    """Read everything below `ends` with a fresh consumer, at most until `deadline`.
+
+    With an isolation the topic is one of transactions.
+    """
+    progress = Progress(journal, run.topic, markers=isolation is not None)
+    consumer = clients.consumer(isolation=isolation or "read_uncommitted")
     try:
         places = [TopicPartition(run.topic, number) for number in range(run.partitions)]
         consumer.assign(places)

@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ledger.history import Run
 from ledger.journal import PRODUCER, Journal, JournalError, load
 from ledger.load import Load
 from ledger.readers import Live, end_offsets, read_all
+from ledger.transactions import Pipeline
 from ledger.verdict import EXIT_CODES, Report, as_dict, as_text, judge
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Options:
     client: Mapping[str, Any] = field(default_factory=dict)
     expect_changes: bool = True
     least_acks: int | None = None
+    transactions: bool = False
 
 
 def check(folder: Path, *, expect_changes: bool, least_acks: int | None) -> Report:
@@ -82,6 +84,8 @@ class Ledger:
         self._clients = Clients(options.bootstrap, options.client)
         self._signalled = threading.Event()
         self._load: Load | None = None
+        self._pipeline: Pipeline | None = None
+        self._topics: list[str] = []
         self._live: dict[str, Live] = {}
         self._final: dict[str, int] = {}
         self._run: Run | None = None
@@ -114,21 +118,29 @@ class Ledger:
         options = self._options
         name = secrets.token_hex(4)
         topic = options.topic or f"millrace-ledger-{name}"
-        partitions = self._clients.create_topic(
-            topic,
-            partitions=options.partitions,
-            replication=options.replication,
-            min_isr=options.min_isr,
-        )
+        partitions = self._create(topic, options.partitions)
         run = Run(name, topic, partitions, options.rate, time.time(), time.monotonic())
         try:
             self._start(run)
-        except KafkaError:
-            self._delete(topic)
+        except (KafkaError, SetupError):
+            self._delete()
             raise
         return run
 
+    def _create(self, topic: str, partitions: int | None) -> int:
+        options = self._options
+        count = self._clients.create_topic(
+            topic, partitions=partitions, replication=options.replication, min_isr=options.min_isr
+        )
+        self._topics.append(topic)
+        return count
+
     def _start(self, run: Run) -> None:
+        if self._options.transactions:
+            output = replace(run, topic=f"{run.topic}-out")
+            self._create(output.topic, run.partitions)
+            self._pipeline = Pipeline(self._clients, run, output, self._journal)
+            self._pipeline.start()
         for reader, group in zip(LIVE, (None, run.topic), strict=True):
             self._live[reader] = Live(self._clients, run, self._journal(reader, run), group)
         self._load = Load(self._clients, run, self._journal("producer", run))
@@ -159,6 +171,8 @@ class Ledger:
             return f"{self._options.max_seconds:.0f} seconds are over"
         if self._load and not self._load.alive():
             return "the load has died"
+        if self._pipeline and not self._pipeline.worker.is_alive():
+            return "the transactions have died"
         return None
 
     def _finish(self, run: Run, reason: str) -> None:
@@ -178,14 +192,18 @@ class Ledger:
         for live in self._live.values():
             live.join()
         self._tell("stopping", reason)
+        if self._pipeline:
+            self._pipeline.finish(ends, END_SECONDS, READ_SECONDS)
+            self._tell("stopping", reason)
         if not self._options.keep_topic:
-            self._delete(run.topic)
+            self._delete()
 
-    def _delete(self, topic: str) -> None:
-        try:
-            self._clients.delete_topic(topic, group=topic)
-        except KafkaError as error:
-            LOG.warning("topic %s is left: %s", topic, error)
+    def _delete(self) -> None:
+        for topic in self._topics:
+            try:
+                self._clients.delete_topic(topic, group=topic)
+            except KafkaError as error:
+                LOG.warning("topic %s is left: %s", topic, error)
 
     def _tell(self, state: str, reason: str | None = None, **more: object) -> None:
         load = self._load
@@ -204,6 +222,7 @@ class Ledger:
                 "producer_errors": len(load.troubles) if load else 0,
                 "last_ack_age": load.last_ack_age() if load else None,
                 "read": read,
+                "transactions": self._pipeline.counts() if self._pipeline else None,
                 **more,
             },
         )

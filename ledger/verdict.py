@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ledger import exactly_once
 from ledger.gaps import Gaps, Window, measure, spread
-from ledger.history import History
+from ledger.history import History, Kind, Output, Reader
 from ledger.invariants import Violation, violations
 
 State = Literal["PASS", "FAIL", "UNKNOWN"]
@@ -23,6 +24,11 @@ CLAIM = (
     "memory of all in-sync replicas when all of them lost power are outside: Kafka does not "
     "wait for the disk."
 )
+CLAIM_ONCE = (
+    "Each record of the input led to one record in each partition of the output; of each "
+    "transaction all was read as committed or nothing, nothing of an aborted one, and nothing "
+    "before its commit was asked for (I10). The client speaks the transactions of before KIP-890."
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class Report:
     counts: dict[str, int]
     gaps: Gaps
     topic: str
+    claim: str
 
 
 def judge(
@@ -50,14 +57,15 @@ def judge(
             of what the rate gives in its time, at least `LEAST_ACKS`.
 
     """
-    found = violations(history)
+    found = [*violations(history), *exactly_once.violations(history)]
     gaps = measure(history)
     reasons = [
         *unproven(history),
         *(unproven_changes(history, gaps.windows, least_acks) if expect_changes else ()),
     ]
     state: State = "FAIL" if found else "UNKNOWN" if reasons else "PASS"
-    return Report(state, found, reasons, _counts(history, found), gaps, history.run.topic)
+    claim = f"{CLAIM} {CLAIM_ONCE}" if history.output else CLAIM
+    return Report(state, found, reasons, _counts(history, found), gaps, history.run.topic, claim)
 
 
 def unproven(history: History) -> list[str]:
@@ -67,19 +75,27 @@ def unproven(history: History) -> list[str]:
     for partition in range(history.run.partitions):
         if not acked[partition]:
             reasons.append(f"partition {partition} acknowledged no record")
-    for kind, least in (("assign", 1), ("group", 1), ("final", 2)):
-        readers = [reader for reader in history.readers if reader.kind == kind]
-        if len(readers) < least:
-            reasons.append(f"{len(readers)} readers of kind {kind}, {least} needed")
-        for reader in readers:
-            if not reader.done:
-                reasons.append(f"{reader.name} did not read to the end")
-            if not reader.reads:
-                reasons.append(f"{reader.name} read nothing")
+    reasons += _unread(history.readers, {"assign": 1, "group": 1, "final": 2})
     if not history.commits:
         reasons.append("the group never committed an offset")
     if not history.samples:
         reasons.append("start and end of the log were never sampled")
+    if history.output:
+        needed: Mapping[Kind, int] = {"assign": 1, "final": 2, "uncommitted": 1}
+        reasons += [f"output: {x}" for x in _unread(history.output.readers, needed)]
+        reasons += exactly_once.unproven(history.output)
+    return reasons
+
+
+def _unread(readers: Sequence[Reader], needed: Mapping[Kind, int]) -> list[str]:
+    """Return which readers are not there or did not read."""
+    reasons: list[str] = []
+    for kind, least in needed.items():
+        found = [reader for reader in readers if reader.kind == kind]
+        if len(found) < least:
+            reasons.append(f"{len(found)} readers of kind {kind}, {least} needed")
+        reasons += [f"{x.name} did not read to the end" for x in found if not x.done]
+        reasons += [f"{x.name} read nothing" for x in found if not x.reads]
     return reasons
 
 
@@ -109,7 +125,7 @@ def as_dict(report: Report) -> dict[str, Any]:
     gaps = report.gaps
     return {
         "verdict": report.state,
-        "claim": CLAIM,
+        "claim": report.claim,
         "topic": report.topic,
         "violations": [
             {"invariant": x.invariant, "what": x.what, "records": list(x.records)}
@@ -160,6 +176,11 @@ def as_text(report: Report) -> str:
             f"compared with the disks of {counts['replicas']} replicas, "
             f"{counts['copies']} copies of {counts['partitions']} partitions"
         )
+    if "committed" in counts:
+        lines.append(
+            f"transactions: {counts['committed']} committed, {counts['aborted']} aborted, "
+            f"{counts['unknown']} without an answer"
+        )
     if gaps.latency:
         told = ", ".join(f"{name} {1000 * value:.1f}" for name, value in gaps.latency.items())
         lines.append(f"milliseconds from send to acknowledgement: {told}")
@@ -176,7 +197,7 @@ def as_text(report: Report) -> str:
         lines.append(f"{name} broken {len(group)} times")
         lines += [f"  {x.what}: {' '.join(x.records)}".rstrip(": ") for x in group[:SHOWN]]
     if report.state == "PASS":
-        lines.append(CLAIM)
+        lines.append(report.claim)
     return "\n".join(lines) + "\n"
 
 
@@ -209,6 +230,17 @@ def _counts(history: History, found: Sequence[Violation]) -> dict[str, int]:
         "changes": len(history.events),
         "replicas": len(history.of("replica")),
         "copies": sum(len(reader.ends or {}) for reader in history.of("replica")),
+        **(_transaction_counts(history.output) if history.output else {}),
+    }
+
+
+def _transaction_counts(output: Output) -> dict[str, int]:
+    endings = Counter(transaction.ending for transaction in output.transactions)
+    return {
+        "committed": endings["committed"],
+        "aborted": endings["aborted"],
+        "unknown": endings["unknown"],
+        **{f"read_by_{reader.name}": len(reader.reads) for reader in output.readers},
     }
 
 

@@ -76,7 +76,7 @@ class Cluster:
         log.append(value)
         return future.success(SimpleNamespace(offset=len(log) - 1))
 
-    def consumer(self, group: str | None = None) -> Any:
+    def consumer(self, group: str | None = None, isolation: str = "read_uncommitted") -> Any:
         return Consumer(self)
 
     def create_topic(self, topic: str, **_: Any) -> int:
