@@ -378,7 +378,7 @@ def told(command: str, folder: Path, *more: str) -> str:
 
 def judged(site: Site) -> tuple[dict[str, Any], str]:
     """End the ledger and judge it, with what each broker holds on its disks; report and text."""
-    told("stop", site.folder)
+    told("stop", site.folder, "--seconds", "300")
     for where in site.topology.group("kafka_brokers"):
         fetch(site, where, site.folder / "replicas" / where)
     text = told("check", site.folder)
