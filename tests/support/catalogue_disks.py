@@ -94,7 +94,7 @@ def fill(site: Site, where: str, path: str) -> None:
     assert free == "0", f"{free} KB are free in {path}"
 
 
-@fault(18, "a log directory is full")
+@fault(18, "a log directory is full", dedicated=True)
 def log_dir_full(site: Site, record: Record) -> None:
     """That directory goes offline, its leaders move, and the process serves the others."""
     where = begin(site, record, follower(site))
@@ -126,7 +126,7 @@ def metadata_dir_full(site: Site, record: Record) -> None:
         record.proof = f"process {pid} ended for lack of space"
 
 
-@fault(20, "a log directory is read-only", long=True)
+@fault(20, "a log directory is read-only", dedicated=True, long=True)
 def log_dir_read_only(site: Site, record: Record) -> None:
     """As one that is full."""
     where = begin(site, record, follower(site))
@@ -159,7 +159,7 @@ def damaged_tail(site: Site, record: Record) -> None:
     site.acks_flow()
 
 
-@fault(23, "all data of a broker is gone")
+@fault(23, "all data of a broker is gone", dedicated=True)
 def data_lost(site: Site, record: Record) -> None:
     """It does not start on its own; `site.yml` formats it under its id, and it fills again."""
     where = begin(site, record, follower(site))
