@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from testinfra.host import Host
 
-from tests.support.spark import Load, active_master, master_state, statuses
+from tests.support.spark import Load, active_master, application, master_state, statuses
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
@@ -49,12 +49,6 @@ def load(topology: Topology, hosts: dict[str, Host], active: str) -> Iterator[Lo
 def state_of(host: Host, unit: str) -> dict[str, str]:
     shown = host.check_output("systemctl show --property=MainPID,ActiveState,NRestarts %s", unit)
     return dict(line.split("=", 1) for line in shown.splitlines())
-
-
-def application(state: dict[str, Any], app: str) -> str | None:
-    """What a master says of an application."""
-    known = state.get("activeapps", []) + state.get("completedapps", [])
-    return next((one["state"] for one in known if one["id"] == app), None)
 
 
 def taken_over(topology: Topology, former: str, workers: int, since: float) -> tuple[str, float]:

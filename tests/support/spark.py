@@ -41,6 +41,12 @@ def statuses(topology: Topology) -> dict[str, str]:
     }
 
 
+def application(state: dict[str, Any], app: str) -> str | None:
+    """What a master says of an application."""
+    known = state.get("activeapps", []) + state.get("completedapps", [])
+    return next((one["state"] for one in known if one["id"] == app), None)
+
+
 def active_master(topology: Topology) -> str:
     """The host of the one master that leads; waits while another one takes over."""
 

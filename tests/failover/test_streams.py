@@ -1,0 +1,44 @@
+"""A stream from Kafka into Delta through faults of Spark, of Kafka and of its own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from testinfra.host import Host
+
+from ledger.sink import violations
+from tests.support.catalogue_streams import FAULTS
+from tests.support.change import Plays
+from tests.support.faults import Fault
+from tests.support.stream import BATCH
+from tests.support.streams import Streams, streaming
+from tests.support.topology import Topology
+
+
+@pytest.fixture(scope="module")
+def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Streams]:
+    if not topology.group("spark_masters"):
+        pytest.skip("no Spark here")
+    if not topology.brokers:
+        pytest.skip("no Kafka here")
+    with streaming(topology, hosts, plays) as found:
+        yield found
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
+def test_fault(site: Streams, fault: Fault) -> None:
+    site.run(fault)
+
+
+def test_each_record_is_in_the_sink_once(site: Streams) -> None:
+    """Over all of it (I11): of those that expired, and of those after them, none."""
+    rows = site.rows()
+    site.save("failover")
+    processed = site.stream.processed()
+    source = [place for place in site.fed if place.offset < processed[place.partition]]
+    assert len({row.batch for row in rows}) > len(FAULTS)
+    assert len(source) > BATCH * len(FAULTS)
+    assert min(row.batch for row in rows) == 0
+    found = violations(source, rows)
+    assert not found, found[:10]

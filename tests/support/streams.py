@@ -1,0 +1,182 @@
+"""The site of a stream's faults: a cluster of Kafka and Spark, a stream on it, and what it is fed.
+
+It is whole when Kafka and all workers are, and the stream goes on.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition  # type: ignore[import-untyped] # no types
+from testinfra.host import Host
+
+from ledger.clients import Clients
+from ledger.sink import Place, Row
+from tests.support.change import Plays
+from tests.support.faults import HEAL, REQUEST_MS, Record, Site
+from tests.support.spark import master_state
+from tests.support.stream import BATCH, CHECKPOINT, SECONDS, Stream
+from tests.support.topology import ROOT, Topology
+from tests.support.wait import wait_for
+
+PARTITIONS = 3
+START_SECONDS = 90.0
+"""Within which a driver begins its first batch."""
+
+
+@dataclass(kw_only=True)
+class Streams(Site):
+    """A site whose load is a stream instead of the ledger's."""
+
+    stream: Stream
+    producer: Any
+    fed: list[Place] = field(default_factory=list)
+    """Where each record lies that was acknowledged."""
+    over: bool = False
+    """Whether the stream cannot go on any more, as it should be."""
+
+    def start(self) -> int:
+        """Start the stream, and wait for its first batch; how many reports there were before."""
+        since = len(self.stream.reports())
+        self.stream.start(CHECKPOINT)
+        self.feed(1)
+        self.stream.wait(since, seconds=START_SECONDS, step="begun")
+        return since
+
+    def feed(self, batches: int = 4) -> None:
+        """Produce numbered records, and wait for their acknowledgements."""
+        numbers = range(len(self.fed), len(self.fed) + batches * BATCH)
+        sent = [
+            self.producer.send(self.topic, str(number).encode(), partition=number % PARTITIONS)
+            for number in numbers
+        ]
+        for future in sent:
+            found = future.get(timeout=SECONDS)
+            self.fed.append(Place(found.topic, found.partition, found.offset))
+
+    def flows(self, batches: int = 2) -> str:
+        """Wait until so many more batches are in the table; returns the application."""
+        since = len(self.stream.reports())
+        self.feed(batches)
+
+        def enough() -> str | None:
+            steps = [one for one in self.stream.reports()[since:] if one["step"] == "written"]
+            return steps[-1]["app"] if len(steps) >= batches else None
+
+        return wait_for(enough, seconds=SECONDS, what=f"{batches} more batches")
+
+    def drain(self) -> None:
+        """Wait until everything that was fed is processed, then stop the stream."""
+        ends = {place.partition: place.offset + 1 for place in self.fed}
+        wait_for(
+            lambda: self.stream.processed() == ends, seconds=SECONDS, what=f"the stream at {ends}"
+        )
+        self.stream.stop()
+
+    def expire(self, before: dict[int, int]) -> None:
+        """Delete the records of each partition that lie before an offset."""
+        places = {TopicPartition(self.topic, number): offset for number, offset in before.items()}
+        with KafkaAdminClient(bootstrap_servers=list(self.topology.brokers.values())) as admin:
+            admin.delete_records(places)
+
+    def rows(self) -> list[Row]:
+        """All of the table, the stream being stopped."""
+        if not self.over:
+            self.drain()
+        return self.stream.rows()
+
+    def main_pid(self, where: str, unit: str) -> int:
+        return int(self.sh(where, "systemctl show --property=MainPID --value %s", unit))
+
+    def reborn(self, where: str, unit: str, before: int) -> int:
+        """Wait until systemd has started a killed service again; its new process."""
+
+        def other() -> int | None:
+            pid = self.main_pid(where, unit)
+            return pid if pid not in (0, before) else None
+
+        return wait_for(other, seconds=30, what=f"{unit} on {where} again")
+
+    def recovered(self, record: Record, since: float) -> None:
+        """Note how long it took, which must not be too long."""
+        record.recovery_seconds, record.limit_seconds = round(time.monotonic() - since, 1), SECONDS
+        assert record.recovery_seconds <= record.limit_seconds
+
+    def workers_missing(self) -> int:
+        """How many workers serve no master."""
+        states = [master_state(self.topology, at) for at in self.topology.group("spark_masters")]
+        serving = max(int(state.get("aliveworkers", 0)) for state in states)
+        return len(self.topology.group("spark_workers")) - serving
+
+    def lacks(self) -> list[str]:
+        missing = self.workers_missing()
+        return [*super().lacks(), *([f"{missing} Spark workers"] if missing else [])]
+
+    def acks_flow(self, more: int = 2, seconds: float = SECONDS) -> None:
+        """Start the stream again if a fault has ended it."""
+        if not self.over and not self.stream.active:
+            self.start()
+            self.flows(more)
+
+    def heal(self) -> None:
+        for where, roles in self.topology.hosts.items():
+            own = " ".join(f"spark-{role}" for role in roles.get("spark", {}).get("roles", []))
+            again = f"systemctl reset-failed {own}; systemctl start {own}" if own else ""
+            self.hosts[where].run(HEAL + again)
+
+    def note(self, record: Record) -> None:
+        """No ledger to tell."""
+
+    def forget(self, app: str) -> None:
+        """Remove what executors of an application left at the workers."""
+        for where in self.topology.group("spark_workers"):
+            self.hosts[where].run("rm -rf /var/lib/spark/work/%s", app)
+
+    def clean(self) -> None:
+        """End the stream and remove every trace of it."""
+        apps = {one["app"] for one in self.stream.reports()}
+        self.stream.remove()
+        for app in apps:
+            self.forget(app)
+
+    def delete_topic(self) -> None:
+        with KafkaAdminClient(bootstrap_servers=list(self.topology.brokers.values())) as admin:
+            admin.delete_topics([self.topic])
+
+
+@contextmanager
+def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Streams]:
+    """A stream that runs during the block, its driver on a master's host."""
+    driver = topology.group("spark_masters")[0]
+    bootstrap = list(topology.brokers.values())
+    topic = f"millrace-streams-{uuid.uuid4().hex[:8]}"
+    shared = topology.spark(driver)["data_dirs"][0]
+    stream = Stream(
+        hosts[driver],
+        topology.addresses[driver],
+        f"{shared}/failover-stream",
+        ",".join(bootstrap),
+        topic,
+    )
+    clients = Clients(bootstrap, {"request_timeout_ms": REQUEST_MS})
+    folder = ROOT / "build/streams"
+    folder.mkdir(parents=True, exist_ok=True)
+    clients.create_topic(topic, partitions=PARTITIONS, replication=3, min_isr=2)
+    with ExitStack() as after:
+        producer = clients.producer()
+        site = Streams(
+            topology, hosts, plays, folder, topic=topic, stream=stream, producer=producer
+        )
+        after.callback(site.delete_topic)
+        after.callback(producer.close, timeout=5)
+        after.callback(site.clean)
+        after.callback(site.heal)
+        stream.prepare()
+        site.start()
+        site.flows()
+        yield site
