@@ -12,9 +12,10 @@ from tests.support import catalogue_disks
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, Site, judged, told, under_a_ledger
-from tests.support.topology import Topology
+from tests.support.topology import ROOT, Topology
 
 assert catalogue_disks.FAULTS is FAULTS, "both parts of the catalogue"
+PAGE = ROOT / "build/failover.html"
 FULL = os.environ.get("MILLRACE_FULL") == "1"
 QUICK = {1, 2, 4, 5, 10, 39}
 """What every `./lab test` makes: a process, a machine and a network that fail, and too few."""
@@ -45,8 +46,9 @@ def test_nothing_was_lost(site: Site) -> None:
     """The ledger's verdict over all of it, with what each replica holds on its disk."""
     report, text = judged(site)
     site.save("failover")
-    page = told("page", site.folder, "--out", "build/failover.html")
-    assert "build/failover.html" in page, page
+    PAGE.unlink(missing_ok=True)
+    page = told("page", site.folder, "--out", str(PAGE))
+    assert PAGE.is_file(), page
     assert report["verdict"] == "PASS", text
     assert report["counts"]["replicas"] == len(site.topology.brokers), text
     gaps = {change["phase"]: change["gap"] for change in report["changes"]}

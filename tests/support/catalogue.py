@@ -221,9 +221,12 @@ def leader_isolated(site: Site, record: Record) -> None:
     cut(site, where, others)
     after = site.elected(node, topic=site.side_topic)
     site.fenced(node)
+    # One attempt: a second one would ask the others who leads.
     producer = KafkaProducer(
         bootstrap_servers=[site.topology.brokers[node]],
         acks="all",
+        retries=0,
+        enable_idempotence=False,
         request_timeout_ms=CLIENT_MS,
         delivery_timeout_ms=2 * CLIENT_MS,
     )
