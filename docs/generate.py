@@ -163,8 +163,7 @@ def _other_products() -> list[str]:
         keys: dict[str, str] = {}
         for part in owned:
             found = values[part]
-            for one in found.values() if "zookeeper" in found else [found]:
-                keys |= one
+            keys |= found.get("zookeeper", found)
         lines += [
             *([""] if lines else []),
             f"## {name}",

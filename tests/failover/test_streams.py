@@ -10,7 +10,7 @@ from testinfra.host import Host
 from ledger.sink import violations
 from tests.support.catalogue_streams import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import Fault
+from tests.support.faults import FULL, Fault
 from tests.support.stream import BATCH
 from tests.support.streams import Streams, streaming
 from tests.support.topology import Topology
@@ -22,6 +22,8 @@ def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[S
         pytest.skip("no Spark here")
     if not topology.brokers:
         pytest.skip("no Kafka here")
+    if not FULL:
+        pytest.skip("part of ./lab test --full")
     with streaming(topology, hosts, plays) as found:
         yield found
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.support.faults import FULL
 from tests.support.lab import leftovers, succeed
 from tests.support.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
-FULL = os.environ.get("MILLRACE_FULL") == "1"
 SECONDS = 3000 if FULL else 1500
 BUDGET = 12
 """Remote tasks on a Kafka host at first install, fact gathering included."""

@@ -43,6 +43,8 @@ from tests.support.topology import ROOT, Topology
 from tests.support.wait import wait_for
 
 T = TypeVar("T")
+FULL = os.environ.get("MILLRACE_FULL") == "1"
+"""Whether all of it is asked for, by `./lab test --full`."""
 WHOLE_SECONDS = 180
 CAUGHT_UP_MS = 5000
 SIDE = {"num_partitions": 1, "replication_factor": 3, "configs": {"min.insync.replicas": "2"}}
