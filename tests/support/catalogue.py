@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
@@ -26,6 +27,7 @@ from kafka.errors import (  # type: ignore[import-untyped] # no types
     MessageSizeTooLargeError,
     NotEnoughReplicasError,
 )
+from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped] # no types
 
 from tests.support.faults import Fault, Record, Site, answered
 from tests.support.wait import wait_for
@@ -221,9 +223,10 @@ def leader_isolated(site: Site, record: Record) -> None:
     cut(site, where, others)
     after = site.elected(node, topic=site.side_topic)
     site.fenced(node)
-    # One attempt: a second one would ask the others who leads.
+    # One attempt, and nobody else is asked who leads.
     producer = KafkaProducer(
         bootstrap_servers=[site.topology.brokers[node]],
+        kafka_client=asks_only_its_bootstrap,
         acks="all",
         retries=0,
         enable_idempotence=False,
@@ -237,6 +240,14 @@ def leader_isolated(site: Site, record: Record) -> None:
         producer.close(timeout=1)
     site.acks_flow()
     record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
+
+
+def asks_only_its_bootstrap(**config: Any) -> Any:
+    """A client that believes what one broker says of the cluster."""
+    client = KafkaNetClient(**config)
+    manager = client._manager
+    manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
+    return client
 
 
 @fault(12, "a leader is cut from the controllers only", dedicated=True)
