@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -18,10 +17,10 @@ from typing import Any
 
 from testinfra.host import Host
 
+from tests.support.refusal import ANSIBLE
 from tests.support.topology import ROOT, Topology
 from tests.support.wait import wait_for
 
-ANSIBLE = str(Path(sys.executable).parent / "ansible-playbook")
 POLL_SECONDS = 0.05
 ROLL = ("Plan", "Restart", "Change the version")
 """How the plays of a roll begin their names."""
