@@ -126,17 +126,21 @@ def metadata_dir_full(site: Site, record: Record) -> None:
         record.proof = f"process {pid} ended for lack of space"
 
 
-@fault(20, "a log directory is read-only", dedicated=True, long=True)
+@fault(20, "a log directory cannot be written to", dedicated=True, long=True)
 def log_dir_read_only(site: Site, record: Record) -> None:
-    """As one that is full."""
+    """As one that is full: what it writes of its own state (each 5 s) is refused."""
     where = begin(site, record, follower(site))
     path = holder(site, where)
-    with small_disk(site, where, path):
-        mark = clock(site, where)
-        # Open files keep a disk writable: the next segment meets it.
-        site.sh(where, f"mount -o remount,ro {path} || chattr +i {path}")
+    mark = clock(site, where)
+    since = time.monotonic()
+    site.sh(where, f"chmod a-w {path}")  # the kernel refuses to remount what is open read-only
+    try:
         record.proof = said_since(site, where, mark, f"Stopping serving logs in dir {path}")
+        record.recovery_seconds = round(time.monotonic() - since, 1)
         site.acks_flow()
+    finally:
+        stop(site, where)
+        site.sh(where, f"chmod u+w {path}")
 
 
 @fault(21, "bytes of the last segment are damaged on a broker that was killed")
@@ -169,7 +173,7 @@ def data_lost(site: Site, record: Record) -> None:
         where,
         f"{KILL}; systemctl stop kafka; find {paths} -mindepth 1 -delete; systemctl start kafka",
     )
-    record.proof = said_since(site, where, mark, "No `meta.properties` found")
+    record.proof = said_since(site, where, mark, "No readable meta.properties files found")
     site.acks_flow()
     stop(site, where)
     site.plays.succeed("site", "--limit", where)
