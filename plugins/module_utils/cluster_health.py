@@ -213,11 +213,15 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
         behind = max(0, now - caught_up) if min(caught_up, now) >= 0 else None
         return Replica(state["replica_id"], max(0, end - state["log_end_offset"]), behind)
 
+    # A node that was formatted anew has a new directory id; the leader lists its former one for
+    # five minutes more (KIP-853). The last one to fetch is the node as it is.
+    by_fetch = sorted(log["observers"], key=lambda state: state.get("last_fetch_timestamp", -1))
+    observers = {state["replica_id"]: state for state in by_fetch}
     return Quorum(
         leader_id=log["leader_id"],
         leader_epoch=log["leader_epoch"],
         voters=_sorted(map(replica, log["current_voters"])),
-        observers=_sorted(map(replica, log["observers"])),
+        observers=_sorted(map(replica, observers.values())),
         high_watermark=log["high_watermark"],
     )
 

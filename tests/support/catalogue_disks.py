@@ -181,7 +181,7 @@ def data_lost(site: Site, record: Record) -> None:
 
 @fault(25, "a broker has the directories of another cluster")
 def other_cluster(site: Site, record: Record) -> None:
-    """It does not start, and the cluster does not notice."""
+    """It is turned away for as long as it asks, and the cluster does not notice."""
     where = begin(site, record, follower(site))
     files = " ".join(f"{d}/meta.properties" for d in data_dirs(site, where))
     mark = clock(site, where)
@@ -189,7 +189,7 @@ def other_cluster(site: Site, record: Record) -> None:
     site.sh(where, f"sed -i.kept 's/^cluster.id=.*/cluster.id=MkU3OEVBNTcwNTJENDM2Qg/' {files}")
     try:
         start(site, where)
-        record.proof = said_since(site, where, mark, "Invalid cluster.id")
+        record.proof = said_since(site, where, mark, "INCONSISTENT_CLUSTER_ID")
         site.acks_flow()
     finally:
         stop(site, where)

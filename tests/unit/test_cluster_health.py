@@ -211,3 +211,18 @@ def test_module_gives_a_verdict_on_a_cluster_that_does_not_run(tmp_path: Path) -
     assert result["failed"]
     assert "127.0.0.1:1: Connection refused" in result["problems"][0]
     assert run_module("kafka_health", {**args, "fail": False})["healthy"] is False
+
+
+def test_a_node_formatted_anew_is_seen_once_as_it_is() -> None:
+    """The leader lists the directory that it had before for five minutes more (KIP-853)."""
+    found: Any = answer([(1, 100, 5000)])
+    keys = ("replica_id", "log_end_offset", "last_caught_up_timestamp", "last_fetch_timestamp")
+    observers = [(100, 100, 4900, 4990), (100, 40, 2000, 2000), (101, 100, 4950, 4950)]
+    for order in (observers, observers[::-1]):
+        seen = [dict(zip(keys, state, strict=True)) for state in order]
+        found["topics"][0]["partitions"][0]["observers"] = seen
+        quorum = cluster_health.snapshot(
+            {"cluster_id": "C", "controller_id": 1, "brokers": []}, [], found, {}
+        ).quorum
+        assert quorum
+        assert quorum.observers == (Replica(100, 0, 100), Replica(101, 0, 50))
