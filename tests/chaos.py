@@ -16,7 +16,7 @@ from pathlib import Path
 
 import testinfra
 
-from tests.support import catalogue_disks
+from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, Site, judged, told, under_a_ledger
 from tests.support.topology import ROOT, Topology, describe
@@ -26,7 +26,7 @@ PAGE = ROOT / "build/chaos.html"
 
 def order(seed: int, topology: Topology) -> Iterator[Fault]:
     """Yield faults without end, for one seed and one topology always the same."""
-    fitting = [one for one in catalogue_disks.FAULTS if one.fits(topology) and not one.long]
+    fitting = [one for one in FAULTS if one.fits(topology) and not one.long]
     chosen = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     while True:
         yield chosen.choice(fitting)

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from tests.support import catalogue_disks
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import FULL, Fault, Site, judged, told, under_a_ledger
 from tests.support.topology import ROOT, Topology
 
-assert catalogue_disks.FAULTS is FAULTS, "both parts of the catalogue"
 PAGE = ROOT / "build/failover.html"
 QUICK = {1, 2, 4, 5, 10, 39}
 """What every `./lab test` makes: a process, a machine and a network that fail, and too few."""

@@ -8,7 +8,7 @@ import pytest
 from testinfra.host import Host
 
 from ledger.sink import violations
-from tests.support.catalogue_streams import FAULTS
+from tests.support.catalogue.streams import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import FULL, Fault
 from tests.support.stream import BATCH

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.chaos import order
-from tests.support.catalogue_disks import FAULTS
+from tests.support.catalogue import FAULTS
 from tests.support.topology import Topology
 
 

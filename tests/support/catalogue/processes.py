@@ -1,21 +1,10 @@
-"""The catalogue of faults of Kafka, by their numbers in the design.
-
-Each injects, waits until it sees that the fault is there, and says so in `proof`; then it looks at
-what users and operators must see. Healing is the caller's.
-"""
+"""Faults of processes, of too few of them, and of records."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
-    Policy,
-    stop_blockers,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import Expected
 from kafka import (  # type: ignore[import-untyped] # no types
     KafkaAdminClient,
     KafkaConsumer,
@@ -25,48 +14,25 @@ from kafka import (  # type: ignore[import-untyped] # no types
 from kafka.errors import (  # type: ignore[import-untyped] # no types
     KafkaError,
     MessageSizeTooLargeError,
-    NotEnoughReplicasError,
 )
-from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped] # no types
 
-from tests.support.faults import Fault, Record, Site, answered
+from tests.support.catalogue.entry import (
+    CLIENT_MS,
+    KILL,
+    begin,
+    fault,
+    gate_shuts,
+    refuses,
+    restarted,
+    start,
+    stop,
+)
+from tests.support.faults import Record, Site
 from tests.support.wait import wait_for
 
-FAULTS: list[Fault] = []
-KILL = "systemctl kill --signal=KILL kafka"
 PAUSE = "systemctl kill --signal=STOP kafka"
 GO_ON = "systemctl kill --signal=CONT kafka"
-CLIENT_MS = 3000
-ELECTED_SECONDS = 10
 TOO_LARGE = 2_000_000
-
-
-def fault(
-    number: int, name: str, *, dedicated: bool = False, long: bool = False
-) -> Callable[[Callable[[Site, Record], None]], Fault]:
-    """Put a function into the catalogue."""
-
-    def add(inject: Callable[[Site, Record], None]) -> Fault:
-        FAULTS.append(Fault(number, name, inject, dedicated, long))
-        return FAULTS[-1]
-
-    return add
-
-
-def begin(site: Site, record: Record, node: int) -> str:
-    """Say which node it is; returns its host."""
-    record.node = site.topology.node(node)
-    return record.node
-
-
-def restarted(site: Site, where: str, before: int) -> int:
-    """Wait until systemd has brought a killed node back; its new process."""
-
-    def other() -> int | None:
-        pid = site.pid(where)
-        return pid if pid not in (0, before) else None
-
-    return wait_for(other, seconds=30, what=f"systemd starts Kafka on {where} again")
 
 
 @fault(1, "kill -9 of a partition's leader")
@@ -89,7 +55,7 @@ def leader_stopped(site: Site, record: Record) -> None:
     node = site.led_by()
     where = begin(site, record, node)
     record.limit_seconds = 1.0
-    site.sh(where, "systemctl stop kafka")
+    stop(site, where)
     after = site.elected(node)
     for data in site.topology.kafka(where)["data_dirs"]:
         site.sh(where, "test -f %s/.kafka_cleanshutdown", data)
@@ -168,27 +134,10 @@ def one_controller_down(site: Site, record: Record) -> None:
     """Metadata can be changed, and no second controller may be touched."""
     node = min(site.topology.voters - {site.controller()})
     where = begin(site, record, node)
-    site.sh(where, "systemctl stop kafka")
+    stop(site, where)
     with_topic(site, "millrace-faults-minority")
 
-    def blocked() -> list[str]:
-        snapshot = site.snapshot(without=node)
-        other = min(site.topology.voters - {node})
-        if snapshot is None:
-            return []
-        found = stop_blockers(
-            snapshot,
-            other,
-            broker=False,
-            controller=True,
-            expected=Expected(),
-            policy=Policy(strict=False),
-        )
-        return [blocker.predicate for blocker in found]
-
-    wait_for(
-        lambda: "quorum-majority" in blocked(), seconds=30, what="the gate is shut for the others"
-    )
+    gate_shuts(site, min(site.topology.voters - {node}), "quorum-majority", without=node)
     record.proof = f"{where} is stopped; a topic came and went; the gate names the quorum"
 
 
@@ -209,80 +158,9 @@ def controllers_lost(site: Site, record: Record) -> None:
         pytest.fail("a topic was created without a majority")
     site.acks_flow()
     for node in down:
-        site.sh(site.topology.node(node), "systemctl reset-failed kafka; systemctl start kafka")
+        start(site, site.topology.node(node))
     wait_for(lambda: topics(site) >= before, seconds=60, what="all topics")
     record.proof = f"both are stopped; a new topic was refused ({refused}); records were not"
-
-
-@fault(10, "a leader is cut from all other nodes")
-def leader_isolated(site: Site, record: Record) -> None:
-    """Alone it may not acknowledge; the others elect."""
-    node = site.led_by(topic=site.side_topic)
-    where = begin(site, record, node)
-    others = [name for name in site.kafka_hosts if name != where]
-    cut(site, where, others)
-    after = site.elected(node, topic=site.side_topic)
-    site.fenced(node)
-    # One attempt, and nobody else is asked who leads.
-    producer = KafkaProducer(
-        bootstrap_servers=[site.topology.brokers[node]],
-        kafka_client=asks_only_its_bootstrap,
-        acks="all",
-        retries=0,
-        enable_idempotence=False,
-        request_timeout_ms=CLIENT_MS,
-        delivery_timeout_ms=2 * CLIENT_MS,
-    )
-    try:
-        sent = producer.send(site.side_topic, b"alone", partition=0)
-        assert answered(lambda: sent.get(3 * CLIENT_MS / 1000)) is None, "acknowledged alone"
-    finally:
-        producer.close(timeout=1)
-    site.acks_flow()
-    record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
-
-
-def asks_only_its_bootstrap(**config: Any) -> Any:
-    """A client that believes what one broker says of the cluster."""
-    client = KafkaNetClient(**config)
-    manager = client._manager
-    manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
-    return client
-
-
-@fault(12, "a leader is cut from the controllers only", dedicated=True)
-def leader_without_controllers(site: Site, record: Record) -> None:
-    """Its session ends, and leadership leaves although its followers reach it."""
-    node = site.led_by()
-    where = begin(site, record, node)
-    controllers = [name for name in site.topology.group("kafka_controllers") if name != where]
-    since = time.monotonic()
-    cut(site, where, controllers)
-    after = site.elected(node)
-    record.recovery_seconds = round(time.monotonic() - since, 1)
-    site.fenced(node)
-    site.acks_flow()
-    record.proof = f"cut from {', '.join(controllers)}; fenced; {after} leads after {node}"
-
-
-@fault(14, "the active controller is cut from the other controllers", dedicated=True)
-def quorum_split(site: Site, record: Record) -> None:
-    """The two elect, the one steps down, and the epoch does not run away (KIP-996)."""
-    node, epoch = site.controller(), site.epoch()
-    where = begin(site, record, node)
-    others = [name for name in site.topology.group("kafka_controllers") if name != where]
-    since = time.monotonic()
-    cut(site, where, others)
-    wait_for(
-        lambda: site.epoch() > epoch and site.controller() != node,
-        seconds=60,
-        what=f"a leader after {node}",
-    )
-    record.recovery_seconds = round(time.monotonic() - since, 1)
-    site.acks_flow()
-    after = site.epoch()
-    assert after <= epoch + 5, f"the epoch ran from {epoch} to {after}"
-    record.proof = f"{site.controller()} leads epoch {after} after {node} in {epoch}"
 
 
 @fault(39, "fewer brokers than min.insync.replicas", dedicated=True)
@@ -300,17 +178,7 @@ def too_few_replicas(site: Site, record: Record) -> None:
     )
     site.acks_stop()
     before = site.acked
-    producer = KafkaProducer(
-        bootstrap_servers=[site.topology.brokers[last]],
-        acks="all",
-        retries=0,
-        enable_idempotence=False,
-    )
-    try:
-        with pytest.raises(NotEnoughReplicasError):
-            producer.send(site.side_topic, b"too few", partition=0).get(30)
-    finally:
-        producer.close(timeout=1)
+    refuses(site, last)
     count = readable(site, last)
     assert site.acked == before, "acknowledged below min.insync.replicas"
     record.proof = f"only {last} in sync; a record was refused, {count} were read"
@@ -332,6 +200,36 @@ def readable(site: Site, node: int) -> int:
     return len(found[place])
 
 
+@fault(40, "the last in sync is killed", dedicated=True)
+def last_in_sync_killed(site: Site, record: Record) -> None:
+    """Nobody leads who may lack a record; who left below min.insync.replicas may (ELR, KIP-966)."""
+    last = site.led_by()
+    early, late = sorted(set(site.topology.brokers) - {last})
+    record.node, record.least_acks = site.topology.node(last), 0
+    for node in (early, late):
+        stop(site, site.topology.node(node))
+        out_of_sync(site, node)
+    site.sh(record.node, KILL + "; systemctl stop kafka")
+    start(site, site.topology.node(early))
+    wait_for(
+        lambda: (found := site.partition(without=last)) and found.offline,
+        seconds=60,
+        what="a partition without a leader",
+    )
+    start(site, site.topology.node(late))
+    assert site.elected(last) == late
+    site.acks_flow()
+    record.proof = f"offline while only {early} was there; {late} leads, {last} still down"
+
+
+def out_of_sync(site: Site, node: int) -> None:
+    wait_for(
+        lambda: (found := site.partition(without=node)) and node not in found.isr,
+        seconds=30,
+        what=f"{node} is out of sync",
+    )
+
+
 @fault(38, "a record that is too large")
 def oversize(site: Site, record: Record) -> None:
     """Refused once and for all, and in no log."""
@@ -350,19 +248,6 @@ def oversize(site: Site, record: Record) -> None:
         pytest.fail("it was taken")
     finally:
         producer.close(timeout=1)
-
-
-def cut(site: Site, where: str, others: Iterable[str]) -> None:
-    """Let no packet pass between a host and others, in either direction."""
-    peers = list(others)
-    for name in peers:
-        site.sh(name, DROP, site.topology.addresses[where])
-    site.sh(
-        where, "; ".join([DROP] * len(peers)), *(site.topology.addresses[name] for name in peers)
-    )
-
-
-DROP = "ip route replace blackhole %s"
 
 
 def topics(site: Site) -> set[str]:

@@ -6,19 +6,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.catalogue import FAULTS, KILL, begin, fault
+from tests.support.catalogue.entry import (
+    KILL,
+    begin,
+    clock,
+    fault,
+    follower,
+    said_since,
+    start,
+    stop,
+)
 from tests.support.faults import Record, Site
 from tests.support.wait import wait_for
 
-__all__ = ["FAULTS"]
-
 DISK = "192m"
 CONFIG = "/etc/kafka/server.properties"
-
-
-def follower(site: Site) -> int:
-    """A broker that does not lead the ledger's first partition."""
-    return min(set(site.topology.brokers) - {site.led_by()})
 
 
 def data_dirs(site: Site, where: str) -> list[str]:
@@ -37,29 +39,6 @@ def partition_dirs(site: Site, where: str, index: str) -> list[str]:
     found = str(site.hosts[where].run(f"ls -d {places}").stdout).split()
     assert found, f"{where} holds no partition {index} of the ledger"
     return found
-
-
-def stop(site: Site, where: str) -> None:
-    site.sh(where, "systemctl stop kafka")
-
-
-def start(site: Site, where: str) -> None:
-    site.sh(where, "systemctl reset-failed kafka; systemctl start kafka")
-
-
-def said_since(site: Site, where: str, mark: str, words: str, seconds: float = 60) -> str:
-    """Wait until a node's journal says something after `mark`; returns that line."""
-
-    def line() -> str:
-        command = "journalctl --unit kafka --output cat --since %s | grep -F -m 1 -- %s"
-        return str(site.hosts[where].run(command, mark, words).stdout).strip()
-
-    return wait_for(line, seconds=seconds, what=f"{where} says {words!r}")[:200]
-
-
-def clock(site: Site, where: str) -> str:
-    """The host's own time, as its journal has it."""
-    return site.sh(where, "date '+%F %T'")
 
 
 @contextmanager
@@ -166,7 +145,18 @@ def damaged_tail(site: Site, record: Record) -> None:
 @fault(23, "all data of a broker is gone", dedicated=True)
 def data_lost(site: Site, record: Record) -> None:
     """It does not start on its own; `site.yml` formats it under its id, and it fills again."""
-    where = begin(site, record, follower(site))
+    emptied(site, record, follower(site))
+
+
+@fault(24, "all data of a controller is gone", dedicated=True)
+def metadata_lost(site: Site, record: Record) -> None:
+    """The other two serve on; it comes back as the voter that it was."""
+    emptied(site, record, min(site.topology.voters - {site.controller()}))
+
+
+def emptied(site: Site, record: Record, node: int) -> None:
+    """Leave no file of a node, see that it does not start with nothing, and format it anew."""
+    where = begin(site, record, node)
     mark = clock(site, where)
     paths = " ".join(data_dirs(site, where))
     site.sh(

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable
 
-from tests.support.catalogue import KILL, begin, restarted
+from tests.support.catalogue.entry import KILL, begin, restarted
 from tests.support.faults import Fault, Record, Site
 from tests.support.spark import DRIVER, active_master, application, master_state
 from tests.support.stream import CHECKPOINT, SECONDS

@@ -1,0 +1,174 @@
+"""Faults of the network between nodes, and between clients and nodes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer  # type: ignore[import-untyped] # no types
+from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped] # no types
+
+from tests.support.catalogue.entry import CLIENT_MS, begin, fault, gate_shuts, refuses
+from tests.support.faults import Record, Site, answered
+from tests.support.wait import wait_for
+
+DROP = "ip route replace blackhole %s"
+MUTE = "ip rule add pref 10 to %s ipproto tcp sport %s blackhole"
+SLOW = "tc qdisc add dev eth0 root tbf rate 1mbit burst 16kb latency 400ms"
+FLOOD, CHUNK = 16_000_000, 500_000
+"""Bytes that two followers cannot fetch over such a link within `replica.lag.time.max.ms`."""
+LAG_SECONDS = 90
+UNANSWERED = 500
+"""Records: more than one partition gets while the ledger's producer waits for an answer."""
+
+
+@fault(10, "a leader is cut from all other nodes")
+def leader_isolated(site: Site, record: Record) -> None:
+    """Alone it may not acknowledge; the others elect."""
+    node = site.led_by(topic=site.side_topic)
+    where = begin(site, record, node)
+    others = [name for name in site.kafka_hosts if name != where]
+    cut(site, where, others)
+    after = site.elected(node, topic=site.side_topic)
+    site.fenced(node)
+    # One attempt, and nobody else is asked who leads.
+    producer = KafkaProducer(
+        bootstrap_servers=[site.topology.brokers[node]],
+        kafka_client=asks_only_its_bootstrap,
+        acks="all",
+        retries=0,
+        enable_idempotence=False,
+        request_timeout_ms=CLIENT_MS,
+        delivery_timeout_ms=2 * CLIENT_MS,
+    )
+    try:
+        sent = producer.send(site.side_topic, b"alone", partition=0)
+        assert answered(lambda: sent.get(3 * CLIENT_MS / 1000)) is None, "acknowledged alone"
+    finally:
+        producer.close(timeout=1)
+    site.acks_flow()
+    record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
+
+
+def asks_only_its_bootstrap(**config: Any) -> Any:
+    """A client that believes what one broker says of the cluster."""
+    client = KafkaNetClient(**config)
+    manager = client._manager
+    manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
+    return client
+
+
+@fault(11, "a leader is cut from the other brokers only", dedicated=True, long=True)
+def leader_without_followers(site: Site, record: Record) -> None:
+    """It keeps its session and leads alone, and alone it acknowledges nothing."""
+    node = site.led_by(topic=site.side_topic)
+    where = begin(site, record, node)
+    record.least_acks = 20
+    cut(site, where, [name for name in site.topology.group("kafka_brokers") if name != where])
+    in_sync_alone(site, node)
+    refuses(site, node)
+    record.proof = f"{node} leads and is in sync alone; a record was refused"
+
+
+def in_sync_alone(site: Site, node: int) -> None:
+    """Wait until a leader has given all followers of the side topic up, and leads still."""
+    wait_for(
+        lambda: (found := site.partition(topic=site.side_topic)) and found.isr == (node,),
+        seconds=LAG_SECONDS,
+        what=f"{node} is in sync alone",
+    )
+    assert site.led_by(topic=site.side_topic) == node
+
+
+@fault(12, "a leader is cut from the controllers only", dedicated=True)
+def leader_without_controllers(site: Site, record: Record) -> None:
+    """Its session ends, and leadership leaves although its followers reach it."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    controllers = [name for name in site.topology.group("kafka_controllers") if name != where]
+    since = time.monotonic()
+    cut(site, where, controllers)
+    after = site.elected(node)
+    record.recovery_seconds = round(time.monotonic() - since, 1)
+    site.fenced(node)
+    site.acks_flow()
+    record.proof = f"cut from {', '.join(controllers)}; fenced; {after} leads after {node}"
+
+
+@fault(14, "the active controller is cut from the other controllers", dedicated=True)
+def quorum_split(site: Site, record: Record) -> None:
+    """The two elect, the one steps down, and the epoch does not run away (KIP-996)."""
+    node, epoch = site.controller(), site.epoch()
+    where = begin(site, record, node)
+    others = [name for name in site.topology.group("kafka_controllers") if name != where]
+    since = time.monotonic()
+    cut(site, where, others)
+    wait_for(
+        lambda: site.epoch() > epoch and site.controller() != node,
+        seconds=60,
+        what=f"a leader after {node}",
+    )
+    record.recovery_seconds = round(time.monotonic() - since, 1)
+    site.acks_flow()
+    after = site.epoch()
+    assert after <= epoch + 5, f"the epoch ran from {epoch} to {after}"
+    record.proof = f"{site.controller()} leads epoch {after} after {node} in {epoch}"
+
+
+@fault(15, "clients do not hear from a leader")
+def clients_cut(site: Site, record: Record) -> None:
+    """It leads on; what it has taken without being heard is sent again, and is there once."""
+    node = site.led_by()
+    where = begin(site, record, node)
+    record.least_acks = 20
+    address, port = site.topology.brokers[node].rsplit(":", 1)
+    site.sh(where, MUTE, own_address(address), port)
+    with pytest.raises(TimeoutError):
+        socket.create_connection((address, int(port)), timeout=CLIENT_MS / 1000).close()
+    wait_for(
+        lambda: (now := site.status)["invoked"] - now["acked"] >= UNANSWERED,
+        seconds=60,
+        what=f"{UNANSWERED} records without an answer",
+    )
+    assert site.led_by(without=node) == node
+    record.proof = f"no connection to {where}, {UNANSWERED} records unanswered; {node} leads still"
+
+
+def own_address(towards: str) -> str:
+    """The address of this machine that a host sees."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((towards, 9))
+        return str(probe.getsockname()[0])
+
+
+@fault(17, "a leader's link is slow (1 Mbit/s)", dedicated=True, long=True)
+def slow_link(site: Site, record: Record) -> None:
+    """Followers that cannot keep up leave the ISR, and the gate keeps the leader."""
+    node = site.led_by(topic=site.side_topic)
+    where = begin(site, record, node)
+    record.least_acks = 20
+    site.sh(where, SLOW)
+    producer = KafkaProducer(bootstrap_servers=[site.topology.brokers[node]], acks=1)
+    try:
+        for _chunk in range(FLOOD // CHUNK):
+            producer.send(site.side_topic, os.urandom(CHUNK), partition=0)
+        producer.flush(timeout=LAG_SECONDS)
+    finally:
+        producer.close(timeout=1)
+    in_sync_alone(site, node)
+    gate_shuts(site, node, "last-in-sync")
+    record.proof = f"{FLOOD} bytes at 1 Mbit/s: {node} is in sync alone, and the gate keeps it"
+
+
+def cut(site: Site, where: str, others: Iterable[str]) -> None:
+    """Let no packet pass between a host and others, in either direction."""
+    peers = list(others)
+    for name in peers:
+        site.sh(name, DROP, site.topology.addresses[where])
+    site.sh(
+        where, "; ".join([DROP] * len(peers)), *(site.topology.addresses[name] for name in peers)
+    )
