@@ -160,8 +160,9 @@ class ActionModule(ActionBase):
             if phase in (until, "done") or result["deferred"]:
                 break
             left = limits[phase] - (time.monotonic() - since)
-            if left < 0 and (phase != "start" or part["give_up"]):
-                text = _too_long(phase, limits[phase], result["waiting"])
+            over = left < 0 and (phase != "start" or part["give_up"])
+            if over or result["lasting"]:
+                text = _too_long(phase, limits[phase] if over else 0, result["waiting"])
                 now = WHAT_NOW.get(phase, LATER)
                 raise TurnError(text, now, touched=phase != "gate", restored=restored)
             reasons = "; ".join(result["waiting"]) or "no answer yet"
@@ -225,6 +226,8 @@ def resume(playbook: str) -> str:
 
 def _too_long(phase: str, limit: float, waiting: list[str]) -> str:
     reasons = "\n- ".join(waiting or ["no answer"])
+    if not limit:
+        return f"it {DOES[phase]}, and no waiting would open it:\n- {reasons}"
     return f"it {DOES[phase]} for more than {limit:.0f} s:\n- {reasons}"
 
 

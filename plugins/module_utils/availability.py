@@ -57,6 +57,10 @@ class Policy:
         return bool({topic, "*"} & self.allow_outage)
 
 
+LASTING = frozenset({"single-replica", "no-spare-replica", "unsafe-quorum"})
+"""Predicates about what the cluster is made of: no waiting changes it."""
+
+
 @dataclass(frozen=True)
 class Blocker:
     """A reason to leave nodes alone: a slug, and a sentence with what, why and what to do.

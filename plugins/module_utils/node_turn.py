@@ -64,13 +64,15 @@ class Member:
 class Turn:
     """What a turn knows; `seconds` by phase, `waiting` says why the phase is not over.
 
-    `entered` is the phase that an earlier slice left unfinished, empty in the first one.
+    `entered` is the phase that an earlier slice left unfinished, empty in the first one. `lasting`
+    tells that no waiting will end what is waited for.
     """
 
     phase: str
     deadline: float
     entered: str = ""
     waiting: list[str] = field(default_factory=list)
+    lasting: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 
@@ -139,9 +141,9 @@ class Node:
                 return []
             # The cluster believes in a node that just died until its session ends.
             dead = [peer for peer in self.member.peers if not listens(peer)]
-            return [f"{peer} accepts no connection" for peer in dead] + [
-                str(found) for found in self.blockers(self.cluster.read(gate=True))
-            ]
+            found = self.blockers(self.cluster.read(gate=True))
+            turn.lasting = any(one.predicate in availability.LASTING for one in found)
+            return [f"{peer} accepts no connection" for peer in dead] + list(map(str, found))
 
         if not self._wait(turn, reasons):
             return "gate"
@@ -251,7 +253,7 @@ class Node:
                 turn.waiting = [str(error)]
             if not turn.waiting:
                 return True
-            if time.monotonic() + POLL_SECONDS > turn.deadline:
+            if turn.lasting or time.monotonic() + POLL_SECONDS > turn.deadline:
                 return False
             time.sleep(POLL_SECONDS)
 

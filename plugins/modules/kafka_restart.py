@@ -137,6 +137,10 @@ waiting:
   returned: always
   type: list
   elements: str
+lasting:
+  description: Whether no waiting will end it.
+  returned: always
+  type: bool
 marked:
   description: Whether the mark was there.
   returned: always
@@ -340,7 +344,7 @@ def put_back(node: Node, turn: Turn, previous: Path, why: str) -> dict[str, Any]
 def told(turn: Turn) -> dict[str, Any]:
     """Return what the controller has to know to go on."""
     found = asdict(turn)
-    return {key: found[key] for key in ("phase", "waiting", "degraded")} | {
+    return {key: found[key] for key in ("phase", "waiting", "lasting", "degraded")} | {
         "seconds": {phase: round(spent, 3) for phase, spent in turn.seconds.items()}
     }
 

@@ -21,7 +21,14 @@ Answer = dict[str, Any] | Exception
 
 def answer(phase: str, **found: object) -> dict[str, Any]:
     """What the module says at the end of a slice."""
-    empty = {"waiting": [], "degraded": [], "restored": [], "refused": "", "deferred": False}
+    empty = {
+        "waiting": [],
+        "degraded": [],
+        "restored": [],
+        "refused": "",
+        "deferred": False,
+        "lasting": False,
+    }
     return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
 
 
@@ -71,6 +78,13 @@ def test_a_shut_gate_leaves_the_node_untouched() -> None:
     assert not error.touched
     assert error.now == WHAT_NOW["gate"]
     assert "- orders-0 {1}" in str(error)
+
+
+def test_nobody_waits_for_what_lasts() -> None:
+    error = Turn([answer("gate", waiting=["lonely-0"], lasting=True)]).ends()
+    assert not error.touched
+    assert error.now == WHAT_NOW["gate"]
+    assert "no waiting would open it:\n- lonely-0" in str(error)
 
 
 @pytest.mark.parametrize(("phase", "now"), [("stop", WHAT_NOW["stop"]), ("ready", LATER)])
