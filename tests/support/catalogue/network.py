@@ -69,9 +69,22 @@ def leader_without_followers(site: Site, record: Record) -> None:
     where = begin(site, record, node)
     record.least_acks = 20
     cut(site, where, [name for name in site.topology.group("kafka_brokers") if name != where])
+    send(site, node, 1)  # who lacks no record does not lag
     in_sync_alone(site, node)
     refuses(site, node)
     record.proof = f"{node} leads and is in sync alone; a record was refused"
+
+
+def send(site: Site, node: int, size: int) -> None:
+    """Have a leader take so many bytes for the side topic, whether or not others follow."""
+    producer = KafkaProducer(bootstrap_servers=[site.topology.brokers[node]], acks=1)
+    try:
+        for begin_at in range(0, size, CHUNK):
+            data = os.urandom(min(CHUNK, size - begin_at))
+            producer.send(site.side_topic, data, partition=0)
+        producer.flush(timeout=LAG_SECONDS)
+    finally:
+        producer.close(timeout=1)
 
 
 def in_sync_alone(site: Site, node: int) -> None:
@@ -152,13 +165,7 @@ def slow_link(site: Site, record: Record) -> None:
     where = begin(site, record, node)
     record.least_acks = 20
     site.sh(where, SLOW)
-    producer = KafkaProducer(bootstrap_servers=[site.topology.brokers[node]], acks=1)
-    try:
-        for _chunk in range(FLOOD // CHUNK):
-            producer.send(site.side_topic, os.urandom(CHUNK), partition=0)
-        producer.flush(timeout=LAG_SECONDS)
-    finally:
-        producer.close(timeout=1)
+    send(site, node, FLOOD)
     in_sync_alone(site, node)
     gate_shuts(site, node, "last-in-sync")
     record.proof = f"{FLOOD} bytes at 1 Mbit/s: {node} is in sync alone, and the gate keeps it"
