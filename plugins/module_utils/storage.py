@@ -6,11 +6,14 @@ Pure: the caller reads the directories (`LogDir`) and runs the command.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
+from ansible_collections.millrace.streaming.plugins.module_utils.properties import (
+    parse_or_empty,
+    parse_properties,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.uuids import is_cluster_id
 
 META = "meta.properties"
@@ -107,6 +110,27 @@ def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str
             f"inventory says {_listed({log_dir.path for log_dir in dirs})}: make them equal"
         )
     return found
+
+
+def metadata_dir(settings: Mapping[str, str]) -> str:
+    """Return the directory of the metadata log, by the node's configuration; empty if none."""
+    listed = settings.get("log.dirs") or settings.get("log.dir", "")
+    return settings.get("metadata.log.dir", "").strip() or listed.split(",")[0].strip()
+
+
+def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
+    """Tell whether a controller's disk was formatted into a quorum that had been formed before.
+
+    Then its directory id is not the one of `initial_controllers`. It says nothing about now: once
+    it was added to the quorum it is a voter.
+    """
+    settings = parse_or_empty(config)
+    if not node.controller or not settings or "controller.quorum.voters" in settings:
+        return False
+    meta = next((one.meta for one in dirs if one.path == metadata_dir(settings)), None)
+    own = parse_or_empty(meta or "").get("directory.id")
+    first = {voter.rpartition(":")[2] for voter in node.initial_controllers.split(",")}
+    return own is not None and own not in first
 
 
 def format_command(node: Node, config: str, partly: bool) -> list[str]:

@@ -8,6 +8,8 @@ import uuid
 
 # org.apache.kafka.common.DirectoryId keeps the first hundred ids for itself.
 _RESERVED = 100
+# What Kafka gives for the directory of a static quorum's voter.
+ZERO = "A" * 22
 _NAMESPACE = uuid.UUID("5f0c3f0e-4d0b-5d57-9d5e-6b1f8a2f6c11")
 
 
@@ -53,6 +55,16 @@ def directory_id(cluster_id: str, node_id: int) -> str:
         if is_cluster_id(text):
             return text
         attempt += 1
+
+
+def kafka_text(value: object) -> str:
+    """Return Kafka's text form of a UUID in the usual one.
+
+    Raises:
+        ValueError: it is no UUID.
+
+    """
+    return _text(uuid.UUID(str(value)).bytes)
 
 
 def _text(raw: bytes) -> str:

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import pwd
 import socket
 from dataclasses import replace
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.millrace.streaming.plugins.module_utils import storage
+from ansible_collections.millrace.streaming.plugins.module_utils.as_user import as_user
 from ansible_collections.millrace.streaming.plugins.module_utils.storage import LogDir, Node
 
 DOCUMENTATION = r"""
@@ -105,6 +104,12 @@ verdict:
   description: What was found before, V(formatted), V(replaced disk) or V(new).
   returned: success
   type: str
+observer:
+  description:
+    - Whether the node is a controller of a dynamic quorum whose directory id is none of
+      O(initial_controllers), since it was formatted into a quorum that was alive.
+  returned: success
+  type: bool
 command:
   description: The command of the storage tool.
   returned: when something was formatted, or would be
@@ -125,15 +130,6 @@ def look(path: str) -> LogDir:
         meta=meta.read_text(errors="replace") if meta.is_file() else None,
         children=tuple(child.name for child in directory.iterdir() if child.is_dir()),
     )
-
-
-def as_user(user: str, group: str, command: list[str]) -> list[str]:
-    """Return the command run as another user; unchanged for the user who runs this module."""
-    try:
-        own = pwd.getpwnam(user).pw_uid == os.geteuid()
-    except KeyError:
-        own = False
-    return command if own else ["runuser", "-u", user, "-g", group, "--", *command]
 
 
 def quorum_alive(node: Node) -> bool:
@@ -214,8 +210,10 @@ def main() -> None:
             + "\n- ".join(found)
         )
     if verdict == "formatted":
-        module.exit_json(changed=False, formatted=[], verdict=verdict)
+        observer = storage.is_observer(node, dirs, config or "")
+        module.exit_json(changed=False, formatted=[], verdict=verdict, observer=observer)
     lacking = storage.missing(dirs)
+    wanted = node
     if not module.check_mode and quorum_alive(node):
         # An empty log that votes could elect a node that lacks committed records (KIP-853):
         # into a quorum that is alive, a node comes as an observer.
@@ -227,6 +225,7 @@ def main() -> None:
         changed=True,
         formatted=lacking,
         verdict=verdict,
+        observer=storage.is_observer(wanted, [look(path) for path in log_dirs], config or ""),
         command=command,
         msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(lacking)}",
     )

@@ -134,6 +134,29 @@ def test_a_replaced_disk_leaves_the_others_alone() -> None:
     assert "--ignore-formatted" in storage.format_command(NODE, STATIC, partly=True)
 
 
+PLACES = "node.id=1\nlog.dirs=/a,/b\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "observer"),
+    [
+        (PLACES + DYNAMIC, {}, False),
+        (PLACES + DYNAMIC, {"initial_controllers": "2@b:9093:x,1@a:9093:y"}, False),
+        (PLACES + DYNAMIC, {"initial_controllers": "1@a:9093:y,2@b:9093:z"}, True),
+        (PLACES + DYNAMIC, {"initial_controllers": ""}, True),
+        (PLACES + DYNAMIC, {"initial_controllers": "", "controller": False}, False),
+        (PLACES + STATIC, {"initial_controllers": "1@a:9093:y"}, False),
+        (PLACES + "metadata.log.dir=/b\n", {"initial_controllers": "1@a:9093:y"}, False),
+        ("", {"initial_controllers": "1@a:9093:y"}, False),
+    ],
+)
+def test_a_controller_formatted_into_a_living_quorum_is_known(
+    config: str, changes: Any, observer: bool
+) -> None:
+    node = dataclasses.replace(NODE, **changes)
+    assert storage.is_observer(node, [formatted("/a"), EMPTY], config) is observer
+
+
 FAKE_JAVA = """#!/bin/sh
 echo "WARN StatusLogger No Log4j 2 configuration file found" >&2
 for dir in {dirs}; do
@@ -165,8 +188,8 @@ def node(tmp_path: Path) -> Any:
         "java": str(java),
     }
 
-    def run(check: bool = False) -> dict[str, Any]:
-        return run_module("kafka_storage", args, check=check)
+    def run(check: bool = False, **changes: Any) -> dict[str, Any]:
+        return run_module("kafka_storage", {**args, **changes}, check=check)
 
     return run
 
@@ -188,6 +211,12 @@ def test_module_formats_a_replaced_disk_only(node: Run, tmp_path: Path) -> None:
     again = node()
     assert again["verdict"] == "replaced disk"
     assert again["formatted"] == [str(tmp_path / "data")]
+
+
+def test_module_says_each_time_that_a_controller_came_as_an_observer(node: Run) -> None:
+    joining = {"controller": True, "initial_controllers": "1@127.0.0.1:1:y"}
+    assert [node(**joining)["observer"] for _ in range(2)] == [True, True]
+    assert node(**joining | {"initial_controllers": "1@127.0.0.1:1:x"})["observer"] is False
 
 
 def test_module_refuses_and_touches_nothing(node: Run, tmp_path: Path) -> None:

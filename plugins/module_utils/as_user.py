@@ -1,0 +1,16 @@
+"""A command run as the user of a service."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Sequence
+
+
+def as_user(user: str, group: str, command: Sequence[str]) -> list[str]:
+    """Return the command run as another user; unchanged for the user who runs this module."""
+    try:
+        own = pwd.getpwnam(user).pw_uid == os.geteuid()
+    except KeyError:
+        own = False
+    return [*command] if own else ["runuser", "-u", user, "-g", group, "--", *command]

@@ -1,0 +1,101 @@
+"""What makes a controller a voter of a dynamic quorum (KIP-853) that it is none of.
+
+Pure: the caller asks the cluster and runs the commands. A voter is its node id with the directory
+id of its disk: with another disk it is another voter, since it forgot its log and whom it elected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
+from ansible_collections.millrace.streaming.plugins.module_utils.uuids import ZERO, kafka_text
+
+_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
+# What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.
+_OWN_KEYS = (
+    *("node.id", "process.roles", "log.dir", "log.dirs", "metadata.log.dir"),
+    *("listeners", "advertised.listeners", "controller.listener.names"),
+    "listener.security.protocol.map",
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is to be done: remove the voter with this former directory id, and add the node."""
+
+    remove: str = ""
+    add: bool = False
+
+
+def partition(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata log out of the answer about the quorum."""
+    log: Mapping[str, Any] = answer["topics"][0]["partitions"][0]
+    return log
+
+
+def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
+    """Return what makes the node with this directory id (Kafka's text form) a voter."""
+    voters = {one["replica_id"]: _directory(one) for one in log["current_voters"]}
+    if set(voters.values()) <= {ZERO}:
+        return Step()  # A static quorum: its members are in the files.
+    former = voters.get(node_id)
+    # A voter without directory id is a static quorum's that just became dynamic: it tells its own.
+    if former in (directory, ZERO):
+        return Step()
+    return Step(remove=former or "", add=True)
+
+
+def hurdle(log: Mapping[str, Any], node_id: int, directory: str, max_lag: int) -> str:
+    """Say why the node cannot be added yet; empty if it can."""
+    end = next(
+        (one["log_end_offset"] for one in log["current_voters"] if _id(one) == log["leader_id"]),
+        None,
+    )
+    if end is None:
+        return "the quorum has no leader among its voters"
+    own = (node_id, directory)
+    for one in log["observers"]:
+        if (_id(one), _directory(one)) == own:
+            lag = end - one["log_end_offset"]
+            return "" if lag <= max_lag else f"it is {lag} records of metadata behind"
+    return "the quorum's leader does not see it as an observer"
+
+
+def remove_command(tool: Sequence[str], node_id: int, directory: str) -> list[str]:
+    """Return the command that takes a voter out of the quorum."""
+    return [
+        *(*tool, "remove-controller", "--controller-id", str(node_id)),
+        *("--controller-directory-id", directory),
+    ]
+
+
+def tool_command(java: str, home: str, bootstrap: Sequence[str], config: str) -> list[str]:
+    """Return the command of Kafka's tool for the quorum, without what it is to do."""
+    return [
+        *(java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        *("-cp", f"{home}/conf:{home}/libs/*", _TOOL),
+        *("--bootstrap-server", ",".join(bootstrap), "--command-config", config),
+    ]
+
+
+def tool_config(server: str, client: str) -> str:
+    """Return the tool's configuration: who the node is, and how clients connect."""
+    own = parse_properties(server)
+    keys = {key: own[key] for key in _OWN_KEYS if key in own} | parse_properties(client)
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in keys.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _id(replica: Mapping[str, Any]) -> int:
+    return int(replica["replica_id"])
+
+
+def _directory(replica: Mapping[str, Any]) -> str:
+    # Brokers before Kafka 3.9 do not tell it.
+    return kafka_text(replica.get("replica_directory_id") or "0" * 32)

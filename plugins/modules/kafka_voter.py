@@ -1,0 +1,321 @@
+#!/usr/bin/python
+"""Ansible module: make a controller a voter of a dynamic quorum again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.millrace.streaming.plugins.module_utils import quorum_voter, storage
+from ansible_collections.millrace.streaming.plugins.module_utils.as_user import as_user
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
+    ARGUMENTS,
+    Cluster,
+    NoClientError,
+    NotYetError,
+    cluster_of,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
+from ansible_collections.millrace.streaming.plugins.module_utils.quorum_voter import Step
+
+DOCUMENTATION = r"""
+module: kafka_voter
+short_description: Make a controller a voter of a dynamic quorum again
+version_added: 0.2.0
+description:
+  - A controller with a new disk has a new directory id and is an observer of its quorum (KIP-853).
+    This takes the voter that it was out of the quorum, waits until the node has all metadata, and
+    adds it as the voter that it is.
+  - Does nothing where it is a voter already, or where the quorum is static.
+  - An interrupted run is taken up by the next one.
+options:
+  home:
+    description: Directory that holds Kafka's C(libs).
+    type: path
+    required: true
+  java:
+    description: Path of the java program.
+    type: path
+    required: true
+  config:
+    description: Path of the node's C(server.properties) on the host.
+    type: path
+    default: /etc/kafka/server.properties
+  client_config:
+    description: Path of the C(client.properties) on the host, by which the tool connects.
+    type: path
+    default: /etc/kafka/client.properties
+  node_id:
+    description: Node id.
+    type: int
+    required: true
+  user:
+    description: Service user who may read the node's directories.
+    type: str
+    default: kafka
+  group:
+    description: Group of the service user.
+    type: str
+    default: kafka
+  max_lag:
+    description: Records of metadata that the node may be behind when it is added.
+    type: int
+    default: 100
+  timeout:
+    description: Seconds for all of it.
+    type: float
+    default: 120
+extends_documentation_fragment: [millrace.streaming.kafka_client]
+attributes:
+  check_mode:
+    description: Says what it would do.
+    support: full
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Make the controller a voter
+  millrace.streaming.kafka_voter:
+    bootstrap: [kafka2:9092, kafka3:9092]
+    library: /opt/millrace/kafka/python
+    home: /opt/millrace/kafka
+    java: /usr/bin/java
+    node_id: 1
+"""
+
+RETURN = r"""
+directory_id:
+  description: Id of the directory that holds the node's metadata log.
+  returned: success
+  type: str
+removed:
+  description: Directory id of the voter that was taken out, or would be; empty if there was none.
+  returned: success
+  type: str
+added:
+  description: Whether the node was added, or would be.
+  returned: success
+  type: bool
+"""
+
+POLL_SECONDS = 0.5
+TRIES = 3
+AGAIN = "Then run the same playbook again: it goes on where this ended"
+
+
+class VoterError(Exception):
+    """The node could not be made a voter; the text says why and what to do."""
+
+
+class Voter:
+    """A controller, seen by its quorum."""
+
+    def __init__(self, module: AnsibleModule, cluster: Cluster, directory: str) -> None:
+        """Remember whom to ask about which voter."""
+        self._module, self._cluster, self.directory = module, cluster, directory
+        self._id: int = module.params["node_id"]
+        self._deadline = time.monotonic() + module.params["timeout"]
+
+    def step(self, *, wait: bool = True) -> Step:
+        """Return what is to be done; waits for a broker that answers.
+
+        Raises:
+            VoterError: none does.
+
+        """
+        while True:
+            try:
+                log = self._cluster.ask(described)
+            except NotYetError as error:
+                if not wait or self._late():
+                    text = f"no broker answers ({error}): see the brokers' journals. {AGAIN}"
+                    raise VoterError(text) from error
+                time.sleep(POLL_SECONDS)
+            else:
+                return quorum_voter.step(log, self._id, self.directory) if log else Step()
+
+    def caught_up(self) -> None:
+        """Wait until the node has the metadata.
+
+        Raises:
+            VoterError: it does not get it in time.
+
+        """
+        while reason := self._hurdle():
+            if self._late():
+                text = (
+                    f"controller {self._id} cannot be added to the quorum: {reason}. A majority of "
+                    f"the other controllers has to run; see this node's journal. {AGAIN}"
+                )
+                raise VoterError(text)
+            time.sleep(POLL_SECONDS)
+
+    def change(self, command: list[str], what: str, left: Step) -> None:
+        """Run the tool until no more than `left` is to be done.
+
+        Raises:
+            VoterError: the quorum refuses it.
+
+        """
+        said = ""
+        for attempt in range(TRIES):
+            # A change before it may not be committed yet: the leader then refuses the next one.
+            time.sleep(2 * POLL_SECONDS * attempt)
+            code, out, err = self._module.run_command(command, cwd="/")
+            said = (err.strip() or out.strip())[-2000:] or f"exit code {code}"
+            # What the quorum says counts: an answer may be lost and the change be made.
+            if self.step() in (left, Step()):
+                return
+            if self._late():
+                break
+        text = (
+            f"controller {self._id} could not be {what}: {said}. A majority of the other "
+            f"controllers has to run; see their journals. {AGAIN}"
+        )
+        raise VoterError(text)
+
+    def _hurdle(self) -> str:
+        try:
+            log = self._cluster.ask(described)
+        except NotYetError as error:
+            return f"no broker answers ({error})"
+        if log is None:
+            return "the brokers do not know a quorum"
+        return quorum_voter.hurdle(log, self._id, self.directory, self._module.params["max_lag"])
+
+    def _late(self) -> bool:
+        return bool(time.monotonic() > self._deadline)
+
+
+def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-python has no types
+    """Return the quorum's metadata log, None with ZooKeeper."""
+    from kafka.errors import (  # type: ignore[import-untyped]  # no types
+        IncompatibleBrokerVersion,
+        UnsupportedVersionError,
+    )
+
+    try:
+        return quorum_voter.partition(admin.describe_metadata_quorum())
+    except (IncompatibleBrokerVersion, UnsupportedVersionError):
+        return None
+
+
+def directory_id(config: Path) -> str:
+    """Return the id of the directory that holds the node's metadata log.
+
+    Raises:
+        VoterError: a file cannot be read, or has none.
+
+    """
+    try:
+        meta = Path(storage.metadata_dir(parse_properties(config.read_text())), storage.META)
+        found = parse_properties(meta.read_text()).get("directory.id", "")
+    except (OSError, ValueError) as error:
+        text = f"the node's directory id cannot be read: {error}. Configure and format it first"
+        raise VoterError(text) from error
+    if not found:
+        text = f"{meta} has no directory.id: a Kafka before 3.7 wrote it; its service adds one"
+        raise VoterError(text)
+    return found
+
+
+def perform(module: AnsibleModule, voter: Voter, step: Step, folder: Path) -> None:
+    """Take the former voter out and add the node.
+
+    Raises:
+        VoterError: as the steps.
+
+    """
+    params = module.params
+    config = folder / "tool.properties"
+    server, client = (Path(params[key]) for key in ("config", "client_config"))
+    try:
+        config.write_text(quorum_voter.tool_config(server.read_text(), client.read_text()))
+    except (OSError, ValueError) as error:
+        text = f"no configuration for Kafka's tool: {error}. Configure the node first"
+        raise VoterError(text) from error
+    if os.geteuid() == 0:
+        for path in (folder, config):
+            shutil.chown(path, params["user"], params["group"])
+    tool = as_user(
+        params["user"],
+        params["group"],
+        quorum_voter.tool_command(params["java"], params["home"], params["bootstrap"], str(config)),
+    )
+    if step.remove:
+        command = quorum_voter.remove_command(tool, params["node_id"], step.remove)
+        voter.change(command, "removed with its former directory id", Step(add=True))
+    voter.caught_up()
+    voter.change([*tool, "add-controller"], "added to the quorum", Step())
+
+
+def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Look, and do what is to be done; return the module's result.
+
+    Raises:
+        VoterError: as the steps.
+
+    """
+    voter = Voter(module, cluster, directory_id(Path(module.params["config"])))
+    step = voter.step(wait=not module.check_mode)
+    if step.add and not module.check_mode:
+        # It may hold a client's password: mkdtemp's folder is its owner's alone.
+        with tempfile.TemporaryDirectory(prefix="kafka-voter-") as folder:
+            perform(module, voter, step, Path(folder))
+    return {
+        "changed": step.add,
+        "directory_id": voter.directory,
+        "removed": step.remove,
+        "added": step.add,
+        "msg": told(module.params["node_id"], step, planned=module.check_mode),
+    }
+
+
+def told(node_id: int, step: Step, *, planned: bool) -> str:
+    """Say what was done, or would be."""
+    if not step.add:
+        return f"controller {node_id} needs no change of the quorum"
+    would = "would be " if planned else ""
+    former = f"{would}removed with its former directory id {step.remove} and "
+    return f"controller {node_id}: {former if step.remove else ''}{would}added to the quorum"
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **ARGUMENTS,
+            "home": {"type": "path", "required": True},
+            "java": {"type": "path", "required": True},
+            "config": {"type": "path", "default": "/etc/kafka/server.properties"},
+            "client_config": {"type": "path", "default": "/etc/kafka/client.properties"},
+            "node_id": {"type": "int", "required": True},
+            "user": {"type": "str", "default": "kafka"},
+            "group": {"type": "str", "default": "kafka"},
+            "max_lag": {"type": "int", "default": 100},
+            "timeout": {"type": "float", "default": 120},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        cluster = cluster_of(module.params)
+    except NoClientError as error:
+        module.fail_json(msg=str(error))
+    try:
+        result = run(module, cluster)
+    except VoterError as error:
+        module.fail_json(msg=str(error))
+    finally:
+        cluster.close()
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
