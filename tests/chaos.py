@@ -16,9 +16,10 @@ from pathlib import Path
 
 import testinfra
 
+from tests.support.beside import judged, told, under_a_ledger
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import Fault, Site, judged, told, under_a_ledger
+from tests.support.faults import Fault, Site
 from tests.support.topology import ROOT, Topology, describe
 
 PAGE = ROOT / "build/chaos.html"

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
+from tests.support.beside import judged, told, under_a_ledger
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import FULL, Fault, Site, judged, told, under_a_ledger
+from tests.support.faults import FULL, Fault, Site
 from tests.support.topology import ROOT, Topology
 
 PAGE = ROOT / "build/failover.html"

@@ -20,7 +20,7 @@ from tests.support.wait import wait_for
 
 DROP_INS = "/run/systemd/system/kafka.service.d"
 ENVIRONMENT, SMALL = "/etc/kafka/environment", "/run/kafka-small"
-HEAP, FILES = "24m", 256
+HEAP, FILES = "24m", 128
 FAKETIME = "/run/libfaketime.so"
 OFF_SECONDS, CLOCK_SECONDS = 600, 30
 TWIN, TWIN_PORT = "/var/tmp/kafka-twin", 19092  # noqa: S108 - on a host of the lab

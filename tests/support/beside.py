@@ -1,0 +1,88 @@
+"""The ledger beside the faults: begun, told of them, ended, and judged with the brokers' disks."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
+from testinfra.host import Host
+
+from tests.support.change import Plays
+from tests.support.faults import REQUEST_MS, SIDE, Site
+from tests.support.topology import ROOT, Topology
+from tests.support.wait import wait_for
+
+
+@contextmanager
+def under_a_ledger(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, folder: Path
+) -> Iterator[Site]:
+    """A ledger beside the block, over at its end at the latest; see `judged`."""
+    site = Site(topology, hosts, plays, folder)
+    settings = {"request_timeout_ms": REQUEST_MS}
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [
+            *(sys.executable, "-m", "ledger", "run", "--keep-topic", "--topic", site.topic),
+            *("--bootstrap", ",".join(topology.brokers.values()), "--dir", str(folder)),
+            *("--partitions", str(len(topology.brokers)), "--watch-pid", str(os.getpid())),
+            *("--client", json.dumps(settings)),
+        ],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(
+            lambda: (folder / "status.json").exists() and site.acked > 0,
+            seconds=60,
+            what="acknowledged records",
+        )
+        with KafkaAdminClient(bootstrap_servers=list(topology.brokers.values())) as admin:
+            admin.create_topics({site.side_topic: SIDE}, raise_errors=False)
+        yield site
+    finally:
+        told("stop", folder)
+        process.wait(timeout=300)
+
+
+def told(command: str, folder: Path, *more: str) -> str:
+    """What the ledger says about a run that has begun."""
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "ledger", command, str(folder), *more],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout + done.stderr
+
+
+def judged(site: Site) -> tuple[dict[str, Any], str]:
+    """End the ledger and judge it, with what each broker holds on its disks; report and text."""
+    told("stop", site.folder, "--seconds", "300")
+    for where in site.topology.group("kafka_brokers"):
+        fetch(site, where, site.folder / "replicas" / where)
+    text = told("check", site.folder)
+    with KafkaAdminClient(bootstrap_servers=list(site.topology.brokers.values())) as admin:
+        # One that was refused may have been written down, and come when there was a majority again.
+        admin.delete_topics([one for one in admin.list_topics() if one.startswith(site.topic)])
+    return json.loads((site.folder / "report.json").read_text()), text
+
+
+def fetch(site: Site, where: str, target: Path) -> None:
+    """Bring the segments of the ledger's topic from a broker's disks."""
+    for path in site.topology.kafka(where)["data_dirs"]:
+        packed = site.sh(
+            where, f"cd {path} && tar -c {site.topic}-[0-9]*/*.log 2> /dev/null | base64 -w0"
+        )
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed))) as archive:
+            archive.extractall(target, filter="data")
