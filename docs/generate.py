@@ -163,7 +163,8 @@ def _other_products() -> list[str]:
         keys: dict[str, str] = {}
         for part in owned:
             found = values[part]
-            keys |= found.get("zookeeper", found)
+            for one in found.values() if "zookeeper" in found else [found]:
+                keys |= one
         lines += [
             *([""] if lines else []),
             f"## {name}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.support.topology import Topology, describe
@@ -42,13 +41,17 @@ def test_two_masters_and_an_ensemble_recover(tmp_path: Path) -> None:
     assert "spark.shuffle.service.port" not in topology.spark("m1")["ports"]
 
 
-@pytest.mark.parametrize(
-    ("masters", "zookeeper"),
-    [({"m1": None}, ENSEMBLE), ({"m1": None, "m2": None}, {})],
-    ids=["one-master", "no-ensemble"],
-)
-def test_others_do_not(tmp_path: Path, masters: dict[str, Any], zookeeper: dict[str, Any]) -> None:
-    spark = resolve(tmp_path, masters, zookeeper).spark("m1")
+def test_a_single_master_recovers_from_its_own_disk(tmp_path: Path) -> None:
+    spark = resolve(tmp_path, {"m1": None}, ENSEMBLE).spark("m1")
+    assert spark["recovery"] == "filesystem"
+    assert spark["config"]["spark.deploy.recoveryMode"] == "FILESYSTEM"
+    assert "spark.deploy.zookeeper.url" not in spark["config"]
+    unit = spark["files"]["/etc/systemd/system/spark-master.service"]["content"]
+    assert "\nRestart=on-failure\n" in unit
+
+
+def test_several_masters_without_an_ensemble_do_not(tmp_path: Path) -> None:
+    spark = resolve(tmp_path, {"m1": None, "m2": None}, {}).spark("m1")
     assert spark["recovery"] == ""
     assert not [key for key in {**spark["config"], **spark["owned"]} if "recovery" in key]
     unit = spark["files"]["/etc/systemd/system/spark-master.service"]["content"]
