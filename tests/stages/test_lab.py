@@ -176,6 +176,14 @@ def test_status_judges_the_cluster() -> None:
     assert "Spark is healthy: 2 workers" in said
 
 
+def test_chaos_loses_nothing() -> None:
+    """One fault, of which the seed says that it is a kill of a leader."""
+    said = succeed("chaos", "--minutes", "0.1", "--seed", "2", seconds=240)
+    assert "1 kill -9 of a partition's leader: passed" in said
+    assert "PASS" in said
+    assert (ROOT / "build/chaos.html").is_file()
+
+
 def test_health_says_what_is_wrong() -> None:
     """A broker is stopped for real; the verdict names it and the exit code is not 0."""
     succeed("ssh", "k3", "sudo systemctl kill -s KILL kafka; sudo systemctl stop kafka", seconds=60)
