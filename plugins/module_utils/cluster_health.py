@@ -214,9 +214,10 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
         return Replica(state["replica_id"], max(0, end - state["log_end_offset"]), behind)
 
     # A node that was formatted anew has a new directory id; the leader lists its former one for
-    # five minutes more (KIP-853). The last one to fetch is the node as it is.
+    # five minutes more (KIP-853). A voter, else the last one to fetch, is the node as it is.
+    voters = {state["replica_id"] for state in log["current_voters"]}
     by_fetch = sorted(log["observers"], key=lambda state: state.get("last_fetch_timestamp", -1))
-    observers = {state["replica_id"]: state for state in by_fetch}
+    observers = {s["replica_id"]: s for s in by_fetch if s["replica_id"] not in voters}
     return Quorum(
         leader_id=log["leader_id"],
         leader_epoch=log["leader_epoch"],

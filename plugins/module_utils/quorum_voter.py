@@ -31,8 +31,16 @@ class Step:
 
 
 def partition(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the metadata log out of the answer about the quorum."""
+    """Return the metadata log out of the answer about the quorum.
+
+    Raises:
+        LookupError: who was asked cannot tell, such as a former leader.
+
+    """
     log: Mapping[str, Any] = answer["topics"][0]["partitions"][0]
+    if log.get("error"):
+        # It has no voters, which would read as nothing to do.
+        raise LookupError(str(log["error"]))
     return log
 
 

@@ -195,7 +195,12 @@ class Voter:
 
 
 def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-python has no types
-    """Return the quorum's metadata log, None with ZooKeeper."""
+    """Return the quorum's metadata log, None with ZooKeeper.
+
+    Raises:
+        LookupError: the one that was asked cannot tell, such as a former leader.
+
+    """
     from kafka.errors import (  # type: ignore[import-untyped]  # no types
         IncompatibleBrokerVersion,
         UnsupportedVersionError,

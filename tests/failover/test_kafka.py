@@ -121,6 +121,7 @@ def whole(topology: Topology, cluster: Cluster) -> bool:
     return (
         serving == set(topology.brokers)
         and not any(partition.under_replicated for partition in snapshot.partitions)
+        and topology.voters == {one.id for one in voters}
         and all(one.behind_ms is not None and one.behind_ms < BEHIND_MS for one in voters)
     )
 

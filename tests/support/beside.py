@@ -18,7 +18,7 @@ from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 from tests.support.change import Plays
-from tests.support.faults import REQUEST_MS, SIDE, Site
+from tests.support.faults import REQUEST_MS, SIDE, Site, answered
 from tests.support.topology import ROOT, Topology
 from tests.support.wait import wait_for
 
@@ -52,6 +52,16 @@ def under_a_ledger(
     finally:
         told("stop", folder)
         process.wait(timeout=300)
+        answered(lambda: remove_topics(site))
+
+
+def remove_topics(site: Site) -> None:
+    """Remove every topic of the faults, whoever created it.
+
+    One that was refused may have been written down, and come when there was a majority again.
+    """
+    with KafkaAdminClient(bootstrap_servers=list(site.topology.brokers.values())) as admin:
+        admin.delete_topics([one for one in admin.list_topics() if one.startswith(site.topic)])
 
 
 def told(command: str, folder: Path, *more: str) -> str:
@@ -72,9 +82,6 @@ def judged(site: Site) -> tuple[dict[str, Any], str]:
     for where in site.topology.group("kafka_brokers"):
         fetch(site, where, site.folder / "replicas" / where)
     text = told("check", site.folder)
-    with KafkaAdminClient(bootstrap_servers=list(site.topology.brokers.values())) as admin:
-        # One that was refused may have been written down, and come when there was a majority again.
-        admin.delete_topics([one for one in admin.list_topics() if one.startswith(site.topic)])
     return json.loads((site.folder / "report.json").read_text()), text
 
 

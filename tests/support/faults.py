@@ -202,6 +202,8 @@ class Site:
         serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
         wrong += [f"broker {node}" for node in set(self.topology.brokers) - serving]
         voters = snapshot.quorum.voters if snapshot.quorum else ()
+        strange = self.topology.voters ^ {voter.id for voter in voters}
+        wrong += [f"controller {node} is in one of quorum and inventory only" for node in strange]
         wrong += [
             f"controller {voter.id} is {voter.lag} behind"
             for voter in voters
@@ -238,10 +240,11 @@ class Site:
             AssertionError: it did not happen, or something that must be seen was not.
 
         """
-        self.whole()
         record = Record(fault.number, fault.name, start=time.time())
         self.records.append(record)
         try:
+            self.whole()
+            record.start = time.time()
             try:
                 fault.inject(self, record)
             finally:
@@ -318,6 +321,7 @@ for route in $(ip -4 route show type blackhole | awk '{print $2}')
 do ip route del blackhole $route; done
 ip rule del pref 10 2> /dev/null
 tc qdisc del dev eth0 root 2> /dev/null
+rm -f /run/kafka-small /run/libfaketime.so
 systemctl kill --signal=CONT kafka
 systemctl reset-failed kafka
 systemctl start kafka

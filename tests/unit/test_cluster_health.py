@@ -218,6 +218,7 @@ def test_a_node_formatted_anew_is_seen_once_as_it_is() -> None:
     found: Any = answer([(1, 100, 5000)])
     keys = ("replica_id", "log_end_offset", "last_caught_up_timestamp", "last_fetch_timestamp")
     observers = [(100, 100, 4900, 4990), (100, 40, 2000, 2000), (101, 100, 4950, 4950)]
+    observers.append((1, 40, 2000, 2000))  # of the voter's former disk
     for order in (observers, observers[::-1]):
         seen = [dict(zip(keys, state, strict=True)) for state in order]
         found["topics"][0]["partitions"][0]["observers"] = seen

@@ -50,6 +50,16 @@ def test_step(voters: Any, expected: Step) -> None:
     assert quorum_voter.step(log(voters), 1, text(NEW)) == expected
 
 
+def test_an_answer_with_an_error_tells_nothing() -> None:
+    for error, told in ((None, True), ("NotLeaderOrFollowerError", False)):
+        answer = {"topics": [{"partitions": [{**log({}), "error": error}]}]}
+        if told:
+            assert quorum_voter.partition(answer)["leader_id"] == 2
+            continue
+        with pytest.raises(LookupError, match="NotLeader"):
+            quorum_voter.partition(answer)
+
+
 def test_a_broker_that_tells_no_directory_ids_has_a_static_quorum() -> None:
     old = {"current_voters": [{"replica_id": 1, "log_end_offset": 5}], "observers": []}
     assert quorum_voter.step(old, 1, text(NEW)) == Step()

@@ -45,24 +45,24 @@ def partition_dirs(site: Site, where: str, index: str) -> list[str]:
 def small_disk(site: Site, where: str, path: str) -> Iterator[None]:
     """Put a log directory on a small disk of its own, and back with all that it then holds."""
     away = f"{path}.away"
-    stop(site, where)
-    site.sh(
-        where,
-        f"mv {path} {away} && mkdir {path} && mount -t tmpfs -o size={DISK} tmpfs {path}"
-        f" && chmod --reference={away} {path} && chown --reference={away} {path}"
-        f" && cp -a {away}/. {path}/",
-    )
-    start(site, where)
-    site.whole()
     try:
-        yield
-    finally:
-        # What is on the small disk is the newer state, but for what filled it.
+        stop(site, where)
         site.sh(
             where,
-            f"{KILL}; systemctl stop kafka; mount -o remount,rw {path}; rm -f {path}/filler;"
-            f" rm -rf {away}; cp -a {path} {away}"
-            f" && umount {path} && rmdir {path} && mv {away} {path}",
+            f"mv {path} {away} && mkdir {path} && mount -t tmpfs -o size={DISK} tmpfs {path}"
+            f" && chmod --reference={away} {path} && chown --reference={away} {path}"
+            f" && cp -a {away}/. {path}/ && rm -r {away}",
+        )
+        start(site, where)
+        site.whole()
+        yield
+    finally:
+        # While the first copy is there, the small disk has not got all of it.
+        site.sh(
+            where,
+            f"{KILL}; systemctl stop kafka; if mountpoint -q {path};"
+            f" then rm -f {path}/filler; test -d {away} || cp -a {path} {away}; umount {path}; fi;"
+            f" if test -d {away}; then rmdir {path}; mv {away} {path}; fi",
         )
 
 
@@ -93,7 +93,7 @@ def log_dir_full(site: Site, record: Record) -> None:
 
 @fault(19, "the directory of the metadata log is full")
 def metadata_dir_full(site: Site, record: Record) -> None:
-    """The process ends, the unit gives up in time, and the others go on."""
+    """The process ends, and the others go on."""
     where = begin(site, record, follower(site))
     path = data_dirs(site, where)[0]
     with small_disk(site, where, path):
@@ -163,10 +163,12 @@ def emptied(site: Site, record: Record, node: int) -> None:
         where,
         f"{KILL}; systemctl stop kafka; find {paths} -mindepth 1 -delete; systemctl start kafka",
     )
-    record.proof = said_since(site, where, mark, "No readable meta.properties files found")
-    site.acks_flow()
-    stop(site, where)
-    site.plays.succeed("site", "--limit", where)
+    try:
+        record.proof = said_since(site, where, mark, "No readable meta.properties files found")
+        site.acks_flow()
+    finally:
+        stop(site, where)
+        site.plays.succeed("site", "--limit", where)
 
 
 @fault(25, "a broker has the directories of another cluster")

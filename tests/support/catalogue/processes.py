@@ -234,7 +234,7 @@ def out_of_sync(site: Site, node: int) -> None:
 
 @fault(38, "a record that is too large")
 def oversize(site: Site, record: Record) -> None:
-    """Refused once and for all, and in no log."""
+    """Refused once and for all."""
     record.node = "the client"
     producer = KafkaProducer(
         bootstrap_servers=list(site.topology.brokers.values()),
