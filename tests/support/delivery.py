@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
+from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
 
 from tests.support.wait import wait_for
 
@@ -142,10 +143,15 @@ def client_of(admin: KafkaAdminClient, brokers: dict[int, str]) -> Iterator[Clie
 
 
 def forget(admin: KafkaAdminClient, group: str) -> None:
-    """Delete a group that nobody is a member of."""
-    wait_for(
-        lambda: admin.delete_groups([group])[group] in GONE, seconds=SECONDS, what=f"no {group}"
-    )
+    """Delete a group that nobody is a member of; the first one waits for a coordinator."""
+
+    def gone() -> bool:
+        try:
+            return admin.delete_groups([group])[group] in GONE
+        except KafkaError:
+            return False
+
+    wait_for(gone, seconds=SECONDS, what=f"no {group}")
 
 
 def drain(consumer: KafkaConsumer) -> list[Any]:
