@@ -68,7 +68,9 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("dir", type=Path)
     command.add_argument("--seconds", type=_positive, default=120.0, help="wait at most so long")
     report = commands.add_parser("page", parents=[judged], help="the report of a suite of faults")
-    report.add_argument("dir", type=Path, help="the ledger's, with the suite's faults.json")
+    report.add_argument(
+        "dirs", type=Path, nargs="+", metavar="dir", help="a ledger's, with the suite's faults.json"
+    )
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html")
     report.add_argument("--summary", type=Path, metavar="FILE.json", help="refresh this too")
     return top
@@ -125,13 +127,13 @@ def _stop(arguments: argparse.Namespace) -> int:
 
 
 def _page(arguments: argparse.Namespace) -> int:
-    told = page.tell(
-        arguments.dir, expect_changes=arguments.expect_changes, least_acks=arguments.least_acks
-    )
-    page.write(told, arguments.out)
-    if arguments.summary:
-        summary.refresh(arguments.summary, told)
-    sys.stdout.write("".join(f"{line}\n" for line in (told.state, *told.reasons)))
+    wanted = {"expect_changes": arguments.expect_changes, "least_acks": arguments.least_acks}
+    runs = [page.tell(folder, **wanted) for folder in arguments.dirs]
+    page.write(runs, arguments.out)
+    for told in runs:
+        if arguments.summary:
+            summary.refresh(arguments.summary, told)
+        sys.stdout.write("".join(f"{line}\n" for line in (told.state, *told.reasons)))
     return 0
 
 

@@ -74,11 +74,12 @@ def together(run: FaultRun, history: History, report: Report) -> Told:
     return Told(run, history, report, series, see(history, run.faults, series), state, reasons)
 
 
-def write(told: Told, out: Path) -> None:
-    """Write the page, and the JSON beside it."""
+def write(runs: Sequence[Told], out: Path) -> None:
+    """Write the page of some runs, and the JSON beside it."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    status.write(out, as_html(told))
-    status.write(out.with_suffix(".json"), json.dumps(as_json(told), indent=2) + "\n")
+    status.write(out, as_html(runs))
+    found = {"runs": [as_json(told) for told in runs]}
+    status.write(out.with_suffix(".json"), json.dumps(found, indent=2) + "\n")
 
 
 def verdict(run: FaultRun, report: Report) -> tuple[State, list[str]]:
@@ -123,7 +124,7 @@ def see(history: History, made: Sequence[Fault], series: Series) -> list[Seen]:
 
 
 def as_json(told: Told) -> dict[str, Any]:
-    """Return the page's content for machines; times in seconds, of the wall where absolute."""
+    """Return a run for machines; times in seconds, of the wall where absolute."""
     run, series = told.run, told.series
     return {
         "verdict": told.state,
@@ -141,8 +142,8 @@ def as_json(told: Told) -> dict[str, Any]:
     }
 
 
-def as_html(told: Told) -> str:
-    """Return the page."""
+def as_html(runs: Sequence[Told]) -> str:
+    """Return the page, one run below the other."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -153,18 +154,21 @@ def as_html(told: Told) -> str:
     )
     return (
         environment.get_template(TEMPLATE).render(
-            told=told,
-            counts=told.report.counts,
-            verdicts=Counter(fault.verdict for fault in told.run.faults),
-            rows=[(one, _at(told, one.fault)) for one in told.seen],
-            violations=told.report.violations[:SHOWN],
-            timeline=plot.timeline(told.series, spans(told), told.history.run.rate),
-            signs=SIGNS,
-            claim=CLAIM,
-            margin=MARGIN,
+            pages=[_part(told) for told in runs], signs=SIGNS, claim=CLAIM, margin=MARGIN
         )
         + "\n"
     )
+
+
+def _part(told: Told) -> dict[str, Any]:
+    """Return what the template shows of a run."""
+    return {
+        "told": told,
+        "verdicts": Counter(fault.verdict for fault in told.run.faults),
+        "rows": [(one, _at(told, one.fault)) for one in told.seen],
+        "violations": told.report.violations[:SHOWN],
+        "timeline": plot.timeline(told.series, spans(told), told.history.run.rate),
+    }
 
 
 def spans(told: Told) -> list[plot.Span]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 from testinfra.host import Host
 
 from ledger.sink import violations
+from tests.support.beside import PAGE, report
 from tests.support.catalogue.streams import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import FULL, Fault
+from tests.support.faults import FULL, Fault, Record
 from tests.support.stream import BATCH
 from tests.support.streams import Streams, streaming
 from tests.support.topology import Topology
@@ -35,12 +37,24 @@ def test_fault(site: Streams, fault: Fault) -> None:
 
 def test_each_record_is_in_the_sink_once(site: Streams) -> None:
     """Over all of it (I11): of those that expired, and of those after them, none."""
+    begun = time.time()
     rows = site.rows()
-    site.save("failover")
     processed = site.stream.processed()
     source = [place for place in site.fed if place.offset < processed[place.partition]]
     assert len({row.batch for row in rows}) > len(FAULTS)
     assert len(source) > BATCH * len(FAULTS)
     assert min(row.batch for row in rows) == 0
     found = violations(source, rows)
+    site.records.append(
+        Record(
+            *(48, "each record is in the sink once, after all of them (I11)", "the sink"),
+            *(begun, time.time(), time.time()),
+            proof=f"{len(source)} records of the topic, {len(rows)} rows",
+            verdict="failed" if found else "passed",
+            detail="; ".join(map(str, found[:10])),
+        )
+    )
+    site.save("failover")
+    said = report()
+    assert PAGE.is_file(), said
     assert not found, found[:10]

@@ -27,6 +27,7 @@ LACKS = {
     r"ZooKeeper elects the controller here": "kafka_controllers",
     r"0 controllers: none of them may be lost": "kafka_controllers",
     r"1 controllers: none of them may be lost": "kafka_node_id: 2",
+    r"controllers elect each other here": "zookeeper_id",
     r"its controllers are brokers too": r"kafka_controllers:\n +hosts:\n +c1",
     r"no libfaketime is to be had here: .*": "libfaketime",
     r"0 members of ZooKeeper: none of them may be lost": "zookeeper_id",

@@ -22,10 +22,17 @@ from tests.support.faults import REQUEST_MS, SIDE, Site, answered
 from tests.support.topology import ROOT, Topology
 from tests.support.wait import wait_for
 
+RUNS, PAGE = ROOT / "build/failover", ROOT / "build/failover.html"
+
 
 @contextmanager
 def under_a_ledger(
-    topology: Topology, hosts: dict[str, Host], plays: Plays, folder: Path
+    topology: Topology,
+    hosts: dict[str, Host],
+    plays: Plays,
+    folder: Path,
+    *,
+    transactions: bool = False,
 ) -> Iterator[Site]:
     """A ledger beside the block, over at its end at the latest; see `judged`."""
     site = Site(topology, hosts, plays, folder)
@@ -36,6 +43,7 @@ def under_a_ledger(
             *("--bootstrap", ",".join(topology.brokers.values()), "--dir", str(folder)),
             *("--partitions", str(len(topology.brokers)), "--watch-pid", str(os.getpid())),
             *("--client", json.dumps(settings)),
+            *(["--transactions"] if transactions else []),
         ],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -64,10 +72,17 @@ def remove_topics(site: Site) -> None:
         admin.delete_topics([one for one in admin.list_topics() if one.startswith(site.topic)])
 
 
-def told(command: str, folder: Path, *more: str) -> str:
+def report() -> str:
+    """Write the page of all topologies that were put to faults; returns what was said of it."""
+    runs = sorted(found.parent for found in RUNS.glob("*/faults.json"))
+    PAGE.unlink(missing_ok=True)
+    return told("page", *runs, "--out", PAGE)
+
+
+def told(command: str, *words: str | Path) -> str:
     """What the ledger says about a run that has begun."""
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-m", "ledger", command, str(folder), *more],
+        [sys.executable, "-m", "ledger", command, *words],
         cwd=ROOT,
         check=False,
         capture_output=True,

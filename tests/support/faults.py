@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -37,6 +37,8 @@ from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
 T = TypeVar("T")
+Place = Literal["any", "kraft", "dedicated", "zookeeper"]
+"""Where a fault can be made; "dedicated": where controllers are no brokers."""
 FULL = os.environ.get("MILLRACE_FULL") == "1"
 """Whether all of it is asked for, by `./lab test --full`."""
 WHOLE_SECONDS = 180
@@ -65,6 +67,11 @@ class Record:
     least_acks: int | None = None
     """How many acknowledgements there have to be around it, where not half of what is sent."""
 
+    def recovered(self, since: float, limit: float | None = None) -> None:
+        """Note how long it took since a monotonic moment, which must not be too long."""
+        self.recovery_seconds, self.limit_seconds = round(time.monotonic() - since, 1), limit
+        assert limit is None or self.recovery_seconds <= limit
+
     def told(self) -> ledger.faults.Fault:
         """As the report has it."""
         plain = asdict(self)
@@ -84,6 +91,8 @@ class Site:
     side_topic: str = "millrace-faults-side"
     """For records that the ledger does not know of."""
     records: list[Record] = field(default_factory=list)
+    earlier: Sequence[ledger.faults.Fault] = ()
+    """What the report has before them."""
     _views: dict[int, Cluster] = field(default_factory=dict)
 
     @property
@@ -279,14 +288,13 @@ class Site:
     def save(self, suite: Literal["failover", "chaos"]) -> None:
         """Write what the report is made of."""
         broker = self.topology.group("kafka_brokers")[0]
-        hosts = (self.topology.inventory / "hosts.yml").resolve()
         found = FaultRun(
             suite=suite,
             machine=this_machine(),
             date=datetime.now(UTC).date().isoformat(),
-            topology=hosts.parent.name,
+            topology=self.topology.name,
             kafka=str(self.topology.kafka(broker)["version"]),
-            faults=[record.told() for record in self.records],
+            faults=[*self.earlier, *(record.told() for record in self.records)],
         )
         save(found, self.folder)
 
@@ -301,18 +309,26 @@ def this_machine() -> Machine:
 class Fault:
     """One entry of the catalogue: `inject` does it, proves it and sees what must be seen.
 
-    `dedicated` ones need controllers that are no brokers, `long` ones take minutes.
+    `on` is the kind of cluster that it needs; `long` ones take minutes.
     """
 
     number: int
     name: str
     inject: Callable[[Site, Record], None]
-    dedicated: bool = False
+    on: Place = "kraft"
     long: bool = False
 
-    def fits(self, topology: Topology) -> bool:
-        """Whether a topology can be put to it."""
-        return not self.dedicated or not topology.voters & set(topology.brokers)
+    def unfit(self, topology: Topology) -> str:
+        """Why a topology cannot be put to it; empty if it can."""
+        if self.on == "any":
+            return ""
+        if self.on == "zookeeper":
+            return "controllers elect each other here" if topology.voters else ""
+        if not topology.voters:
+            return "ZooKeeper elects the controller here"
+        if self.on == "dedicated" and topology.voters & set(topology.brokers):
+            return "its controllers are brokers too"
+        return ""
 
 
 # Each part by itself: what is not there fails alone. Reset first, for a unit that gave up.

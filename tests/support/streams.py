@@ -5,7 +5,6 @@ It is whole when Kafka and all workers are, and the stream goes on.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,12 +15,14 @@ from kafka import KafkaAdminClient, TopicPartition  # type: ignore[import-untype
 from testinfra.host import Host
 
 from ledger.clients import Clients
+from ledger.faults import FAULTS, load
 from ledger.sink import Place, Row
+from tests.support.beside import RUNS
 from tests.support.change import Plays
 from tests.support.faults import HEAL, REQUEST_MS, Record, Site
 from tests.support.spark import master_state
 from tests.support.stream import BATCH, CHECKPOINT, SECONDS, Stream
-from tests.support.topology import ROOT, Topology
+from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
 PARTITIONS = 3
@@ -102,11 +103,6 @@ class Streams(Site):
 
         return wait_for(other, seconds=30, what=f"{unit} on {where} again")
 
-    def recovered(self, record: Record, since: float) -> None:
-        """Note how long it took, which must not be too long."""
-        record.recovery_seconds, record.limit_seconds = round(time.monotonic() - since, 1), SECONDS
-        assert record.recovery_seconds <= record.limit_seconds
-
     def workers_missing(self) -> int:
         """How many workers serve no master."""
         states = [master_state(self.topology, at) for at in self.topology.group("spark_masters")]
@@ -164,7 +160,7 @@ def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Itera
         topic,
     )
     clients = Clients(bootstrap, {"request_timeout_ms": REQUEST_MS})
-    folder = ROOT / "build/streams"
+    folder = RUNS / topology.name
     folder.mkdir(parents=True, exist_ok=True)
     clients.create_topic(topic, partitions=PARTITIONS, replication=3, min_isr=2)
     with ExitStack() as after:
@@ -172,6 +168,8 @@ def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Itera
         site = Streams(
             topology, hosts, plays, folder, topic=topic, stream=stream, producer=producer
         )
+        if (folder / FAULTS).exists():
+            site.earlier = load(folder).faults
         after.callback(site.delete_topic)
         after.callback(producer.close, timeout=5)
         after.callback(site.clean)

@@ -21,6 +21,11 @@ class Topology:
     hosts: dict[str, dict[str, Any]]
     addresses: dict[str, str]
 
+    @property
+    def name(self) -> str:
+        """The inventory's that a lab has its hosts from."""
+        return (self.inventory / "hosts.yml").resolve().parent.name
+
     def group(self, name: str) -> list[str]:
         return self.groups.get(name, [])
 

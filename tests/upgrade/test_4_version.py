@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -61,6 +64,35 @@ def test_the_plan_of_an_upgrade_changes_nothing(
     assert "One at a time, each through the gate: k" in said
     assert starts(hosts, topology) == before
     assert hosts["k1"].run("ls -d /opt/millrace/kafka-4.3*").failed
+
+
+def test_a_full_disk_of_programs_stops_nothing(
+    plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    """What is missing is said before the first broker is stopped."""
+    if not FULL:
+        pytest.skip("part of ./lab test --full")
+    before = starts(hosts, topology)
+    inventory.set(kafka_version=NEW)
+    with full(hosts["k2"], "/opt/millrace"):
+        said = plays.refuse("rolling_upgrade")
+    assert re.search(rf"/opt/millrace has \d MiB free and /opt/millrace/kafka-{NEW}\S* needs", said)
+    assert starts(hosts, topology) == before
+    assert all_run(OLD, hosts, topology)
+
+
+@contextmanager
+def full(host: Host, path: str) -> Iterator[None]:
+    """Lay a copy of a directory over it that has no space for more."""
+    copy = "/var/tmp/full"  # noqa: S108 - on a host of the lab
+    host.check_output(
+        f"mkdir {copy} && mount -t tmpfs -o size=$(($(du -sm {path} | cut -f1) + 4))m tmpfs {copy}"
+        f" && cp -a {path}/. {copy}/ && mount --bind {copy} {path}"
+    )
+    try:
+        yield
+    finally:
+        host.check_output(f"umount {path}; umount {copy} && rmdir {copy}")
 
 
 WAYS = {

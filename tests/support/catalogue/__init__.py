@@ -4,8 +4,8 @@ Each injects, waits until it sees that the fault is there, and says so in `proof
 what users and operators must see. Healing is the caller's.
 """
 
-from tests.support.catalogue import disks, limits, network, processes
+from tests.support.catalogue import disks, limits, network, processes, zookeeper
 from tests.support.catalogue.entry import FAULTS as _ENTERED
 
-__all__ = ["FAULTS", "disks", "limits", "network", "processes"]
+__all__ = ["FAULTS", "disks", "limits", "network", "processes", "zookeeper"]
 FAULTS = sorted(_ENTERED, key=lambda fault: fault.number)

@@ -73,7 +73,7 @@ def fill(site: Site, where: str, path: str) -> None:
     assert free == "0", f"{free} KB are free in {path}"
 
 
-@fault(18, "a log directory is full", dedicated=True)
+@fault(18, "a log directory is full", on="dedicated")
 def log_dir_full(site: Site, record: Record) -> None:
     """That directory goes offline, its leaders move, and the process serves the others."""
     where = begin(site, record, follower(site))
@@ -84,7 +84,7 @@ def log_dir_full(site: Site, record: Record) -> None:
         since = time.monotonic()
         fill(site, where, path)
         line = said_since(site, where, mark, f"Stopping serving logs in dir {path}")
-        record.recovery_seconds = round(time.monotonic() - since, 1)
+        record.recovered(since)
         record.proof = line
         site.acks_flow()
         if path != metadata:
@@ -105,7 +105,7 @@ def metadata_dir_full(site: Site, record: Record) -> None:
         record.proof = f"process {pid} ended for lack of space"
 
 
-@fault(20, "a log directory cannot be written to", dedicated=True, long=True)
+@fault(20, "a log directory cannot be written to", on="dedicated", long=True)
 def log_dir_read_only(site: Site, record: Record) -> None:
     """As one that is full: what it writes of its own state (each 5 s) is refused."""
     where = begin(site, record, follower(site))
@@ -115,7 +115,7 @@ def log_dir_read_only(site: Site, record: Record) -> None:
     site.sh(where, f"chmod a-w {path}")  # the kernel refuses to remount what is open read-only
     try:
         record.proof = said_since(site, where, mark, f"Stopping serving logs in dir {path}")
-        record.recovery_seconds = round(time.monotonic() - since, 1)
+        record.recovered(since)
         site.acks_flow()
     finally:
         stop(site, where)
@@ -142,13 +142,13 @@ def damaged_tail(site: Site, record: Record) -> None:
     site.acks_flow()
 
 
-@fault(23, "all data of a broker is gone", dedicated=True)
+@fault(23, "all data of a broker is gone", on="dedicated")
 def data_lost(site: Site, record: Record) -> None:
     """It does not start on its own; `site.yml` formats it under its id, and it fills again."""
     emptied(site, record, follower(site))
 
 
-@fault(24, "all data of a controller is gone", dedicated=True)
+@fault(24, "all data of a controller is gone", on="dedicated")
 def metadata_lost(site: Site, record: Record) -> None:
     """The other two serve on; it comes back as the voter that it was."""
     emptied(site, record, min(site.topology.voters - {site.controller()}))
@@ -176,32 +176,28 @@ def other_cluster(site: Site, record: Record) -> None:
     """It is turned away for as long as it asks, and the cluster does not notice."""
     where = begin(site, record, follower(site))
     files = " ".join(f"{d}/meta.properties" for d in data_dirs(site, where))
-    mark = clock(site, where)
-    stop(site, where)
-    site.sh(where, f"sed -i.kept 's/^cluster.id=.*/cluster.id=MkU3OEVBNTcwNTJENDM2Qg/' {files}")
-    try:
-        start(site, where)
+    with spoiled(
+        site,
+        where,
+        f"sed -i.kept 's/^cluster.id=.*/cluster.id=MkU3OEVBNTcwNTJENDM2Qg/' {files}",
+        f"for f in {files}; do mv $f.kept $f; done",
+    ) as mark:
         record.proof = said_since(site, where, mark, "INCONSISTENT_CLUSTER_ID")
         site.acks_flow()
-    finally:
-        stop(site, where)
-        site.sh(where, f"for f in {files}; do mv $f.kept $f; done")
 
 
 @fault(26, "a broker's id is changed over its data")
 def other_node_id(site: Site, record: Record) -> None:
     """It does not start."""
     where = begin(site, record, follower(site))
-    mark = clock(site, where)
-    stop(site, where)
-    site.sh(where, f"sed -i.kept 's/^node.id=.*/node.id=4711/' {CONFIG}")
-    try:
-        start(site, where)
+    with spoiled(
+        site,
+        where,
+        f"sed -i.kept 's/^node.id=.*/node.id=4711/' {CONFIG}",
+        f"mv {CONFIG}.kept {CONFIG}",
+    ) as mark:
         record.proof = said_since(site, where, mark, "Stored node id")
         site.acks_flow()
-    finally:
-        stop(site, where)
-        site.sh(where, f"mv {CONFIG}.kept {CONFIG}")
 
 
 @fault(28, "a directory of somebody else lies among the logs")
@@ -209,13 +205,22 @@ def foreign_directory(site: Site, record: Record) -> None:
     """Kafka names it and does not use that log directory."""
     where = begin(site, record, follower(site))
     foreign = f"{data_dirs(site, where)[-1]}/somebody"
-    mark = clock(site, where)
-    stop(site, where)
-    site.sh(where, f"install -d -o kafka -g kafka {foreign}")
-    try:
-        start(site, where)
+    with spoiled(
+        site, where, f"install -d -o kafka -g kafka {foreign}", f"rmdir {foreign}"
+    ) as mark:
         record.proof = said_since(site, where, mark, "is not in the form of")
         site.acks_flow()
+
+
+@contextmanager
+def spoiled(site: Site, where: str, spoil: str, mend: str) -> Iterator[str]:
+    """Start a node on something spoiled; yields the time before, leaves it stopped and mended."""
+    mark = clock(site, where)
+    stop(site, where)
+    site.sh(where, spoil)
+    try:
+        start(site, where)
+        yield mark
     finally:
         stop(site, where)
-        site.sh(where, f"rmdir {foreign}")
+        site.sh(where, mend)

@@ -13,7 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health 
 from kafka import KafkaProducer  # type: ignore[import-untyped] # no types
 from kafka.errors import NotEnoughReplicasError  # type: ignore[import-untyped] # no types
 
-from tests.support.faults import Fault, Record, Site
+from tests.support.faults import Fault, Place, Record, Site
 from tests.support.wait import wait_for
 
 FAULTS: list[Fault] = []
@@ -23,12 +23,12 @@ CLIENT_MS = 3000
 
 
 def fault(
-    number: int, name: str, *, dedicated: bool = False, long: bool = False
+    number: int, name: str, *, on: Place = "kraft", long: bool = False
 ) -> Callable[[Callable[[Site, Record], None]], Fault]:
     """Put a function into the catalogue."""
 
     def add(inject: Callable[[Site, Record], None]) -> Fault:
-        FAULTS.append(Fault(number, name, inject, dedicated, long))
+        FAULTS.append(Fault(number, name, inject, on, long))
         return FAULTS[-1]
 
     return add

@@ -39,7 +39,7 @@ def given(site: Site, where: str, *lines: str) -> Iterator[None]:
         site.sh(where, f"rm -r {DROP_INS}; systemctl daemon-reload; systemctl stop kafka")
 
 
-@fault(27, "another process has a living broker's id", dedicated=True, long=True)
+@fault(27, "another process has a living broker's id", on="dedicated", long=True)
 def twin(site: Site, record: Record) -> None:
     """The newcomer is turned away; the broker does not notice."""
     node = follower(site)

@@ -62,7 +62,7 @@ def asks_only_its_bootstrap(**config: Any) -> Any:
     return client
 
 
-@fault(11, "a leader is cut from the other brokers only", dedicated=True, long=True)
+@fault(11, "a leader is cut from the other brokers only", on="dedicated", long=True)
 def leader_without_followers(site: Site, record: Record) -> None:
     """It keeps its session and leads alone, and alone it acknowledges nothing."""
     node = site.led_by(topic=site.side_topic)
@@ -97,7 +97,7 @@ def in_sync_alone(site: Site, node: int) -> None:
     assert site.led_by(topic=site.side_topic) == node
 
 
-@fault(12, "a leader is cut from the controllers only", dedicated=True)
+@fault(12, "a leader is cut from the controllers only", on="dedicated")
 def leader_without_controllers(site: Site, record: Record) -> None:
     """Its session ends, and leadership leaves although its followers reach it."""
     node = site.led_by()
@@ -106,13 +106,13 @@ def leader_without_controllers(site: Site, record: Record) -> None:
     since = time.monotonic()
     cut(site, where, controllers)
     after = site.elected(node)
-    record.recovery_seconds = round(time.monotonic() - since, 1)
+    record.recovered(since)
     site.fenced(node)
     site.acks_flow()
     record.proof = f"cut from {', '.join(controllers)}; fenced; {after} leads after {node}"
 
 
-@fault(14, "the active controller is cut from the other controllers", dedicated=True)
+@fault(14, "the active controller is cut from the other controllers", on="dedicated")
 def quorum_split(site: Site, record: Record) -> None:
     """The two elect, the one steps down, and the epoch does not run away (KIP-996)."""
     node, epoch = site.controller(), site.epoch()
@@ -125,7 +125,7 @@ def quorum_split(site: Site, record: Record) -> None:
         seconds=60,
         what=f"a leader after {node}",
     )
-    record.recovery_seconds = round(time.monotonic() - since, 1)
+    record.recovered(since)
     site.acks_flow()
     after = site.epoch()
     assert after <= epoch + 5, f"the epoch ran from {epoch} to {after}"
@@ -158,7 +158,7 @@ def own_address(towards: str) -> str:
         return str(probe.getsockname()[0])
 
 
-@fault(17, "a leader's link is slow (1 Mbit/s)", dedicated=True, long=True)
+@fault(17, "a leader's link is slow (1 Mbit/s)", on="dedicated", long=True)
 def slow_link(site: Site, record: Record) -> None:
     """Followers that cannot keep up leave the ISR, and the gate keeps the leader."""
     node = site.led_by(topic=site.side_topic)

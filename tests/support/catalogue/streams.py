@@ -54,7 +54,7 @@ def worker_killed(site: Streams, record: Record) -> None:
         site.sh(where, f"systemctl kill --signal=KILL {WORKER}")
     record.node = where
     stream.wait(since, step="written", batch=begun["batch"])
-    site.recovered(record, killed)
+    record.recovered(killed, SECONDS)
     pid = site.reborn(where, WORKER, before[where])
     lost = wait_for(
         lambda: stream.failed_tasks() - failed, seconds=10, what="a task that was lost with it"
@@ -88,7 +88,7 @@ def leader_killed(site: Streams, record: Record) -> None:
     site.sh(where, KILL)
     after = site.elected(node)
     assert site.flows() == app
-    site.recovered(record, killed)
+    record.recovered(killed, SECONDS)
     pid = restarted(site, where, before)
     record.proof = f"process {before} is gone, {pid} came; {after} leads after {node}"
 
@@ -139,7 +139,7 @@ def driver_killed(site: Streams, record: Record) -> None:
         pid, killed = stream.state()["MainPID"], time.monotonic()
         stream.kill()
     again = stream.wait(site.start(), step="written", batch=batch)
-    site.recovered(record, killed)
+    record.recovered(killed, SECONDS)
     assert again["app"] != first["app"]
     assert again["versions"] == first["versions"], "the table took the batch twice"
     assert site.flows() == again["app"]
@@ -163,7 +163,7 @@ def master_killed(site: Streams, record: Record) -> None:
     site.sh(where, f"systemctl kill --signal=KILL {MASTER}")
     pid = site.reborn(where, MASTER, before)
     wait_for(lambda: not site.workers_missing(), seconds=SECONDS, what="a master with its workers")
-    site.recovered(record, killed)
+    record.recovered(killed, SECONDS)
     known = application(master_state(site.topology, active_master(site.topology)), app)
     record.proof = f"process {before} is gone, {pid} came; it says that {app} is {known}"
     if "spark.deploy.recoveryMode" in site.topology.spark(where)["config"]:

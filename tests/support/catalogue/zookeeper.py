@@ -1,0 +1,49 @@
+"""Faults of ZooKeeper under brokers of its mode."""
+
+from __future__ import annotations
+
+import pytest
+from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
+
+from tests.support.catalogue.entry import fault
+from tests.support.catalogue.processes import create, topics
+from tests.support.faults import Record, Site
+from tests.support.wait import wait_for
+from tests.support.zookeeper import leader_of, modes, say
+
+NEVER = "millrace-faults-zookeeper"
+KILL = "systemctl kill --signal=KILL zookeeper; systemctl stop zookeeper"
+START = "systemctl reset-failed zookeeper; systemctl start zookeeper"
+REFUSES = "not currently serving requests"
+
+
+@fault(46, "the majority of ZooKeeper is down", on="zookeeper")
+def zookeeper_lost(site: Site, record: Record) -> None:
+    """Who produces notices nothing; metadata cannot be changed, and none of it is lost."""
+    members, before = site.topology.group("zookeeper"), topics(site)
+    leader = leader_of(site.topology)
+    last, *others = (name for name in members if name != leader)
+    down = [leader, *others]
+    record.node = ", ".join(down)
+    try:
+        for where in down:
+            site.sh(where, KILL)
+        wait_for(
+            lambda: REFUSES in say(site.topology, last, "srvr"),
+            seconds=60,
+            what=f"{last} serves nobody alone",
+        )
+        site.acks_flow()
+        try:
+            create(site, NEVER)
+        except KafkaError as error:
+            refused = type(error).__name__
+        else:
+            pytest.fail("a topic was created without ZooKeeper")
+        site.acks_flow()
+    finally:
+        for where in down:
+            site.sh(where, START)
+    wait_for(lambda: set(modes(site.topology)) == set(members), seconds=60, what="all of ZooKeeper")
+    wait_for(lambda: topics(site) >= before, seconds=60, what="all topics")
+    record.proof = f"{last} alone serves nobody; a new topic was refused ({refused})"
