@@ -167,6 +167,14 @@ class Site:
         """How long the controllers believe in a broker that is silent."""
         return float(self.setting(node, "broker.session.timeout.ms", 9000)) / 1000
 
+    def election_seconds(self, node: int) -> float:
+        """How long voters wait for a leader that is silent, and for each other's votes."""
+        keys = {
+            "controller.quorum.fetch.timeout.ms": 2000,
+            "controller.quorum.election.timeout.ms": 1000,
+        }
+        return sum(float(self.setting(node, key, default)) for key, default in keys.items()) / 1000
+
     def setting(self, node: int, key: str, default: float | str) -> str:
         """What a node's file says, Kafka's own value otherwise."""
         return str(self.topology.kafka(self.topology.node(node))["config"].get(key, default))

@@ -17,7 +17,7 @@ from tests.support.faults import Record, Site, answered
 from tests.support.wait import wait_for
 
 DROP = "ip route replace blackhole %s"
-MUTE = "ip rule add pref 10 to %s ipproto tcp sport %s blackhole"
+MUTE = "ip rule add pref 10 to %s ipproto 6 sport %s blackhole"  # TCP; not every host knows names
 SLOW = "tc qdisc add dev eth0 root tbf rate 1mbit burst 16kb latency 400ms"
 FLOOD, CHUNK = 16_000_000, 500_000
 """Bytes that two followers cannot fetch over such a link within `replica.lag.time.max.ms`."""

@@ -42,9 +42,10 @@ def leader_killed(site: Site, record: Record) -> None:
     node = site.led_by()
     where = begin(site, record, node)
     before = site.pid(where)
-    # Of the ledger's gap. A combined node that is the active controller too may take longer: its
-    # successor gives every broker a new session.
-    record.limit_seconds = round(1.1 * site.session_seconds(node) + 1, 1)
+    # Of the ledger's gap. Where it is the active controller too, a successor is elected first, and
+    # gives every broker a new session.
+    election = site.election_seconds(node) if node == site.controller() else 0
+    record.limit_seconds = round(1.1 * site.session_seconds(node) + 1 + election, 1)
     site.sh(where, KILL)
     after = site.elected(node)
     pid = restarted(site, where, before)
