@@ -7,6 +7,7 @@ why not; `settings` go over both.
 from __future__ import annotations
 
 import logging
+import random
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -29,6 +30,9 @@ with warnings.catch_warnings():
         KafkaTimeoutError,
         MessageSizeTooLargeError,
         RecordListTooLargeError,
+    )
+    from kafka.net.compat import (  # type: ignore[import-untyped]  # kafka-python ships no types
+        KafkaNetClient,
     )
     from kafka.record import (  # type: ignore[import-untyped]  # kafka-python ships no types
         MemoryRecords,
@@ -198,7 +202,27 @@ class Clients:
 
     def _client(self, kind: Any, **ours: object) -> Any:  # noqa: ANN401  as above
         theirs = {key: x for key, x in self._settings.items() if key in kind.DEFAULT_CONFIG}
-        return kind(**{**ours, **theirs})
+        return kind(**{"kafka_client": begins_again, **ours, **theirs})
+
+
+def begins_again(**config: object) -> Any:  # noqa: ANN401  as above
+    """Return a client that goes back to its first addresses when it reaches no broker (KIP-899).
+
+    kafka-python asks only those of the last answer: when these end before it hears of others, it
+    asks them for ever.
+    """
+    client = KafkaNetClient(**config)
+    manager = client._manager
+    known = manager.least_loaded_node
+
+    def least_loaded_node() -> int | str | None:
+        first = [one.node_id for one in manager.cluster.bootstrap_brokers()]
+        ready = [one for one in first if manager.connection_delay(one) <= 0]
+        found: int | str | None = known()
+        return random.choice(ready) if found is None and ready else found  # noqa: S311 - no secret
+
+    manager.least_loaded_node = least_loaded_node
+    return client
 
 
 class Transactional:
