@@ -210,6 +210,18 @@ def test_an_hour_with_hundreds_of_faults_stays_small() -> None:
     assert len(page.as_html([report])) < 400_000
 
 
+def test_runs_come_one_below_the_other(draft: Draft, tmp_path: Path) -> None:
+    first, second = told(draft, KILL), told(draft, KILL, failed(CUT, "x"))
+    page.write([first, second], tmp_path / "both.html")
+    root = ET.fromstring((tmp_path / "both.html").read_text())  # noqa: S314 - our own
+    articles = root.findall(".//article")
+    assert [len(rows(article)) for article in articles] == [1, 2]
+    title = text_of(root.find(".//title"))
+    assert re.fullmatch(r"PASS: failover on .*; FAIL: failover on .*", title)
+    found = json.loads((tmp_path / "both.json").read_text())["runs"]
+    assert found == [json.loads(json.dumps(page.as_json(one))) for one in (first, second)]
+
+
 # For machines
 
 
