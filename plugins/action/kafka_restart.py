@@ -27,6 +27,7 @@ LIMITS = {"gate": 600.0, "stop": 330.0, "start": 120.0, "ready": 1800.0, "canary
 DOES = {
     "gate": "waits at the gate",
     "stop": "stops",
+    "reboot": "reboots",
     "start": "starts",
     "ready": "waits until it is in sync",
     "canary": "sends a record through it",
@@ -40,7 +41,7 @@ WHAT_NOW = {
     "stop": "It was asked to stop and still runs. Look at its journal",
 }
 # The controller's own options; all others are the module's.
-OWN = ("limits", "resume", "events", "total", "done")
+OWN = ("limits", "resume", "events", "total", "done", "earlier")
 
 
 class TurnError(Exception):
@@ -76,17 +77,20 @@ class ActionModule(ActionBase):
         if args.get("look") or args.get("restore"):
             return self._call(args, variables)
         limits = {**LIMITS, **{k: float(v) for k, v in (own["limits"] or {}).items()}}
-        begun = time.time()
+        # What the first part said, of a turn in two parts with a reboot between them.
+        earlier = own["earlier"] or {}
+        begun = float(earlier.get("begun", time.time()))
         try:
             die_with_ansible()
             with self._alone(str(args.get("cluster_id") or args.get("bootstrap"))):
-                result = self._turn(args, limits, variables)
+                result = self._turn(args, limits, variables, rebooted(earlier))
         except TurnError as error:
             goes_on = f"{error.now}; then go on with: {resume(str(own['resume']))}"
             stopped = f"{self._name}: {error}\n{goes_on}"
             return {"changed": error.touched, "stopped": stopped, "restored": error.restored}
         if result.get("failed") or result.get("deferred"):
             return result
+        result["begun"] = begun
         if result["changed"] and result["phase"] == "done":
             self._tell(own, result, begun, time.time())
         return result
@@ -118,9 +122,15 @@ class ActionModule(ActionBase):
         return result
 
     def _turn(
-        self, args: dict[str, Any], limits: Mapping[str, float], variables: dict[str, Any]
+        self,
+        args: dict[str, Any],
+        limits: Mapping[str, float],
+        variables: dict[str, Any],
+        earlier: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Return the module's last answer, with the seconds of all its slices.
+
+        `earlier` is the last answer of its first part, empty where it has only one.
 
         Raises:
             TurnError: a phase took too long, the process did not stay up, or the host was lost.
@@ -128,8 +138,8 @@ class ActionModule(ActionBase):
         """
         phase, since, refused = str(args.get("phase", "gate")), time.monotonic(), ""
         until = args.get("until", "done")
-        seconds: dict[str, float] = {}
-        degraded: list[str] = []
+        seconds: dict[str, float] = dict(earlier.get("seconds", {}))
+        degraded = list(earlier.get("degraded", ()))
         restored: list[str] = []
         while True:
             left = limits.get(phase, 1.0) - (time.monotonic() - since)
@@ -169,7 +179,7 @@ class ActionModule(ActionBase):
             self._say(f"{DOES[phase]}, {max(left, 0):.0f} s left: {reasons}")
         if refused:
             raise TurnError(_put_back(refused, restored), restored=restored)
-        if degraded:
+        if degraded and phase == "done":
             text = f"it serves again, but {'; '.join(degraded)}"
             raise TurnError(text, restored=restored)
         return result
@@ -198,6 +208,15 @@ class ActionModule(ActionBase):
 
     def _say(self, text: str) -> None:
         self._display.display(f"  {self._name} {text}", color="cyan")
+
+
+def rebooted(earlier: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the first part of a turn said, with the seconds since its end as its reboot."""
+    if not earlier:
+        return earlier
+    seconds: Mapping[str, float] = earlier["seconds"]
+    since = time.time() - float(earlier["begun"]) - sum(seconds.values())
+    return {**earlier, "seconds": {**seconds, "reboot": round(since, 3)}}
 
 
 def die_with_ansible() -> None:

@@ -110,7 +110,11 @@ def test_variables_of_a_command(text: str, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted(OPERATED - {"explain"}))
 def test_each_operation_is_run_on_a_live_cluster(name: str) -> None:
-    tests = "".join(path.read_text() for path in ROOT.glob("tests/upgrade/*.py"))
+    tests = "".join(
+        path.read_text()
+        for where in ("upgrade", "machines")
+        for path in ROOT.glob(f"tests/{where}/*.py")
+    )
     assert f'"{name}"' in tests
 
 
@@ -151,7 +155,7 @@ def test_variables_of_the_gate_have_their_defaults() -> None:
         for name, value in zip(re.findall(r"\w+", row[0]), row[1].split(", "), strict=True)
     }
     assert shown == {name: shown_as(defaults[name]) for name in shown}
-    assert len(shown) == 7
+    assert len(shown) == 8
 
 
 def shown_as(value: object) -> str:

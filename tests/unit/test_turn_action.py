@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.action.kafka_restart import 
     WHAT_NOW,
     ActionModule,
     TurnError,
+    rebooted,
 )
 
 Answer = dict[str, Any] | Exception
@@ -51,7 +53,7 @@ class Turn(ActionModule):
         return found
 
     def take(self, **limits: float) -> dict[str, Any]:
-        return self._turn({}, {**LIMITS, **limits}, {})
+        return self._turn({}, {**LIMITS, **limits}, {}, {})
 
     def ends(self, **limits: float) -> TurnError:
         with pytest.raises(TurnError) as found:
@@ -134,3 +136,26 @@ def test_a_module_that_fails_stops_the_roll(phase: str, touched: bool) -> None:
 def test_a_killed_broker_serves_again_and_still_stops_the_roll() -> None:
     error = Turn([answer("start", degraded=["it was killed"]), answer("done")]).ends()
     assert "it serves again, but it was killed" in str(error)
+
+
+def test_what_the_first_part_of_a_turn_found_is_told_after_the_second() -> None:
+    first = Turn([answer("start", degraded=["it was killed"])])._turn(
+        {"until": "start"}, LIMITS, {}, {}
+    )
+    assert first["phase"] == "start"
+    with pytest.raises(TurnError, match="it serves again, but it was killed"):
+        Turn([answer("done")])._turn({"phase": "start"}, LIMITS, {}, first)
+
+
+def test_what_lies_between_two_parts_of_a_turn_is_its_reboot() -> None:
+    first = {"begun": time.time() - 60, "seconds": {"gate": 1.0, "stop": 9.0}, "degraded": []}
+    last = Turn([answer("done", seconds={"start": 3.0})])._turn(
+        {"phase": "start"}, LIMITS, {}, rebooted(first)
+    )
+    assert last["seconds"] == {
+        "gate": 1,
+        "stop": 9,
+        "reboot": pytest.approx(50, abs=5),
+        "start": 3,
+    }
+    assert rebooted({}) == {}
