@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ class Topology:
     groups: dict[str, list[str]]
     hosts: dict[str, dict[str, Any]]
     addresses: dict[str, str]
+    machines: list[str] = field(default_factory=list)
+    """Hosts that can lose their power."""
+    slowness: float = 1.0
+    """By how much deadlines are longer there."""
 
     @property
     def name(self) -> str:

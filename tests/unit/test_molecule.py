@@ -72,7 +72,8 @@ def test_every_topology_has_its_scenario() -> None:
     lab = {path.name for path in inventories if has_lab_image(path)}
     assert "default" in SCENARIOS
     assert set(SCENARIOS) <= {path.name for path in inventories}
-    assert lab <= set(SCENARIOS)
+    # One machine alone is the stage `machine`, whose minutes are counted.
+    assert lab <= {*SCENARIOS, "vm"}
 
 
 def has_lab_image(inventory: Path) -> bool:

@@ -16,7 +16,7 @@ from tests.unit.tree import SCENARIOS, relative, tracked
 README = ROOT / "README.md"
 GUIDES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
-STAGES = {"lint", "unit", "scenarios", "preflight", "versions", "lab", *SCENARIOS}
+STAGES = {"lint", "unit", "scenarios", "preflight", "versions", "lab", "machine", *SCENARIOS}
 
 
 def usage() -> dict[str, str]:
