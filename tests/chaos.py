@@ -48,7 +48,7 @@ def main() -> int:
         for name in topology.hosts
     }
     sys.stdout.write(f"seed {asked.seed}, {asked.minutes:g} minutes, records in {state}\n")
-    with under_a_ledger(topology, hosts, Plays(topology, state), state / "faults") as site:
+    with under_a_ledger(topology, hosts, Plays(topology, state), state / "faults", Site) as site:
         broken = not all(_runs(site, asked.seed, time.monotonic() + 60 * asked.minutes))
         report, text = judged(site)
         site.save("chaos")

@@ -30,7 +30,7 @@ def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[S
         pytest.skip(f"{len(members)} controllers: none of them may be lost")
     folder = RUNS / topology.name
     shutil.rmtree(folder, ignore_errors=True)
-    with under_a_ledger(topology, hosts, plays, folder, transactions=FULL) as found:
+    with under_a_ledger(topology, hosts, plays, folder, Site, transactions=FULL) as found:
         yield found
 
 

@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
@@ -20,8 +20,9 @@ from testinfra.host import Host
 from tests.support.change import Plays
 from tests.support.faults import REQUEST_MS, SIDE, Site, answered
 from tests.support.topology import ROOT, Topology
-from tests.support.wait import wait_for
+from tests.support.wait import scaled, wait_for
 
+S = TypeVar("S", bound=Site)
 RUNS, PAGE = ROOT / "build/failover", ROOT / "build/failover.html"
 
 
@@ -31,18 +32,22 @@ def under_a_ledger(
     hosts: dict[str, Host],
     plays: Plays,
     folder: Path,
+    kind: type[S],
     *,
     transactions: bool = False,
-) -> Iterator[Site]:
+    rate: float = 200,
+    topic: str = Site.topic,
+) -> Iterator[S]:
     """A ledger beside the block, over at its end at the latest; see `judged`."""
-    site = Site(topology, hosts, plays, folder)
-    settings = {"request_timeout_ms": REQUEST_MS}
+    site = kind(topology, hosts, plays, folder, topic)
+    # Of a machine without power nobody hears that it is gone: a client waits as long as this.
+    settings = {"request_timeout_ms": int(min(scaled(REQUEST_MS), 3 * REQUEST_MS))}
     process = subprocess.Popen(  # noqa: S603 - our own program
         [
             *(sys.executable, "-m", "ledger", "run", "--keep-topic", "--topic", site.topic),
             *("--bootstrap", ",".join(topology.brokers.values()), "--dir", str(folder)),
             *("--partitions", str(len(topology.brokers)), "--watch-pid", str(os.getpid())),
-            *("--client", json.dumps(settings)),
+            *("--client", json.dumps(settings), "--rate", str(rate)),
             *(["--transactions"] if transactions else []),
         ],
         cwd=ROOT,
@@ -59,7 +64,7 @@ def under_a_ledger(
         yield site
     finally:
         told("stop", folder)
-        process.wait(timeout=300)
+        process.wait(timeout=scaled(300))
         answered(lambda: remove_topics(site))
 
 
@@ -93,7 +98,7 @@ def told(command: str, *words: str | Path) -> str:
 
 def judged(site: Site) -> tuple[dict[str, Any], str]:
     """End the ledger and judge it, with what each broker holds on its disks; report and text."""
-    told("stop", site.folder, "--seconds", "300")
+    told("stop", site.folder, "--seconds", str(scaled(300)))
     for where in site.topology.group("kafka_brokers"):
         fetch(site, where, site.folder / "replicas" / where)
     text = told("check", site.folder)

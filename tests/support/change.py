@@ -19,7 +19,7 @@ from testinfra.host import Host
 
 from tests.support.refusal import ANSIBLE
 from tests.support.topology import ROOT, Topology
-from tests.support.wait import wait_for
+from tests.support.wait import scaled, wait_for
 
 POLL_SECONDS = 0.05
 ROLL = ("Plan", "Restart", "Change the version")
@@ -72,7 +72,7 @@ class Plays:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=seconds,
+            timeout=scaled(seconds),
             check=False,
         )
         return done.returncode, done.stdout

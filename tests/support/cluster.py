@@ -22,6 +22,9 @@ from testinfra.host import Host
 from tests.support.change import Plays
 from tests.support.spark import DRIVER, active_master
 from tests.support.topology import ROOT, Topology, describe
+from tests.support.wait import slower
+
+JOURNAL = "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'"
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +34,7 @@ def topology(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         pytest.fail("say which cluster: --inventory inventories/<yours>")
     found = describe(Path(inventory).resolve(), tmp_path_factory.mktemp("topology") / "it.json")
     assert found.hosts, f"{inventory} has no hosts: nothing would be tested"
+    slower(found.slowness)
     return found
 
 
@@ -144,7 +148,12 @@ def pytest_runtest_makereport(
     if report.when == "call" and report.failed:
         hosts: dict[str, Host] = getattr(item, "funcargs", {}).get("hosts", {})
         for name, host in hosts.items():
-            journal = host.run(
-                "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'"
-            )
-            report.sections.append((f"journal of {name}", journal.stdout))
+            report.sections.append((f"journal of {name}", journal(host)))
+
+
+def journal(host: Host) -> str:
+    """What a host's services said last."""
+    try:
+        return str(host.run(JOURNAL).stdout)
+    except RuntimeError as error:  # a machine without power
+        return str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
@@ -16,6 +17,7 @@ from kafka.errors import NotEnoughReplicasError  # type: ignore[import-untyped] 
 from tests.support.faults import Fault, Place, Record, Site
 from tests.support.wait import wait_for
 
+S = TypeVar("S", bound=Site)
 FAULTS: list[Fault] = []
 KILL = "systemctl kill --signal=KILL kafka"
 AGAIN = "systemctl reset-failed kafka; systemctl start kafka"
@@ -32,6 +34,26 @@ def fault(
         return FAULTS[-1]
 
     return add
+
+
+def catalogue(
+    kind: type[S],
+) -> tuple[list[Fault], Callable[[int, str], Callable[[Callable[[S, Record], None]], Fault]]]:
+    """A catalogue of its own for one kind of site, and what puts functions into it."""
+    found: list[Fault] = []
+
+    def fault(number: int, name: str) -> Callable[[Callable[[S, Record], None]], Fault]:
+        def add(inject: Callable[[S, Record], None]) -> Fault:
+            def on(site: Site, record: Record) -> None:
+                assert isinstance(site, kind)
+                inject(site, record)
+
+            found.append(Fault(number, name, on))
+            return found[-1]
+
+        return add
+
+    return found, fault
 
 
 def begin(site: Site, record: Record, node: int) -> str:

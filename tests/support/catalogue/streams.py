@@ -8,35 +8,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 
-from tests.support.catalogue.entry import KILL, begin, restarted
-from tests.support.faults import Fault, Record, Site
+from tests.support.catalogue.entry import KILL, begin, catalogue, restarted
+from tests.support.faults import Record
 from tests.support.spark import DRIVER, active_master, application, master_state
 from tests.support.stream import CHECKPOINT, SECONDS
 from tests.support.streams import Streams
 from tests.support.topology import ROOT
 from tests.support.wait import wait_for
 
-FAULTS: list[Fault] = []
-Inject = Callable[[Streams, Record], None]
+FAULTS, fault = catalogue(Streams)
 MASTER, WORKER = "spark-master", "spark-worker"
 EXPIRED = 10
 """How many records of each partition expire before the stream has read them."""
-
-
-def fault(number: int, name: str) -> Callable[[Inject], Inject]:
-    """Put a function into the catalogue."""
-
-    def add(inject: Inject) -> Inject:
-        def on(site: Site, record: Record) -> None:
-            assert isinstance(site, Streams)
-            inject(site, record)
-
-        FAULTS.append(Fault(number, name, on))
-        return inject
-
-    return add
 
 
 @fault(48, "kill -9 of a worker and its executors in mid-batch")

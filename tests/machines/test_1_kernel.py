@@ -1,0 +1,98 @@
+"""What the `host` role and the units set is in force, as the kernel reports it, at every boot."""
+
+from __future__ import annotations
+
+import pytest
+from testinfra.host import Host
+
+from tests.support.change import Plays
+from tests.support.topology import Topology
+
+REBOOT = ("-e", "rolling_reboot_all=true", "-e", "prove=true", "-e", "prove_rate=5")
+OPEN_FILES = "cat /proc/$(systemctl show --property=MainPID --value kafka)/limits"
+
+
+@pytest.fixture(scope="module")
+def boots(topology: Topology, hosts: dict[str, Host]) -> dict[str, str]:
+    if not topology.machines:
+        pytest.skip("no machines here")
+    return {name: boot(host) for name, host in hosts.items()}
+
+
+def boot(host: Host) -> str:
+    return str(host.check_output("cat /proc/sys/kernel/random/boot_id")).strip()
+
+
+def in_force(name: str, topology: Topology, host: Host) -> None:
+    """Nothing of it is read from a file that somebody has written."""
+    described = topology.hosts[name]["host"]
+    wanted = {key: str(value) for key, value in described["sysctl"].items()}
+    found = host.check_output(f"sysctl {' '.join(wanted)}").splitlines()
+    assert dict(line.split(" = ") for line in found) == wanted
+    pages = host.check_output("cat /sys/kernel/mm/transparent_hugepage/enabled")
+    assert f"[{described['transparent_huge_pages']}]" in pages
+    for mount in described["mounts"]:
+        shown = host.check_output("findmnt --noheadings --output FSTYPE,OPTIONS %s", mount["path"])
+        assert shown.split()[0] == mount["fstype"]
+        assert "noatime" in shown
+    limits = dict(line.rsplit(maxsplit=3)[:2] for line in files(host))
+    assert limits == {"Max open files": "100000"}
+
+
+def files(host: Host) -> list[str]:
+    return [line for line in host.check_output(OPEN_FILES).splitlines() if "open files" in line]
+
+
+def test_the_settings_are_in_force(
+    topology: Topology, hosts: dict[str, Host], boots: dict[str, str]
+) -> None:
+    for name in boots:
+        in_force(name, topology, hosts[name])
+
+
+def test_machines_are_rebooted_one_by_one_and_nothing_is_lost(
+    topology: Topology, hosts: dict[str, Host], boots: dict[str, str], plays: Plays
+) -> None:
+    said = plays.succeed("rolling_reboot", *REBOOT, seconds=900)
+    assert f"node {len(boots)} of {len(boots)}" in said
+    report = plays.proof()
+    assert report["verdict"] == "PASS", report
+    assert {change["node"] for change in report["changes"]} == set(boots)
+    after = {name: boot(hosts[name]) for name in boots}
+    assert not set(after.values()) & set(boots.values()), "a machine was not rebooted"
+
+
+def test_services_came_in_order_and_settings_are_in_force_again(
+    topology: Topology, hosts: dict[str, Host], boots: dict[str, str]
+) -> None:
+    """After the reboot nobody but systemd started anything."""
+    for name in boots:
+        host = hosts[name]
+        assert boot(host) != boots[name]
+        in_force(name, topology, host)
+        kafka = started(host, "kafka.service", "ExecMainStartTimestampMonotonic")
+        for mount in topology.hosts[name]["host"]["mounts"]:
+            unit = host.check_output("systemd-escape --path --suffix=mount %s", mount["path"])
+            mounted = started(host, unit, "ActiveEnterTimestampMonotonic")
+            assert 0 < mounted < kafka, unit
+        assert host.check_output("systemctl show --property=NRestarts --value kafka") == "0"
+
+
+def started(host: Host, unit: str, name: str) -> int:
+    """When something of a unit happened, in microseconds since the boot."""
+    return int(host.check_output("systemctl show --property=%s --value %s", name, unit))
+
+
+def test_only_a_machine_that_asks_has_a_turn(
+    plays: Plays, hosts: dict[str, Host], boots: dict[str, str]
+) -> None:
+    before = {name: boot(hosts[name]) for name in boots}
+    plays.succeed("rolling_reboot")
+    assert before == {name: boot(hosts[name]) for name in boots}, "nobody asked"
+    asks = min(boots)
+    hosts[asks].check_output("touch /run/reboot-required")
+    try:
+        said = plays.succeed("rolling_reboot", "--check")
+    finally:
+        hosts[asks].check_output("rm /run/reboot-required")
+    assert f'each through the gate: {asks}"' in said, "the quote ends the list"
