@@ -67,6 +67,8 @@ class Unit:
 
     def journal(self, lines: int = 12) -> list[str]:
         """Return the last lines that say why it ended, or the last ones of all."""
+        # The journal may not have taken in yet what a process said as it ended.
+        subprocess.run(["journalctl", "--sync"], check=False, capture_output=True)  # noqa: S607 - systemd's own place differs between systems
         command = ["journalctl", "--unit", self.name, "--lines=2000", "--output=cat"]
         done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - fixed words
         said = done.stdout.splitlines()

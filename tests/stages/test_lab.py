@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.lab import NAME, lab, leftovers, succeed
+from tests.support.lab import NAME, lab, leftovers, podman, succeed
 from tests.support.refusal import seconds_to_refuse
 from tests.support.topology import ROOT
 from tests.support.wait import wait_for
@@ -135,12 +135,12 @@ def test_stopped_host_comes_back_with_its_data() -> None:
     ends = "kafka-get-offsets.sh --bootstrap-server $(hostname -i):9092 --topic flights"
     before = succeed("ssh", "k2", ends, seconds=60)
     assert sum(int(line.rsplit(":", 1)[1]) for line in before.split()) == 336_776
-    subprocess.run(["podman", "stop", "--time", "30", f"millrace-{NAME}-k2"], check=True)  # noqa: S607, S603 - the podman on PATH, our own host
-    created = "podman inspect --format {{.Created}} millrace-" + NAME + "-k2"
-    born = subprocess.check_output(created.split(), text=True)  # noqa: S603 - our own host
+    host = f"millrace-{NAME}-k2"
+    born = podman("inspect", "--format", "{{.Created}}", host)
+    podman("stop", "--time", "30", host)
     succeed("run", "../molecule/shared/create", seconds=120)
     succeed("run", "site", seconds=300)
-    assert subprocess.check_output(created.split(), text=True) == born  # noqa: S603 - as above
+    assert podman("inspect", "--format", "{{.Created}}", host) == born
     assert succeed("ssh", "k2", ends, seconds=60) == before
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.lab import leftovers, succeed
-from tests.support.machines import podman
+from tests.support.lab import leftovers, podman, succeed
 from tests.support.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")

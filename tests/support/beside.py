@@ -6,10 +6,11 @@ import base64
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,17 @@ from tests.support.wait import scaled, wait_for
 
 S = TypeVar("S", bound=Site)
 RUNS, PAGE = ROOT / "build/failover", ROOT / "build/failover.html"
+
+
+@contextmanager
+def suite(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, kind: type[S], **ledger: Any
+) -> Iterator[S]:
+    """The ledger of a topology's whole suite, whose folder the page is made of."""
+    folder = RUNS / topology.name
+    shutil.rmtree(folder, ignore_errors=True)
+    with under_a_ledger(topology, hosts, plays, folder, kind, **ledger) as found:
+        yield found
 
 
 @contextmanager
@@ -103,6 +115,28 @@ def judged(site: Site) -> tuple[dict[str, Any], str]:
         fetch(site, where, site.folder / "replicas" / where)
     text = told("check", site.folder)
     return json.loads((site.folder / "report.json").read_text()), text
+
+
+def nothing_was_lost(site: Site, limited: Collection[int]) -> None:
+    """The verdict over the suite, with what each replica holds on its disk, and the page of it.
+
+    During the faults with these numbers, the time without acknowledgements is limited too.
+    """
+    verdict, text = judged(site)
+    site.save("failover")
+    said = report()
+    assert PAGE.is_file(), said
+    assert verdict["verdict"] == "PASS", text
+    assert verdict["counts"]["replicas"] == len(site.topology.brokers), text
+    gaps = {change["phase"]: change["gap"] for change in verdict["changes"]}
+    limits = {one.name: one.limit_seconds for one in site.records if one.number in limited}
+    assert len(limits) == len(limited)
+    late = {
+        name: (gaps[name], limit)
+        for name, limit in limits.items()
+        if limit is None or gaps[name] > limit
+    }
+    assert not late, "seconds without acknowledgements"
 
 
 def fetch(site: Site, where: str, target: Path) -> None:

@@ -36,6 +36,12 @@ def succeed(*arguments: str, seconds: float, env: Mapping[str, str] | None = Non
     return done.stdout
 
 
+def podman(*words: str) -> str:
+    """Run podman; returns what it said."""
+    done = subprocess.run(["podman", *words], check=True, capture_output=True, text=True)  # noqa: S603, S607 - the podman on PATH, our own hosts
+    return done.stdout
+
+
 def leftovers(name: str) -> list[str]:
     """Containers, networks and volumes that carry a lab's name."""
     found = []
@@ -44,11 +50,6 @@ def leftovers(name: str) -> list[str]:
         ("network ls", "{{.Name}}"),
         ("volume ls", "{{.Name}}"),
     ):
-        listed = subprocess.run(  # noqa: S603 - fixed words
-            ["podman", *kind.split(), "--format", field],  # noqa: S607 - the podman on PATH
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
+        listed = podman(*kind.split(), "--format", field).split()
         found += [entry for entry in listed if entry.startswith(f"millrace-{name}")]
     return found

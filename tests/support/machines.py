@@ -7,12 +7,12 @@ and what its kernel had not written to its disks.
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from dataclasses import dataclass
 from functools import partial
 
 from tests.support.faults import Site
+from tests.support.lab import podman
 from tests.support.wait import wait_for
 
 BOOT_SECONDS = 60
@@ -67,9 +67,3 @@ class Machines(Site):
 def container(name: str) -> str:
     """The container that a machine is."""
     return f"millrace-{os.environ['MILLRACE_LAB']}-{name}"
-
-
-def podman(*words: str) -> str:
-    """Run podman; returns what it said."""
-    done = subprocess.run(["podman", *words], check=True, capture_output=True, text=True)  # noqa: S603, S607 - the podman on PATH, our own hosts
-    return done.stdout

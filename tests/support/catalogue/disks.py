@@ -68,7 +68,10 @@ def small_disk(site: Site, where: str, path: str) -> Iterator[None]:
 
 def fill(site: Site, where: str, path: str) -> None:
     """Leave no byte free; whoever writes next is told so."""
-    site.hosts[where].run(f"cat /dev/zero > {path}/filler")
+    site.hosts[where].run(
+        f"fallocate -l $(df --output=avail --block-size=1 {path} | tail -1) {path}/filler;"
+        f" cat /dev/zero >> {path}/filler"
+    )
     free = site.sh(where, f"df --output=avail {path} | tail -1")
     assert free == "0", f"{free} KB are free in {path}"
 

@@ -36,6 +36,16 @@ def fault(
     return add
 
 
+def narrowed(kind: type[S], inject: Callable[[S, Record], None]) -> Callable[[Site, Record], None]:
+    """What wants one kind of site, as a fault has it."""
+
+    def on(site: Site, record: Record) -> None:
+        assert isinstance(site, kind)
+        inject(site, record)
+
+    return on
+
+
 def catalogue(
     kind: type[S],
 ) -> tuple[list[Fault], Callable[[int, str], Callable[[Callable[[S, Record], None]], Fault]]]:
@@ -44,11 +54,7 @@ def catalogue(
 
     def fault(number: int, name: str) -> Callable[[Callable[[S, Record], None]], Fault]:
         def add(inject: Callable[[S, Record], None]) -> Fault:
-            def on(site: Site, record: Record) -> None:
-                assert isinstance(site, kind)
-                inject(site, record)
-
-            found.append(Fault(number, name, on))
+            found.append(Fault(number, name, narrowed(kind, inject)))
             return found[-1]
 
         return add

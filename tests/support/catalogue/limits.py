@@ -84,9 +84,7 @@ def wrong_clock(site: Site, record: Record) -> None:
         )
         with given(site, where, *(f"Environment={one}" for one in settings)):
             site.whole()
-            off = stamped(site, node) - time.time()
-            assert abs(off - offset) < CLOCK_SECONDS, off
-            seen.append(f"{off:+.0f} s")
+            seen.append(stamps_off(site, node, offset))
     record.proof = f"{where} stamped records {' and '.join(seen)} off"
 
 
@@ -107,6 +105,13 @@ def bring_faketime(site: Site, where: str) -> None:
         (library,) = Path(folder).rglob("libfaketimeMT.so.1")
         packed = base64.b64encode(gzip.compress(library.read_bytes())).decode()
     site.sh(where, "echo %s | base64 -d | gunzip > %s && chmod 0644 %s", packed, FAKETIME, FAKETIME)
+
+
+def stamps_off(site: Site, node: int, offset: float) -> str:
+    """See that a broker's clock is so many seconds off; tells how many there are."""
+    off = stamped(site, node) - time.time()
+    assert abs(off - offset) < CLOCK_SECONDS, off
+    return f"{off:+.0f} s"
 
 
 def stamped(site: Site, node: int) -> float:
