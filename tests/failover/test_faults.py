@@ -10,7 +10,7 @@ from testinfra.host import Host
 from tests.support.beside import nothing_was_lost, suite
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import FULL, Fault, Site
+from tests.support.faults import FULL, Fault, Site, long_one
 from tests.support.topology import Topology
 
 QUICK = {1, 2, 4, 5, 10, 39}
@@ -35,8 +35,8 @@ def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[S
 def test_fault(site: Site, fault: Fault) -> None:
     if why := fault.unfit(site.topology):
         pytest.skip(why)
-    if fault.number not in QUICK and not FULL:
-        pytest.skip("part of ./lab test --full")
+    if fault.number not in QUICK:
+        long_one()
     site.run(fault)
 
 

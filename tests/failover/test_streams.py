@@ -12,7 +12,7 @@ from ledger.sink import violations
 from tests.support.beside import PAGE, report
 from tests.support.catalogue.streams import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import FULL, Fault, Record
+from tests.support.faults import Fault, Record, long_one
 from tests.support.stream import BATCH
 from tests.support.streams import Streams, streaming
 from tests.support.topology import Topology
@@ -24,8 +24,7 @@ def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[S
         pytest.skip("no Spark here")
     if not topology.brokers:
         pytest.skip("no Kafka here")
-    if not FULL:
-        pytest.skip("part of ./lab test --full")
+    long_one()
     with streaming(topology, hosts, plays) as found:
         yield found
 

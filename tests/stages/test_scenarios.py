@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.faults import FULL
+from tests.support.faults import FULL, PART_OF_FULL
 from tests.support.lab import leftovers, succeed
 from tests.support.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
-SECONDS = {"vms": 5400}
-OTHERS = 3000 if FULL else 1500
+SECONDS = 5400 if FULL else 2400
+"""For one that hangs: machines differ, and so does what else they do."""
 BUDGET = 12
 """Remote tasks on a Kafka host at first install, fact gathering included."""
 
@@ -57,7 +57,7 @@ def test_scenario(name: str, tmp_path: Path) -> None:
     said = re.sub(
         r"\x1b\[[0-9;]*m",
         "",
-        succeed("scenario", name, seconds=SECONDS.get(name, OTHERS), env=counter),
+        succeed("scenario", name, seconds=SECONDS, env=counter),
     )
     assert re.search(rf"{name}\s+: actions=(\d+)\s+successful=\1\s.*missing=0\s+failed=0", said), (
         said[-3000:]
@@ -74,7 +74,7 @@ def test_scenario(name: str, tmp_path: Path) -> None:
     unexplained = [
         reason
         for reason in reasons
-        if not lacks(inventory, reason) and (FULL or reason != "part of ./lab test --full")
+        if not lacks(inventory, reason) and (FULL or reason != PART_OF_FULL)
     ]
     assert not unexplained, "only what a topology does not have may be skipped"
     assert not leftovers(f"test-{name}")

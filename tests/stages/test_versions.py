@@ -20,6 +20,7 @@ from kafka.admin import NewTopic  # type: ignore[import-untyped] # no types
 from kafka.errors import KafkaError, TopicAuthorizationFailedError  # type: ignore[import-untyped] # no types
 
 from tests.support import archive, tls
+from tests.support.faults import long_one
 from tests.support.lab import succeed
 from tests.support.topology import ROOT, describe
 from tests.support.wait import wait_for
@@ -115,6 +116,8 @@ def test_archive(official: tuple[Path, str]) -> None:
 @pytest.mark.usefixtures("nothing_stays")
 @pytest.mark.parametrize("version", OTHERS)
 def test_version(version: str) -> None:
+    if version != STATIC:
+        long_one()
     # One of them as clusters were formatted before the quorum was dynamic.
     choose(kafka_version=version, kafka_quorum="static" if version == STATIC else "dynamic")
     lab("run", "site", seconds=300)

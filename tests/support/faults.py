@@ -41,6 +41,7 @@ Place = Literal["any", "kraft", "dedicated", "zookeeper"]
 """Where a fault can be made; "dedicated": where controllers are no brokers."""
 FULL = os.environ.get("MILLRACE_FULL") == "1"
 """Whether all of it is asked for, by `./lab test --full`."""
+PART_OF_FULL = "part of ./lab test --full"
 WHOLE_SECONDS = 180
 CAUGHT_UP_MS = 5000
 SIDE = {"num_partitions": 1, "replication_factor": 3, "configs": {"min.insync.replicas": "2"}}
@@ -311,6 +312,12 @@ def this_machine() -> Machine:
     """What the lab and its load run on."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return Machine(os.cpu_count() or 1, round(memory, 1), platform.release())
+
+
+def long_one() -> None:
+    """Skip what takes minutes and is not asked for."""
+    if not FULL:
+        pytest.skip(PART_OF_FULL)
 
 
 @dataclass(frozen=True)

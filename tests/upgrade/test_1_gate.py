@@ -154,3 +154,11 @@ def test_down_nodes_come_first(plays: Plays, topology: Topology, hosts: dict[str
     assert watcher.most == 1, watcher.down
     assert starts(hosts, topology) == {**before, "k3": before["k3"] + 1}
     assert time.monotonic() - started < 60
+
+
+def test_no_container_is_rebooted(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
+    before = starts(hosts, topology)
+    said = plays.refuse("rolling_reboot", "-e", "rolling_reboot_all=true")
+    assert "k1, k2, k3: a container is restarted by its machine. Nothing was changed." in said
+    assert starts(hosts, topology) == before
+    assert all(host.run("ls /run/reboot-required").failed for host in hosts.values())

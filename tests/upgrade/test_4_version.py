@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 from tests.support.change import Plays, starts, watching
-from tests.support.faults import FULL
+from tests.support.faults import long_one
 from tests.support.topology import Topology
 from tests.upgrade.conftest import Inventory
 from tests.upgrade.test_2_roll import PROVE, TASKS, kept_all
@@ -70,8 +70,7 @@ def test_a_full_disk_of_programs_stops_nothing(
     plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     """What is missing is said before the first broker is stopped."""
-    if not FULL:
-        pytest.skip("part of ./lab test --full")
+    long_one()
     before = starts(hosts, topology)
     inventory.set(kafka_version=NEW)
     with full(hosts["k2"], "/opt/millrace"):
@@ -170,8 +169,7 @@ def test_older_clusters_come_the_whole_way(
     hosts: dict[str, Host],
 ) -> None:
     """A new cluster of that version on the same hosts, upgraded under the ledger and finalized."""
-    if version != "3.9.2" and not FULL:
-        pytest.skip("part of ./lab test --full")
+    long_one()
     plays.succeed("teardown", "-e", "teardown_confirm=true", "-e", "kafka_remove_data=true")
     inventory.set(kafka_version=version)
     plays.succeed("site")
