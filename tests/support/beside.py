@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,9 +139,9 @@ def nothing_was_lost(site: Site, limited: Collection[int]) -> None:
 
 def fetch(site: Site, where: str, target: Path) -> None:
     """Bring the segments of the ledger's topic from a broker's disks."""
+    target.mkdir(parents=True, exist_ok=True)
     for path in site.topology.kafka(where)["data_dirs"]:
         packed = site.sh(
             where, f"cd {path} && tar -c {site.topic}-[0-9]*/*.log 2> /dev/null | base64 -w0"
         )
-        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed))) as archive:
-            archive.extractall(target, filter="data")
+        subprocess.run(["tar", "-xo"], input=base64.b64decode(packed), cwd=target, check=True)  # noqa: S607 - the system's

@@ -32,4 +32,4 @@ def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
         if time.monotonic() > deadline:
             message = f"{what}: not within {scaled(seconds):.0f} s; last seen {value!r}"
             raise AssertionError(message)
-        threading.Event().wait(0.2)
+        threading.Event().wait(min(scaled(0.2), 2))  # who is slow is not asked as often
