@@ -15,6 +15,7 @@ from testinfra.host import Host
 
 from tests.failover.test_kafka import answered, whole
 from tests.support.change import Plays, starts, watching
+from tests.support.faults import long_one
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
@@ -62,6 +63,7 @@ def test_a_node_that_is_down(plays: Plays, topology: Topology, hosts: dict[str, 
 
 def test_a_frozen_replica(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
     """A broker that is there and does not follow: its partitions are under-replicated."""
+    long_one()
     before = starts(hosts, topology)
     hosts["k2"].check_output("systemctl kill --signal=STOP kafka")
     try:
@@ -93,6 +95,7 @@ def test_a_reassignment_that_runs(
     plays: Plays, topology: Topology, cluster: Cluster, hosts: dict[str, Host]
 ) -> None:
     """Throttled to a byte a second, so that it lasts; its topic names the throttle too."""
+    long_one()
     before = starts(hosts, topology)
     cluster.ask(lambda admin: admin.create_topics({"moved": {"assignments": {0: [1, 2]}}}))
     producer = KafkaProducer(bootstrap_servers=list(topology.brokers.values()), acks="all")
