@@ -13,7 +13,7 @@ from tests.support.change import Plays
 from tests.support.faults import FULL, Fault, Site, long_one
 from tests.support.topology import Topology
 
-QUICK = {1, 2, 4, 5, 10, 39}
+QUICK = {1, 2, 5, 10, 39}
 """What every `./lab test` makes: a process, a machine and a network that fail, and too few."""
 GAP = {1, 2}
 """Those whose time without acknowledgements is limited."""

@@ -8,6 +8,7 @@ from typing import Any
 from testinfra.host import Host
 
 from tests.support.change import Plays, starts, watching
+from tests.support.faults import long_one
 from tests.support.topology import Topology
 
 ALL = ("-e", "rolling_restart_all=true")
@@ -65,6 +66,7 @@ def test_killed_at_each_step_and_run_again(
     plays: Plays, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     """Killed as it plans, stops, starts, and between nodes: the same command brings it home."""
+    long_one()
     before = starts(hosts, topology)
     short = ("-e", "roll_slice=0.1")  # so that every step is told of
     with watching(topology) as watcher:
