@@ -34,7 +34,7 @@ import ledger.faults
 from ledger.faults import FaultRun, Machine, Verdict, save
 from tests.support.change import Plays
 from tests.support.topology import Topology
-from tests.support.wait import wait_for
+from tests.support.wait import processors, slowed, wait_for
 
 T = TypeVar("T")
 Place = Literal["any", "kraft", "dedicated", "zookeeper"]
@@ -67,16 +67,26 @@ class Record:
     detail: str = ""
     least_acks: int | None = None
     """How many acknowledgements there have to be around it, where not half of what is sent."""
+    begun: tuple[int, int] = field(default_factory=processors)
+    lengthened: bool = False
 
     def recovered(self, since: float, limit: float | None = None) -> None:
         """Note how long it took since a monotonic moment, which must not be too long."""
         self.recovery_seconds, self.limit_seconds = round(time.monotonic() - since, 1), limit
-        assert limit is None or self.recovery_seconds <= limit
+        self.lengthen()
+        assert self.limit_seconds is None or self.recovery_seconds <= self.limit_seconds
+
+    def lengthen(self) -> None:
+        """Lengthen the limit by what others took of this machine since the fault began, once."""
+        if self.limit_seconds is not None and not self.lengthened:
+            self.limit_seconds = round(self.limit_seconds * slowed(self.begun), 1)
+            self.lengthened = True
 
     def told(self) -> ledger.faults.Fault:
         """As the report has it."""
         plain = asdict(self)
-        del plain["least_acks"]
+        for ours in ("least_acks", "begun", "lengthened"):
+            del plain[ours]
         return ledger.faults.Fault(**plain)
 
 
@@ -278,6 +288,7 @@ class Site:
             raise
         finally:
             record.whole = time.time()
+            record.lengthen()
             self.note(record)
         return record
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,14 +23,28 @@ def scaled(seconds: float) -> float:
     return seconds * _slowness
 
 
+def processors() -> tuple[int, int]:
+    """Ticks that this machine's processors worked, and that others had them (steal, proc(5))."""
+    counts = map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:9])
+    user, nice, system, _idle, _wait, irq, softirq, steal = counts
+    return user + nice + system + irq + softirq, steal
+
+
+def slowed(since: tuple[int, int]) -> float:
+    """By how much work took longer since `processors()` was that, others having them too."""
+    worked, stolen = (now - then for now, then in zip(processors(), since, strict=True))
+    return (worked + stolen) / max(worked, 1)
+
+
 def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
     """Return the first truthy value of `state`, or fail saying `what` did not come true in time."""
-    deadline = time.monotonic() + scaled(seconds)
+    begun, since = time.monotonic(), processors()
     while True:
         value = state()
         if value:
             return value
-        if time.monotonic() > deadline:
-            message = f"{what}: not within {scaled(seconds):.0f} s; last seen {value!r}"
+        passed = time.monotonic() - begun
+        if passed > scaled(seconds) * slowed(since):
+            message = f"{what}: not within {passed:.0f} s; last seen {value!r}"
             raise AssertionError(message)
         threading.Event().wait(min(scaled(0.2), 2))  # who is slow is not asked as often

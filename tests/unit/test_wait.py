@@ -1,0 +1,38 @@
+"""Deadlines of tests: what others take of the processors lengthens them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import wait
+from tests.support.faults import Record
+
+
+def test_nobody_else_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wait, "processors", lambda: (300, 40))
+    assert wait.slowed((100, 40)) == 1
+
+
+def test_half_of_it_taken_doubles_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wait, "processors", lambda: (300, 240))
+    assert wait.slowed((100, 40)) == 2
+
+
+def test_a_machine_counts_both() -> None:
+    worked, stolen = wait.processors()
+    assert worked > 0
+    assert stolen >= 0
+
+
+def test_a_limit_is_lengthened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = Record(1, "kill", limit_seconds=5.0, begun=(100, 40))
+    monkeypatch.setattr(wait, "processors", lambda: (300, 240))
+    record.lengthen()
+    record.lengthen()
+    assert record.limit_seconds == 10
+    assert record.told().limit_seconds == 10
+
+
+def test_what_does_not_come_is_told() -> None:
+    with pytest.raises(AssertionError, match="a ship: not within 0 s; last seen None"):
+        wait.wait_for(lambda: None, seconds=0, what="a ship")
