@@ -7,6 +7,7 @@ import yaml
 
 from tests.support.lab import leftovers, podman, succeed
 from tests.support.topology import ROOT
+from tests.support.wait import processors, slowed
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 NAME = "test-vm"
@@ -18,13 +19,13 @@ COUNTED = {"hosts", "platform", "smoke"}
 
 
 def test_a_machine_is_deployed_and_smoked() -> None:
-    before = volumes()
+    before, since = volumes(), processors()
     try:
         succeed("up", seconds=2400, env=MACHINE)
         lines = (ROOT / f".lab/{NAME}/phases").read_text().splitlines()
         spent = {name: float(seconds) for name, _, seconds in (x.partition("|") for x in lines)}
         assert spent.keys() >= COUNTED
-        limit = SECONDS * max(1, slowness() / SLOWNESS)
+        limit = SECONDS * max(slowed(since), slowness() / SLOWNESS)
         assert sum(spent[name] for name in COUNTED) <= limit, (spent, limit)
         said = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)
         assert said.split()[0] in ("qemu", "kvm"), said
