@@ -68,24 +68,22 @@ class Record:
     least_acks: int | None = None
     """How many acknowledgements there have to be around it, where not half of what is sent."""
     begun: tuple[int, int] = field(default_factory=processors)
-    lengthened: bool = False
 
     def recovered(self, since: float, limit: float | None = None) -> None:
         """Note how long it took since a monotonic moment, which must not be too long."""
-        self.recovery_seconds, self.limit_seconds = round(time.monotonic() - since, 1), limit
-        self.lengthen()
-        assert self.limit_seconds is None or self.recovery_seconds <= self.limit_seconds
+        self.recovery_seconds = round(time.monotonic() - since, 1)
+        if limit is not None:
+            assert self.recovery_seconds <= self.limited(limit)
 
-    def lengthen(self) -> None:
-        """Lengthen the limit by what others took of this machine since the fault began, once."""
-        if self.limit_seconds is not None and not self.lengthened:
-            self.limit_seconds = round(self.limit_seconds * slowed(self.begun), 1)
-            self.lengthened = True
+    def limited(self, seconds: float) -> float:
+        """Set the limit, longer by what others took of this machine since the fault began."""
+        self.limit_seconds = round(seconds * slowed(self.begun), 1)
+        return self.limit_seconds
 
     def told(self) -> ledger.faults.Fault:
         """As the report has it."""
         plain = asdict(self)
-        for ours in ("least_acks", "begun", "lengthened"):
+        for ours in ("least_acks", "begun"):
             del plain[ours]
         return ledger.faults.Fault(**plain)
 
@@ -272,7 +270,7 @@ class Site:
         self.records.append(record)
         try:
             self.whole()
-            record.start = time.time()
+            record.start, record.begun = time.time(), processors()
             try:
                 fault.inject(self, record)
             finally:
@@ -288,7 +286,6 @@ class Site:
             raise
         finally:
             record.whole = time.time()
-            record.lengthen()
             self.note(record)
         return record
 

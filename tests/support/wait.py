@@ -24,16 +24,15 @@ def scaled(seconds: float) -> float:
 
 
 def processors() -> tuple[int, int]:
-    """Ticks that this machine's processors worked, and that others had them (steal, proc(5))."""
-    counts = map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:9])
-    user, nice, system, _idle, _wait, irq, softirq, steal = counts
-    return user + nice + system + irq + softirq, steal
+    """Ticks of this machine's processors, and those that others had of them (steal, proc(5))."""
+    ticks = [int(count) for count in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
+    return sum(ticks), ticks[-1]
 
 
 def slowed(since: tuple[int, int]) -> float:
-    """By how much work took longer since `processors()` was that, others having them too."""
-    worked, stolen = (now - then for now, then in zip(processors(), since, strict=True))
-    return (worked + stolen) / max(worked, 1)
+    """By how much all takes longer since `processors()` was that, because others had them too."""
+    passed, stolen = (now - then for now, then in zip(processors(), since, strict=True))
+    return max(passed, 1) / max(passed - stolen, 1)
 
 
 def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:

@@ -45,9 +45,10 @@ def leader_killed(site: Site, record: Record) -> None:
     # Of the ledger's gap. Where it is the active controller too, a successor is elected first, and
     # gives every broker a new session.
     election = site.election_seconds(node) if node == site.controller() else 0
-    record.limit_seconds = round(1.1 * site.session_seconds(node) + 1 + election, 1)
+    limit = 1.1 * site.session_seconds(node) + 1 + election
     site.sh(where, KILL)
     after = site.elected(node)
+    record.limited(limit)
     pid = restarted(site, where, before)
     record.proof = f"process {before} is gone, {pid} came; {after} leads after {node}"
 
@@ -57,9 +58,9 @@ def leader_stopped(site: Site, record: Record) -> None:
     """Leadership moves before it ends; what it leaves needs no recovery."""
     node = site.led_by()
     where = begin(site, record, node)
-    record.limit_seconds = 1.0
     stop(site, where)
     after = site.elected(node)
+    record.limited(1)
     for data in site.topology.kafka(where)["data_dirs"]:
         site.sh(where, "test -f %s/.kafka_cleanshutdown", data)
     assert not site.pid(where)
