@@ -123,13 +123,21 @@ def parse_entries(
     return entries, problems
 
 
-def tree_problems(entries: Iterable[Entry], look: Callable[[str], Found]) -> list[str]:
-    """Say what on the host stands in the way; `look` returns what lies at a path."""
+def tree_problems(
+    entries: Iterable[Entry], look: Callable[[str], Found], *, planned: bool = False
+) -> list[str]:
+    """Say what on the host stands in the way; `look` returns what lies at a path.
+
+    Where it is only `planned`, a parent that is missing may be what an earlier task would make.
+    """
     wishes = {entry.path: entry for entry in entries}
     return [
         f"{path}: {text}"
         for path, entry in wishes.items()
-        for text in (_parent_problem(entry, wishes, look), _kind_problem(entry, wishes, look(path)))
+        for text in (
+            _parent_problem(entry, wishes, look, planned=planned),
+            _kind_problem(entry, wishes, look(path)),
+        )
         if text
     ]
 
@@ -260,7 +268,7 @@ def _content_problems(entry: Entry) -> list[str]:
 
 
 def _parent_problem(
-    entry: Entry, wishes: Mapping[str, Entry], look: Callable[[str], Found]
+    entry: Entry, wishes: Mapping[str, Entry], look: Callable[[str], Found], *, planned: bool
 ) -> str | None:
     if entry.state == "absent":
         return None
@@ -271,7 +279,7 @@ def _parent_problem(
     if wish is not None:
         return f"its parent {parent} is to be {_named(wish.state)}; make that a directory entry"
     found = look(parent)
-    if found.is_directory:
+    if found.is_directory or (planned and found.kind == "absent"):
         return None
     if found.kind == "absent":
         return f"its parent directory {parent} does not exist; add an entry with state: directory"

@@ -29,7 +29,8 @@ options:
         C(dynamic) (keys of a properties file that its process takes while it runs, so that a change
         of nothing else needs no restart; a value with C(${...}) always needs one; default none)
         and C(secret) (the content is never shown; default V(false)).
-      - The parent directory of each path must exist or be an entry itself.
+      - The parent directory of each path must exist or be an entry itself. In check mode it may be
+        missing, since an earlier task, such as a mount, may be what makes it.
       - V(absent) removes files, links and directories that are empty or become so.
     type: dict
     required: true
@@ -159,7 +160,7 @@ def main() -> None:
     entries, problems = file_tree.parse_entries(raw, module.params["owner"], module.params["group"])
     entries = [file_apply.with_names(entry) for entry in entries]
     host = file_apply.Host(entries)
-    problems += file_tree.tree_problems(entries, host.look)
+    problems += file_tree.tree_problems(entries, host.look, planned=module.check_mode)
     if not module.check_mode:
         problems += file_apply.unknown_accounts(entries)
     if problems:

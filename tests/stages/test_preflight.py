@@ -115,6 +115,16 @@ def test_a_virgin_host_passes() -> None:
     assert on_host(STATE) == before
 
 
+def test_check_mode_knows_that_a_mount_would_come_first() -> None:
+    before = on_host(STATE)
+    disk = "/srv/kafka/disk1"
+    mounts = [{"path": disk, "src": "tmpfs", "fstype": "tmpfs"}]
+    variables = {"host_mounts": mounts, "kafka_data_dirs": [f"{disk}/data"]}
+    said = succeed("run", "site", "--check", "--diff", "-e", json.dumps(variables), seconds=120)
+    assert f"+log.dirs={disk}/data" in said
+    assert on_host(STATE) == before
+
+
 def test_all_faults_of_a_virgin_host_come_in_one_message() -> None:
     with tmpfs(), noexec(), listener():
         said = refused(NOBODYS)

@@ -377,8 +377,10 @@ def test_nothing_is_written_if_anything_is_wrong(tree: Run, tmp_path: Path) -> N
     assert list((tmp_path / "etc").iterdir()) == []
 
 
-def test_check_mode_knows_that_users_come_later(tree: Run) -> None:
-    result = tree({"notes.txt": {"content": "", "owner": "no-such-user"}}, check=True)
+def test_check_mode_knows_that_users_and_mounts_come_later(tree: Run) -> None:
+    late = {"disk/notes.txt": {"content": "", "owner": "no-such-user"}}
+    assert "disk does not exist" in tree(late)["msg"]
+    result = tree(late, check=True)
     assert not result.get("failed")
     assert result["changed"]
 
