@@ -19,6 +19,7 @@ Severity = Literal["error", "warning"]
 class Directory:
     """A data directory as found; one that is not there yet is judged by where it would lie.
 
+    `parent` says whether the directory is there that it lies in.
     `names` are its children that are no partitions, directories with a slash at their end; the
     `partitions` are told only where `meta`, the text of meta.properties, is missing. `device` is
     major:minor, `free` and `size` are in bytes, `quorum` is the parsed quorum-state; `elected` says
@@ -27,6 +28,7 @@ class Directory:
 
     path: str
     exists: bool = False
+    parent: bool = True
     meta: str | None = None
     names: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()

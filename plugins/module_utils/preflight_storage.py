@@ -23,6 +23,8 @@ MIB = 1024 * 1024
 GIB = 1024 * MIB
 # Beside the tree itself the archive lies on the same disk while it is unpacked.
 ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "spark": 1100 * MIB}
+# What the roles make themselves, for their data directories to lie in.
+_STATE = tuple(f"/var/lib/{role}" for role in ROOM)
 _MEMORY = ("tmpfs", "ramfs")
 _PLATFORM = ("kafka_data_dirs", "kafka_metadata_dir", "zookeeper_data_dir")
 
@@ -210,6 +212,23 @@ def mount_missing(host: Host) -> Iterator[Finding]:
         if path and path not in ours:
             what = f"{directory.path} belongs on {path}, which /etc/fstab has and nobody mounted."
             yield Finding(f"{variable}, {directory.path}", what, f"Run: mount {path}")
+
+
+@check(
+    "data-dir-parent",
+    when="the directory that a data directory is to lie in does not exist, and no file system of "
+    "`host_mounts` is to be mounted above it",
+    why="A path with a mistake in it, or a disk that nobody mounted, looks the same.",
+    remedy="Correct the path, create the directory, or mount a disk there by `host_mounts`.",
+)
+def data_dir_parent(host: Host) -> Iterator[Finding]:
+    """Refuse to guess a path."""
+    for variable, directory in host.disks():
+        parent = directory.path.rstrip("/").rpartition("/")[0]
+        if not directory.parent and parent not in _STATE:
+            what = f"{directory.path} cannot be made: {parent} does not exist."
+            fix = "Correct the path, create the directory, or mount a disk there (host_mounts)."
+            yield Finding(f"{variable}, {directory.path}", what, fix)
 
 
 @check(

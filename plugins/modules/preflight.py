@@ -180,6 +180,7 @@ def look(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, ob
     return {
         "path": path,
         "exists": there,
+        "parent": directory.parent.is_dir(),
         "meta": meta if known else None,
         "names": [one.name + ("/" if one.is_dir() else "") for one in others],
         "partitions": [] if known else partitions,

@@ -190,6 +190,12 @@ CASES = [
         host(unmounted="/data", host={"mounts": [MOUNT]}),
     ),
     Case(
+        "data-dir-parent",
+        f"{DATA} cannot be made: /data does not exist.",
+        host(parent=False),
+        host(parent=False, host={"mounts": [MOUNT]}),
+    ),
+    Case(
         "mount-would-hide",
         "/data holds files, which /dev/sdb would hide.",
         host(host={"mounts": [MOUNT]}, occupied=("/data",)),

@@ -77,6 +77,8 @@ def test_a_data_directory_is_read(tmp_path: Path) -> None:
 def test_a_directory_to_come_is_judged_by_its_place(tmp_path: Path) -> None:
     here, absent = found(directories=[str(tmp_path), f"{tmp_path}/a/b"])["directories"]
     assert not absent["exists"]
+    assert here["parent"]
+    assert not absent["parent"]
     assert absent["device"] == here["device"] != ""
 
 
