@@ -32,7 +32,7 @@ DOES = {
     "ready": "waits until it is in sync",
     "canary": "sends a record through it",
 }
-BUSY = "another run takes nodes of this cluster through their turns. Nothing was touched."
+BUSY = "another run takes nodes of this cluster through their turns, and this one gave up waiting."
 # What to do before the command that goes on from here.
 AFTER_BUSY = "Wait until it is over"
 LATER = "Nothing after this node was touched. Mend it"
@@ -82,7 +82,9 @@ class ActionModule(ActionBase):
         begun = float(earlier.get("begun", time.time()))
         try:
             die_with_ansible()
-            with self._alone(str(args.get("cluster_id") or args.get("bootstrap"))):
+            # A run that came in between may be at the gate until this node is back.
+            patience = sum(limits.values()) if earlier else BUSY_SECONDS
+            with self._alone(str(args.get("cluster_id") or args.get("bootstrap")), patience):
                 result = self._turn(args, limits, variables, rebooted(earlier))
         except TurnError as error:
             goes_on = f"{error.now}; then go on with: {resume(str(own['resume']))}"
@@ -96,15 +98,15 @@ class ActionModule(ActionBase):
         return result
 
     @contextmanager
-    def _alone(self, cluster: str) -> Iterator[None]:
+    def _alone(self, cluster: str, patience: float) -> Iterator[None]:
         """Hold the one lock that a cluster has on this controller; it goes with the process.
 
         Raises:
-            TurnError: another run holds it for longer than `BUSY_SECONDS`.
+            TurnError: another run holds it for longer than `patience` seconds.
 
         """
         name = hashlib.sha256(cluster.encode()).hexdigest()[:16]
-        deadline, told = time.monotonic() + BUSY_SECONDS, False
+        deadline, told = time.monotonic() + patience, False
         with (Path(tempfile.gettempdir()) / f"millrace-roll-{name}.lock").open("a") as lock:
             while not _locked(lock):
                 if time.monotonic() > deadline:

@@ -5,6 +5,7 @@ What is asked for is not waited for here: the caller looks at the state until it
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 from dataclasses import dataclass
@@ -68,7 +69,13 @@ class Unit:
     def journal(self, lines: int = 12) -> list[str]:
         """Return the last lines that say why it ended, or the last ones of all."""
         # The journal may not have taken in yet what a process said as it ended.
-        subprocess.run(["journalctl", "--sync"], check=False, capture_output=True)  # noqa: S607 - systemd's own place differs between systems
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                ["journalctl", "--sync"],  # noqa: S607 - systemd's own place differs between systems
+                check=False,
+                capture_output=True,
+                timeout=SYSTEMCTL_SECONDS,
+            )
         command = ["journalctl", "--unit", self.name, "--lines=2000", "--output=cat"]
         done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - fixed words
         said = done.stdout.splitlines()

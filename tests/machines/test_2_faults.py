@@ -15,7 +15,7 @@ from ledger.journal import load
 from tests.support.beside import judged, nothing_was_lost, suite, under_a_ledger
 from tests.support.catalogue.machines import ALL_OFF, FAULTS
 from tests.support.change import Plays
-from tests.support.faults import Fault
+from tests.support.faults import Fault, long_one
 from tests.support.machines import Machines
 from tests.support.topology import Topology
 
@@ -32,6 +32,7 @@ vm.dirty_writeback_centisecs 500), and ended."""
 def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Machines]:
     if not topology.machines:
         pytest.skip("no machines here")
+    long_one()
     with suite(topology, hosts, plays, Machines, rate=RATE) as found:
         yield found
 

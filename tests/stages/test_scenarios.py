@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,11 +55,12 @@ def test_scenario(name: str, tmp_path: Path) -> None:
         "ANSIBLE_CALLBACKS_ENABLED": "remote_tasks",
         "REMOTE_TASKS_FILE": str(tmp_path / "counts"),
     }
-    said = re.sub(
-        r"\x1b\[[0-9;]*m",
-        "",
-        succeed("scenario", name, seconds=SECONDS, env=counter),
-    )
+    try:
+        said = succeed("scenario", name, seconds=SECONDS, env=counter)
+    except subprocess.TimeoutExpired:
+        succeed("down", seconds=120, env={"LAB_NAME": f"test-{name}"})
+        raise
+    said = re.sub(r"\x1b\[[0-9;]*m", "", said)
     assert re.search(rf"{name}\s+: actions=(\d+)\s+successful=\1\s.*missing=0\s+failed=0", said), (
         said[-3000:]
     )

@@ -47,7 +47,7 @@ def power_cut(site: Machines, record: Record, node: int) -> None:
     site.cut(where)
     if led:
         site.elected(node)
-        record.recovered(cut, scaled(site.session_seconds(node) + site.election_seconds(node) + 1))
+        record.recovered(cut, site.session_seconds(node) + site.election_seconds(node) + scaled(1))
     site.fenced(node)
     site.acks_flow()
     site.power_on(where)
