@@ -14,7 +14,7 @@ from tests.support.lab import leftovers, succeed
 from tests.support.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
-SECONDS = 5400 if FULL else 2400
+SECONDS = 9000 if FULL else 2400
 """For one that hangs: machines differ, and so does what else they do."""
 BUDGET = 12
 """Remote tasks on a Kafka host at first install, fact gathering included."""
