@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -159,3 +161,19 @@ def test_what_lies_between_two_parts_of_a_turn_is_its_reboot() -> None:
         "start": 3,
     }
     assert rebooted({}) == {}
+
+
+def test_one_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    one, other = Turn([]), Turn([])
+    with one._alone("a", 0), other._alone("b", 0):
+        assert not other.said
+    with (
+        one._alone("a", 0),
+        pytest.raises(TurnError, match="another run takes nodes"),
+        other._alone("a", 0.3),
+    ):
+        pytest.fail("two at a time")
+    assert len(other.said) == 1, "it tells that it waits, once"
+    with other._alone("a", 0):
+        pass
