@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.faults import FULL
-from tests.support.lab import lab, leftovers, podman, succeed
+from tests.support.lab import leftovers, podman, succeed
 from tests.support.topology import ROOT
-from tests.support.wait import processors, slowed, wait_for
+from tests.support.wait import processors, slowed
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 NAME = "test-vm"
@@ -31,37 +30,12 @@ def test_a_machine_is_deployed_and_smoked() -> None:
         said = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)
         assert said.split()[0] in ("qemu", "kvm"), said
         assert "cloud" in said.split()[1]
-        if FULL:
-            a_reboot_that_is_late_is_told_and_the_next_one_is_whole()
         podman("stop", f"millrace-{NAME}-solo")
         assert "reboot: Power down" in console(), "the power button was not heard"
     finally:
         succeed("down", seconds=120, env=MACHINE)
     assert not leftovers(NAME)
     assert volumes() <= before, "a machine's disks are left"
-
-
-def a_reboot_that_is_late_is_told_and_the_next_one_is_whole() -> None:
-    """Whatever became of the reboot, the same command goes on from there."""
-    every = ("run", "rolling_reboot", "-e", "rolling_reboot_all=true")
-    first = boot()
-    late = lab(*every, "-e", "kafka_reboot_timeout=1", seconds=900, env=MACHINE)
-    said = " ".join(late.stdout.split())
-    assert late.returncode != 0, said[-3000:]
-    assert "solo did not come back" in said, said[-3000:]
-    assert "run rolling_reboot.yml again" in said, said[-3000:]
-    wait_for(lambda: boot() not in ("", first), seconds=300, what="another boot")
-    second = boot()
-    said = succeed(*every, seconds=1800, env=MACHINE)
-    assert "node 1 of 1, is back after" in said, said[-3000:]
-    assert boot() not in ("", second)
-    assert "each through the gate" not in succeed("run", "rolling_reboot", seconds=600, env=MACHINE)
-
-
-def boot() -> str:
-    """What tells one boot of the machine from another, nothing while it does not answer."""
-    done = lab("ssh", "solo", "cat /proc/sys/kernel/random/boot_id", seconds=60, env=MACHINE)
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def volumes() -> set[str]:
