@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.faults import long_one
 from tests.support.lab import NAME, lab, leftovers, podman, succeed
 from tests.support.refusal import seconds_to_refuse
 from tests.support.topology import ROOT
@@ -166,6 +167,7 @@ def test_another_cluster_id_is_refused() -> None:
 
 def test_damaged_records_are_told_apart() -> None:
     """500 records damaged: each refused with its reason, and the rest still equal."""
+    long_one()
     succeed("run", "flights", *DAMAGED, seconds=600)
     only = '{"smoke_tests": ["tests/cluster/test_flights.py"]}'
     said = succeed("run", "smoke", *DAMAGED, "-e", only, seconds=600)

@@ -27,6 +27,8 @@ def kept_all(report: dict[str, Any]) -> None:
 
 
 def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
+    """Every other test has rolls by other playbooks, of the same tasks."""
+    long_one()
     before = starts(hosts, topology)
     with watching(topology) as watcher:
         said = plays.succeed("rolling_restart", *ALL, *PROVE)
@@ -44,6 +46,7 @@ def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str,
 
 def test_a_roll_takes_little_more_than_its_nodes(plays: Plays) -> None:
     """Gates, canaries and Ansible included: at most half of what stop, start and ISR take."""
+    long_one()
     changes = json.loads((plays.state / "prove/report.json").read_text())["changes"]
     needed = sum(
         change["seconds"][phase] for change in changes for phase in ("stop", "start", "ready")
