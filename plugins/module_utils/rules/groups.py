@@ -6,15 +6,13 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
-    GROUPS,
-    Finding,
-    Host,
-    Inventory,
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
     integer,
     listing,
-    rule,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Finding, rule
 
 _PARTNERS = {
     "kafka_brokers": "kafka_controllers",
@@ -27,7 +25,13 @@ _PARENTS = ("kafka", "spark")  # of the example inventories, for variables of bo
 _SIMILAR = 0.9
 
 
-def similar_group(name: str) -> str:
+def is_loopback(address: object) -> bool:
+    """Tell whether a name or an address means the machine itself."""
+    text = str(address).strip("[]").lower()
+    return text in ("localhost", "::1") or text.startswith("127.") or text.endswith(".localhost")
+
+
+def _similar_group(name: str) -> str:
     """Return the group that a name looks like a misspelling of, empty if there is none.
 
     A known name with a number after it, or `_` and a word, is a group within that one.
@@ -45,10 +49,9 @@ def similar_group(name: str) -> str:
     why="Ansible makes a group of every name: its hosts and variables would be left out.",
     remedy="Correct the name; the message names the nearest group.",
 )
-def unknown_group(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse a group that was meant to be another."""
-    for group in inventory.groups:
-        near = similar_group(str(group))
+def _unknown_group(cluster: Cluster) -> Iterator[Finding]:
+    for group in cluster.inventory.groups:
+        near = _similar_group(str(group))
         if near:
             what = f"Millrace has no group {group}."
             fix = f"Did you mean {near}? Else choose a name that differs more."
@@ -61,10 +64,9 @@ def unknown_group(inventory: Inventory) -> Iterator[Finding]:
     why="A misspelt or forgotten host must not become a cluster without it.",
     remedy="Put hosts into the group, or delete it.",
 )
-def empty_group(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse a group without hosts."""
+def _empty_group(cluster: Cluster) -> Iterator[Finding]:
     for group in GROUPS:
-        if group in inventory.groups and not inventory.members(group):
+        if group in cluster.inventory.groups and not cluster.inventory.members(group):
             what = f"{group} has no host."
             yield Finding(f"group {group}", what, f"Add a host to {group}, or delete the group.")
 
@@ -76,13 +78,12 @@ def empty_group(inventory: Inventory) -> Iterator[Finding]:
     why="Neither works without the other.",
     remedy="Define the group that the message names; a host may be in both.",
 )
-def lonely_group(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse half a cluster."""
+def _lonely_group(cluster: Cluster) -> Iterator[Finding]:
     for group, partner in _PARTNERS.items():
-        members = inventory.members(group)
-        if group == "kafka_brokers" and "zookeeper" in inventory.groups:
+        members = cluster.inventory.members(group)
+        if group == "kafka_brokers" and "zookeeper" in cluster.inventory.groups:
             continue
-        if members and partner not in inventory.groups:
+        if members and partner not in cluster.inventory.groups:
             what = f"There are {group} ({listing(members)}) but no {partner}."
             fix = f"Add the group {partner}, for example with {members[0]}."
             yield Finding("groups", what, fix)
@@ -96,12 +97,10 @@ def lonely_group(inventory: Inventory) -> Iterator[Finding]:
     remedy="Delete `zookeeper`, or delete `kafka_controllers` and stay on Kafka 3.9.",
     severity="warning",
 )
-def idle_zookeeper(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of an ensemble that nobody would use."""
-    groups = ("zookeeper", "kafka_controllers")
-    if all(inventory.members(group) for group in groups) and not inventory.members("spark_masters"):
-        members = listing(inventory.members("zookeeper"))
-        what = f"Nobody uses zookeeper ({members}): the brokers have kafka_controllers."
+def _idle_zookeeper(cluster: Cluster) -> Iterator[Finding]:
+    if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
+        what = f"Nobody uses zookeeper ({listing(cluster.zookeeper)}): the brokers have "
+        what += "kafka_controllers."
         fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
         yield Finding(
             "group zookeeper", what, fix + "kafka_controllers and set kafka_version: 3.9.2."
@@ -114,25 +113,19 @@ def idle_zookeeper(inventory: Inventory) -> Iterator[Finding]:
     why="Nothing would be installed on it, which is hardly what its line in the inventory means.",
     remedy="Put it into a group, or remove it from the inventory.",
 )
-def host_without_group(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse a host that no role would touch."""
-    placed = {host.name for host in inventory.placed()}
-    hosts = tuple(name for name in inventory.hosts if name not in placed)
+def _host_without_group(cluster: Cluster) -> Iterator[Finding]:
+    placed = cluster.inventory.placed()
+    hosts = tuple(name for name in cluster.hosts if name not in placed)
     if hosts:
         what = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
         fix = f"Add to {listing(GROUPS, 'or')}, or remove from the inventory."
         yield Finding("groups", what, fix, hosts)
 
 
-def is_loopback(address: object) -> bool:
-    """Say whether a name or an address means the machine itself."""
-    text = str(address).strip("[]").lower()
-    return text in ("localhost", "::1") or text.startswith("127.") or text.endswith(".localhost")
-
-
-def _reached_at(host: Host) -> tuple[str, int]:
-    port = integer(host.connection.get("ansible_port"))
-    return str(host.connection.get("ansible_host") or ""), port or _SSH_PORT
+def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
+    connection = cluster.inventory.hosts[host].connection
+    port = integer(connection.get("ansible_port"))
+    return str(connection.get("ansible_host") or ""), port or _SSH_PORT
 
 
 @rule(
@@ -141,12 +134,11 @@ def _reached_at(host: Host) -> tuple[str, int]:
     why="They would be one machine with two identities, and each run would undo the other's files.",
     remedy="Give each host its own `ansible_host`, or put all its groups on one name.",
 )
-def same_address(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse two names for one machine."""
+def _same_address(cluster: Cluster) -> Iterator[Finding]:
     holders: dict[tuple[str, int], list[str]] = {}
-    for host in inventory.placed():
-        if _reached_at(host)[0]:
-            holders.setdefault(_reached_at(host), []).append(host.name)
+    for host in cluster.inventory.placed():
+        if _reached_at(cluster, host)[0]:
+            holders.setdefault(_reached_at(cluster, host), []).append(host)
     for (address, port), hosts in holders.items():
         if len(hosts) > 1:
             what = f"{listing(hosts)} are all reached at {address}, port {port}."
@@ -160,13 +152,12 @@ def same_address(inventory: Inventory) -> Iterator[Finding]:
     why="It is the controller itself, and the other hosts would look for it on themselves.",
     remedy="Set `ansible_host` to an address that the other hosts reach.",
 )
-def loopback_address(inventory: Inventory) -> Iterator[Finding]:
-    """Refuse a host that others cannot reach; a port that is forwarded is another matter."""
-    hosts = inventory.placed()
+def _loopback_address(cluster: Cluster) -> Iterator[Finding]:
+    hosts = cluster.inventory.placed()
     for host in hosts if len(hosts) > 1 else ():
-        address, port = _reached_at(host)
-        address = address or host.name
+        address, port = _reached_at(cluster, host)
+        address = address or host
         if is_loopback(address) and port == _SSH_PORT:
-            what = f"{host.name} is reached at {address}."
-            fix = f"Set ansible_host of {host.name} to an address that the other hosts reach."
-            yield Finding("ansible_host", what, fix, (host.name,))
+            what = f"{host} is reached at {address}."
+            fix = f"Set ansible_host of {host} to an address that the other hosts reach."
+            yield Finding("ansible_host", what, fix, (host,))

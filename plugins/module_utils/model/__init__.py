@@ -1,0 +1,1 @@
+"""The model of a cluster: typed, pure functions of its inventory, worked out on the controller."""

@@ -1,0 +1,168 @@
+"""A cluster, resolved once from its inventory: every host, node and service with all it derives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    kafka,
+    spark,
+    variables,
+    zookeeper,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    Distribution,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import (
+    Facts,
+    HostSettings,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
+from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import Invalid
+from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import Member
+
+SERVICES = ("zookeeper", "kafka", "spark")
+
+
+class Service(Protocol):
+    """What every service of a host tells of itself; a new service is one more such class.
+
+    `layers` are its properties by where they come from, `owned` the keys that only Millrace writes
+    with the variable that sets each. `ports` is a name for messages -> port, `heaps` variable ->
+    heap, `data_directories` are pairs of variable and path. `address` is where others reach it,
+    by the variable `address_variable`.
+    """
+
+    @property
+    def layers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Layer -> key -> value, from the weakest to the strongest."""
+
+    @property
+    def address_variable(self) -> str:
+        """The variable that sets `address`."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The host's variables."""
+
+    @property
+    def version(self) -> str:
+        """The version of the product."""
+
+    @property
+    def address(self) -> str:
+        """Where others reach it."""
+
+    @property
+    def distribution(self) -> Distribution:
+        """What is installed."""
+
+    @property
+    def owned(self) -> Mapping[str, str]:
+        """Key -> the variable that sets it."""
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Name -> port."""
+
+    @property
+    def heaps(self) -> Mapping[str, str]:
+        """Variable -> heap."""
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """Variable and path of each directory that holds data."""
+
+    def files(self) -> dict[str, Entry]:
+        """Return its configuration files."""
+
+
+@dataclass(frozen=True)
+class DataDirectory:
+    """A directory that holds data: its service, the variable that sets it, the path as written."""
+
+    service: str
+    variable: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """An inventory and what follows from it.
+
+    `invalid` is host -> its variables that were not taken, which have their defaults here.
+    """
+
+    inventory: Inventory
+    hosts: Mapping[str, HostSettings]
+    zookeeper: Mapping[str, Member] = field(default_factory=dict)
+    kafka: Mapping[str, KafkaNode] = field(default_factory=dict)
+    spark: Mapping[str, SparkHost] = field(default_factory=dict)
+    invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
+
+    def services(self, host: str) -> dict[str, Service]:
+        """Return service -> what it is on a host, of the services that the host has."""
+        found: dict[str, Mapping[str, Service]] = {
+            "zookeeper": dict(self.zookeeper),
+            "kafka": dict(self.kafka),
+            "spark": dict(self.spark),
+        }
+        return {name: hosts[host] for name, hosts in found.items() if host in hosts}
+
+    def directories(self, host: str) -> list[DataDirectory]:
+        """Return each directory that holds data of a host's services."""
+        return [
+            DataDirectory(name, variable, path)
+            for name, service in self.services(host).items()
+            for variable, path in service.data_directories
+        ]
+
+    def ports(self, host: str) -> list[tuple[str, int]]:
+        """Return what a host's services listen on: a name for the message, and the port."""
+        services = self.services(host).values()
+        return [item for service in services for item in service.ports.items()]
+
+    def heaps(self, host: str) -> dict[str, str]:
+        """Return variable -> heap as written, of all JVMs of a host's services."""
+        services = self.services(host).values()
+        return {name: heap for service in services for name, heap in service.heaps.items()}
+
+    def address(self, host: str) -> str:
+        """Return where the controller and clients reach a host."""
+        settings = self.hosts[host].settings
+        return kafka.advertised_host(settings, host) or host
+
+    @property
+    def brokers(self) -> list[KafkaNode]:
+        """The brokers in the order of their group."""
+        return [self.kafka[name] for name in self.inventory.members("kafka_brokers")]
+
+    @property
+    def controllers(self) -> list[KafkaNode]:
+        """The members of the quorum in the order of their group."""
+        return [self.kafka[name] for name in self.inventory.members("kafka_controllers")]
+
+
+def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> Cluster:
+    """Return the cluster of an inventory; `facts` are what was found on hosts, of those asked."""
+    hosts: dict[str, HostSettings] = {}
+    invalid: dict[str, list[Invalid]] = {}
+    for name, host in inventory.hosts.items():
+        settings, wrong = variables.settings(host)
+        settings["ansible_host"] = host.connection.get("ansible_host")
+        hosts[name] = HostSettings(name, settings, (facts or {}).get(name))
+        if wrong:
+            invalid[name] = wrong
+    return Cluster(
+        inventory,
+        hosts,
+        zookeeper.resolve(inventory, hosts),
+        kafka.resolve(inventory, hosts),
+        spark.resolve(inventory, hosts),
+        invalid,
+    )

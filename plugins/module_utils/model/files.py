@@ -1,0 +1,69 @@
+"""The files of a host as plain data, the entries that the module `service` takes.
+
+Formats are rendered from the templates of the collection; everything here is text or a number.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+COLLECTION = Path(__file__).resolve().parents[3]
+Entry = dict[str, Any]
+
+
+@functools.cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(COLLECTION / "templates")
+    return Environment(  # noqa: S701 - properties and units, no HTML
+        loader=loader, trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+
+
+def render(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the template takes
+    """Return a template of the collection, filled in."""
+    return _environment().get_template(template).render(**values)
+
+
+def properties(values: Mapping[str, Any]) -> str:
+    """Return the text of a properties file, sorted by key."""
+    return render("properties.j2", properties=values)
+
+
+def environment(values: Mapping[str, str]) -> str:
+    """Return the text of a systemd environment file."""
+    return render("environment.j2", environment=values)
+
+
+def unit(values: Mapping[str, Any]) -> str:
+    """Return the text of a hardened systemd service."""
+    return render("service.j2", unit=values)
+
+
+def read(path: str) -> str:
+    """Return a file of the collection."""
+    return (COLLECTION / path).read_text(encoding="utf-8")
+
+
+def text(content: str, **options: Any) -> Entry:  # noqa: ANN401 - mode, owner, group, restart, ...
+    """Return the entry of a file."""
+    return {"content": content, **options}
+
+
+def link(target: str) -> Entry:
+    """Return the entry of a symbolic link."""
+    return {"state": "link", "target": target}
+
+
+def directory(owner: str = "root", mode: str = "0755") -> Entry:
+    """Return the entry of a directory; its group is called like its owner."""
+    return {"state": "directory", "mode": mode, "owner": owner, "group": owner}
+
+
+def links(names: Iterable[str], directory: str, target: str) -> dict[str, Entry]:
+    """Return the entries of links in a directory, all to one target."""
+    return {f"{directory}/{name}": link(target) for name in names}

@@ -1,0 +1,51 @@
+"""What an inventory says, host by host, before anything is derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+KAFKA_GROUPS = ("kafka_controllers", "kafka_brokers")
+SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history")
+GROUPS = (*KAFKA_GROUPS, "zookeeper", *SPARK_GROUPS)
+
+
+@dataclass(frozen=True)
+class HostVariables:
+    """A host's variables as they are resolved.
+
+    `unresolved` is variable -> why it has no value, with the file where it is written.
+    `connection` holds `ansible_host` and `ansible_port` where they are set, `hidden` the places
+    (`variable[key]`, or a whole variable) of values that come from a vault or an expression.
+    """
+
+    name: str
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    unresolved: Mapping[str, str] = field(default_factory=dict)
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Groups and hosts; `directory` is the inventory's, `cluster_id` the id that is kept there."""
+
+    groups: Mapping[str, Sequence[str]]
+    hosts: Mapping[str, HostVariables]
+    directory: str = ""
+    cluster_id: str = ""
+
+    def members(self, group: str) -> list[str]:
+        """Return the hosts of a group, none if the group is not defined."""
+        return list(self.groups.get(group, ()))
+
+    def placed(self) -> list[str]:
+        """Return the hosts that are in any of Millrace's groups, in the inventory's order."""
+        names = {name for group in GROUPS for name in self.members(group)}
+        return [name for name in self.hosts if name in names]
+
+    @property
+    def in_zookeeper_mode(self) -> bool:
+        """Whether brokers keep their metadata in ZooKeeper: there is an ensemble, no controller."""
+        return bool(self.members("zookeeper")) and not self.members("kafka_controllers")

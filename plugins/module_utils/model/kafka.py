@@ -1,0 +1,538 @@
+"""A Kafka node: who it is, where it listens, and the properties it gets from which layer.
+
+The way of a property: profile < topology < kafka_config < kafka_host_config < owned keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model import files, key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    Distribution,
+    cache_directory,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import HostSettings
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
+from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
+from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
+    directory_id,
+    is_cluster_id,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
+    integer,
+    mapping,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
+    release_numbers,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import (
+    client_addresses,
+)
+
+LAYERS = ("kafka_config", "kafka_host_config")
+"""The variables in which an inventory sets properties."""
+MARK = "/run/kafka/restart-pending"
+STATE = "/var/lib/millrace"
+PREVIOUS = f"{STATE}/kafka-previous.json"
+DYNAMIC_RECORD = f"{STATE}/kafka-dynamic.json"
+_SERVER_PROPERTIES = "/etc/kafka/server.properties"
+CLIENT_PROPERTIES = "/etc/kafka/client.properties"
+
+# Keys that only Millrace writes, with the variable that sets each.
+OWNED: Mapping[str, str] = {
+    "advertised.listeners": "kafka_advertised_host",
+    "broker.id": "kafka_node_id",
+    "broker.rack": "kafka_rack",
+    "cluster.id": "kafka_cluster_id",
+    "controller.listener.names": "kafka_controller_listener",
+    "controller.quorum.bootstrap.servers": "the group kafka_controllers",
+    "controller.quorum.voters": "kafka_quorum",
+    "inter.broker.listener.name": "kafka_inter_broker_listener",
+    "listener.security.protocol.map": "kafka_listeners",
+    "listeners": "kafka_listeners",
+    "log.dir": "kafka_data_dirs",
+    "log.dirs": "kafka_data_dirs",
+    "metadata.log.dir": "kafka_metadata_dir",
+    "node.id": "kafka_node_id",
+    "process.roles": "the groups kafka_brokers and kafka_controllers",
+    "security.inter.broker.protocol": "kafka_inter_broker_listener",
+    "zookeeper.connect": "the group zookeeper",
+}
+# Heap from the memory of the host when nothing is set; the rest is page cache. MiB below -> heap.
+_HEAPS = ((3072, "512m"), (6144, "1g"), (12288, "2g"), (20480, "4g"))
+_LARGEST_HEAP = "6g"
+_UNKNOWN_MEMORY_MB = 2048
+# Kafka 4 logs through log4j2, Kafka 3 through log4j 1.
+_LOGGING = {
+    3: ("log4j.properties", "-Dlog4j.configuration=file:/etc/kafka/log4j.properties"),
+    4: ("log4j2.yaml", "-Dlog4j2.configurationFile=/etc/kafka/log4j2.yaml"),
+}
+# What a client on a broker's host takes over from the broker.
+_CLIENT_TLS = (
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+)
+_CLIENT_KEYS = ("ssl.keystore.type", "ssl.keystore.location")
+_SECRET_ENDS = ("password", "secret", "sasl.jaas.config")
+# Listeners and their security belong together, and Kafka takes many of them per listener alone.
+_RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
+_RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
+# Which disks take new partitions is what an operation on them says, not the file.
+_OPERATED = ("cordoned.log.dirs",)
+_DYNAMIC_MODES = ("per-broker", "cluster-wide")
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A listener; `port` is what the inventory gives, legal or not."""
+
+    name: str
+    port: int
+    protocol: str
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether it speaks TLS."""
+        return self.protocol in ("SSL", "SASL_SSL")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A node as the others know it: its id, and the name or address that it advertises."""
+
+    id: int | None
+    host: str
+
+
+@dataclass(frozen=True)
+class KafkaNode:
+    """One Kafka node, resolved from its settings and from who else is in the cluster.
+
+    `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
+    addresses of ZooKeeper. `mode` is kraft or zookeeper.
+    """
+
+    host: HostSettings
+    roles: tuple[str, ...]
+    mode: str
+    brokers: tuple[Peer, ...]
+    voters: tuple[Peer, ...]
+    ensemble: tuple[str, ...]
+    kept_cluster_id: str = ""
+    address_variable = "kafka_advertised_host"
+    owned = OWNED
+
+    @property
+    def name(self) -> str:
+        """The host's name in the inventory."""
+        return self.host.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The host's variables."""
+        return self.host.settings
+
+    @property
+    def id(self) -> int | None:
+        """The node id, None where none or no number is given."""
+        return integer(self.settings["kafka_node_id"])
+
+    @property
+    def version(self) -> str:
+        """The Kafka version."""
+        return str(self.settings["kafka_version"])
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether it serves partitions."""
+        return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether it is a member of the quorum."""
+        return "controller" in self.roles
+
+    @property
+    def address(self) -> str:
+        """Where it tells others to find it."""
+        return advertised_host(self.settings, self.host.name)
+
+    @cached_property
+    def broker_listeners(self) -> tuple[Listener, ...]:
+        """What it listens on as a broker, nothing for a controller alone."""
+        return self.client_listeners if self.is_broker else ()
+
+    @cached_property
+    def client_listeners(self) -> tuple[Listener, ...]:
+        """What brokers listen on, as this node's variables say."""
+        return tuple(_listener(one) for one in self.settings["kafka_listeners"])
+
+    @property
+    def controller_listener(self) -> Listener:
+        """What the controllers listen on."""
+        return _listener(self.settings["kafka_controller_listener"])
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Everything it listens on."""
+        return self.broker_listeners + ((self.controller_listener,) if self.is_controller else ())
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster id that is set, else the one kept beside the inventory, else empty."""
+        return str(self.settings["kafka_cluster_id"] or self.kept_cluster_id)
+
+    @property
+    def data_dirs(self) -> list[str]:
+        """The directories of log.dirs."""
+        return [str(path) for path in self.settings["kafka_data_dirs"]]
+
+    @property
+    def metadata_dir(self) -> str:
+        """The directory of metadata.log.dir, empty for the first data directory."""
+        return str(self.settings["kafka_metadata_dir"])
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """Variable and path of each directory that holds data."""
+        metadata = [("kafka_metadata_dir", self.metadata_dir)] if self.metadata_dir else []
+        return [("kafka_data_dirs", path) for path in self.data_dirs] + metadata
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The listeners by name -> port; of two listeners of one name the last."""
+        return {f"kafka_listeners ({one.name})": one.port for one in self.listeners}
+
+    @property
+    def heaps(self) -> dict[str, str]:
+        """Variable -> heap."""
+        return {"kafka_heap": self.heap}
+
+    @property
+    def heap(self) -> str:
+        """The heap that is set, else a share of the host's memory."""
+        if self.settings["kafka_heap"]:
+            return str(self.settings["kafka_heap"])
+        memory = self.host.memory_mb or _UNKNOWN_MEMORY_MB
+        return next((heap for below, heap in _HEAPS if memory < below), _LARGEST_HEAP)
+
+    @property
+    def distribution(self) -> Distribution:
+        """What is installed."""
+        from_archive = self.settings["kafka_distribution_source"] == "archive"
+        archive = self.settings["kafka_archive"] if from_archive else {}
+        cache = cache_directory(self.settings["service_cache"])
+        return Distribution("kafka", self.version, cache, archive)
+
+    @property
+    def replication_factor(self) -> int:
+        """Of topics by default: as many as there are brokers, at most 3."""
+        return min(3, max(1, len(self.brokers)))
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """The first listeners of all brokers, `host:port`."""
+        return self.addresses(self.brokers, self.client_listeners)
+
+    @property
+    def other_brokers_first(self) -> list[str]:
+        """`bootstrap` with this node at the end, for whoever stops it."""
+        others = tuple(peer for peer in self.brokers if peer.id != self.id)
+        ordered = self.addresses(others, self.client_listeners)
+        return [*ordered, *(one for one in self.bootstrap if one not in ordered)]
+
+    def addresses(self, peers: Iterable[Peer], listeners: tuple[Listener, ...]) -> list[str]:
+        """Return `host:port` of nodes at the first of some listeners, nothing without any."""
+        return [f"{peer.host}:{listeners[0].port}" for peer in peers] if listeners else []
+
+    @property
+    def quorum_addresses(self) -> list[str]:
+        """The controllers' listeners of all voters, `host:port`."""
+        return self.addresses(self.voters, (self.controller_listener,))
+
+    @cached_property
+    def layers(self) -> dict[str, dict[str, Any]]:
+        """Layer -> key -> value, from the weakest to the strongest."""
+        profile = PROFILES.get(self.settings["kafka_profile"])
+        settings = profile.settings if profile else {}
+        return {
+            "profile": self._known({k: one.on(self.host.cores) for k, one in settings.items()}),
+            "topology": self._known(self._topology_config()),
+            **{layer: _named(self.settings[layer]) for layer in LAYERS},
+            "owned": {key: one for key, one in self._owned_config().items() if one != ""},
+        }
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The effective properties."""
+        return {key: value for layer in self.layers.values() for key, value in layer.items()}
+
+    @property
+    def table(self) -> key_table.Table:
+        """The keys that its version knows, none for a version that is not known."""
+        return key_table.load(self.version)
+
+    @cached_property
+    def client_config(self) -> dict[str, Any]:
+        """What a client on this host needs, as Kafka's client properties."""
+        return {
+            "bootstrap.servers": ",".join(self.bootstrap),
+            "security.protocol": next((one.protocol for one in self.client_listeners), ""),
+            **self._client_tls(),
+            **_named(self.settings["kafka_client_config"]),
+        }
+
+    @property
+    def local_client_config(self) -> dict[str, Any]:
+        """What a client on the machine that runs Ansible needs: its own stores, not a host's."""
+        own = _named(self.settings["kafka_local_client_config"])
+        stores = {key for key in self.client_config if key.startswith("ssl.") and "store" in key}
+        return {k: one for k, one in self.client_config.items() if k not in stores} | own
+
+    @cached_property
+    def keeps_secret(self) -> bool:
+        """Whether a property of it holds a password, by Kafka's table of keys or by its name."""
+        return any(is_secret(key, self.table) for key in {**self.config, **self.client_config})
+
+    @cached_property
+    def dynamic_keys(self) -> list[str]:
+        """The keys that a running broker takes and may be told; none of a controller alone.
+
+        They have the update mode per-broker or cluster-wide in Kafka's own table (KIP-226). Left
+        out are secrets, everything about listeners, and owned keys.
+        """
+        return dynamic_keys(self.version) if self.is_broker else []
+
+    @property
+    def initial_controllers(self) -> str:
+        """The voters as `kafka-storage format --initial-controllers` reads them (KIP-853).
+
+        `id@host:port:directory-id` joined by commas; empty before there is a cluster id.
+        """
+        if not is_cluster_id(self.cluster_id):
+            return ""
+        return ",".join(
+            f"{voter.id}@{address}:{directory_id(self.cluster_id, voter.id)}"
+            for voter, address in zip(self.voters, self.quorum_addresses)
+            if voter.id is not None
+        )
+
+    def listener_config(self, listener: Listener) -> dict[str, Any]:
+        """Return the properties as one listener sees them: those of its own name win."""
+        prefix = f"listener.name.{listener.name.lower()}."
+        own = {k.removeprefix(prefix): v for k, v in self.config.items() if k.startswith(prefix)}
+        return {**self.config, **own}
+
+    def layer_of(self, key: str) -> str:
+        """Return the variable in which the inventory sets a property, empty if in none."""
+        return next((layer for layer in reversed(LAYERS) if key in self.layers[layer]), "")
+
+    def number(self, key: str) -> int | None:
+        """Return the effective whole number of a property, the version's default included.
+
+        None for what is no number and for a key that the version does not have.
+        """
+        if self.table and key not in self.table:
+            return None
+        if key in self.config:
+            return integer(self.config[key])
+        return integer(self.table.get(key, {}).get("default"))
+
+    def files(self) -> dict[str, Entry]:
+        """Return the configuration files; `restart` marks what only a restart brings."""
+        logging, option = _LOGGING[4 if release_numbers(self.version)[:1] >= (4,) else 3]
+        user = self.settings["kafka_user"]
+        secret = self.keeps_secret
+        own: dict[str, Any] = {"mode": "0640", "group": user}
+        client = {"mode": "0640", "group": user} if secret else {"mode": "0644"}
+        return {
+            self.distribution.link: files.link(self.distribution.home),
+            _SERVER_PROPERTIES: files.text(
+                files.properties(self.config),
+                **own,
+                secret=secret,
+                restart=True,
+                dynamic=self.dynamic_keys,
+            ),
+            "/etc/kafka/environment": files.text(self._environment(), **own, restart=True),
+            CLIENT_PROPERTIES: files.text(
+                files.properties(self.client_config), **client, secret=secret
+            ),
+            "/etc/profile.d/kafka.sh": files.text(self._tools_environment()),
+            "/etc/systemd/system/kafka.service": files.text(self._unit(option), restart=True),
+            f"/etc/kafka/{logging}": files.text(
+                files.read(f"roles/kafka/files/{logging}"), restart=True
+            ),
+        }
+
+    def _known(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Leave out what the version does not know; all is kept for a version without a table."""
+        return {key: value for key, value in config.items() if not self.table or key in self.table}
+
+    def _topology_config(self) -> dict[str, int]:
+        """Replication from the number of brokers: one may be away and acks=all producers go on.
+
+        On controllers too, since they seed min.insync.replicas (KIP-966).
+        """
+        factor = self.replication_factor
+        min_isr = max(1, min(2, factor - 1))
+        return {
+            "default.replication.factor": factor,
+            "min.insync.replicas": min_isr,
+            "offsets.topic.replication.factor": factor,
+            "transaction.state.log.replication.factor": factor,
+            "transaction.state.log.min.isr": min_isr,
+            "share.coordinator.state.topic.replication.factor": factor,
+            "share.coordinator.state.topic.min.isr": min_isr,
+        }
+
+    def _owned_config(self) -> dict[str, Any]:
+        """Return the owned keys; an empty value is left out."""
+        kraft = self.mode == "kraft"
+        known = self.broker_listeners + ((self.controller_listener,) if kraft else ())
+        common = {
+            "broker.rack": self.settings["kafka_rack"] if self.is_broker else "",
+            "listeners": ",".join(f"{one.name}://:{one.port}" for one in self.listeners),
+            "advertised.listeners": ",".join(
+                f"{one.name}://{self.address}:{one.port}" for one in self.listeners
+            ),
+            "listener.security.protocol.map": ",".join(f"{x.name}:{x.protocol}" for x in known),
+            "inter.broker.listener.name": self.settings["kafka_inter_broker_listener"]
+            if self.is_broker
+            else "",
+            "log.dirs": ",".join(self.data_dirs),
+        }
+        own = "" if self.id is None else self.id
+        if not kraft:
+            return {**common, "broker.id": own, "zookeeper.connect": ",".join(self.ensemble)}
+        static = self.settings["kafka_quorum"] == "static"
+        voters = ",".join(
+            f"{voter.id}@{address}" for voter, address in zip(self.voters, self.quorum_addresses)
+        )
+        return {
+            **common,
+            "process.roles": ",".join(self.roles),
+            "node.id": own,
+            "metadata.log.dir": self.metadata_dir,
+            "controller.listener.names": self.controller_listener.name,
+            "controller.quorum.bootstrap.servers": ""
+            if static
+            else ",".join(self.quorum_addresses),
+            "controller.quorum.voters": voters if static else "",
+        }
+
+    def _client_tls(self) -> dict[str, Any]:
+        """Return what a client takes over from the broker: stores and protocols.
+
+        The key store is left out where nobody asks for it, and passwords always are, since
+        everybody on the host reads the answer.
+        """
+        if not self.client_listeners or not self.client_listeners[0].encrypted:
+            return {}
+        config = self.listener_config(self.client_listeners[0])
+        asked = config.get("ssl.client.auth", "none") != "none"
+        keys = (*_CLIENT_KEYS, *_CLIENT_TLS) if asked else _CLIENT_TLS
+        return {key: config[key] for key in keys if key in config}
+
+    def _environment(self) -> str:
+        options = " ".join(self.settings["kafka_java_options"])
+        return files.environment(
+            {"KAFKA_JVM_OPTIONS": f"-Xms{self.heap} -Xmx{self.heap} {options}"}
+        )
+
+    def _tools_environment(self) -> str:
+        return files.render(
+            "kafka.sh.j2",
+            bootstrap=",".join(self.bootstrap),
+            client_config=CLIENT_PROPERTIES,
+            java_home=self.host.java.home,
+        )
+
+    def _unit(self, logging: str) -> str:
+        # Out of memory a JVM may go on with half of its threads: better it ends, and systemd
+        # starts it.
+        return files.unit(
+            {
+                "name": "kafka",
+                "description": f"Apache Kafka {self.version} ({' and '.join(self.roles)} "
+                f"{self.id})",
+                "user": self.settings["kafka_user"],
+                "group": self.settings["kafka_user"],
+                "environment_file": "/etc/kafka/environment",
+                "exec": f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError "
+                f"$KAFKA_JVM_OPTIONS -Djava.awt.headless=true {logging} "
+                f"-cp {self.distribution.home}/libs/* kafka.Kafka {_SERVER_PROPERTIES}",
+                "stop_timeout": self.settings["kafka_stop_timeout"],
+                "write_paths": [path for _, path in self.data_directories],
+            }
+        )
+
+
+def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, KafkaNode]:
+    """Return host -> node of all Kafka hosts; the groups decide what each is."""
+    brokers, controllers = (inventory.members(f"kafka_{x}") for x in ("brokers", "controllers"))
+    mode = "zookeeper" if inventory.in_zookeeper_mode else "kraft"
+    peers = {name: _peer(hosts[name]) for name in {*brokers, *controllers} if name in hosts}
+    members = {name: hosts[name] for name in inventory.members("zookeeper") if name in hosts}
+    ensemble = tuple(client_addresses(members))
+    return {
+        name: KafkaNode(
+            host=host,
+            roles=tuple(
+                role
+                for role, group in (("broker", brokers), ("controller", controllers))
+                if name in group
+            ),
+            mode=mode,
+            brokers=tuple(peers[one] for one in brokers),
+            voters=tuple(peers[one] for one in controllers),
+            ensemble=ensemble,
+            kept_cluster_id=inventory.cluster_id,
+        )
+        for name, host in hosts.items()
+        if name in peers
+    }
+
+
+def advertised_host(settings: Mapping[str, Any], name: str) -> str:
+    """Return the name or address under which clients and other nodes reach a host."""
+    given = settings["kafka_advertised_host"]
+    return str(settings["ansible_host"] or name) if given is None else str(given)
+
+
+def is_secret(key: str, table: key_table.Table) -> bool:
+    """Tell whether a property holds a password, by Kafka's table of keys or by its name."""
+    kind = table.get(key_table.table_key(key), {}).get("type")
+    return kind == "password" or key.endswith(_SECRET_ENDS)
+
+
+def dynamic_keys(version: str) -> list[str]:
+    """Return the keys that a running broker of this version takes, and that Millrace sets so."""
+    never = {*OWNED, *_RESTARTED, *_OPERATED}
+    return sorted(
+        key
+        for key, entry in key_table.load(version).items()
+        if entry.get("update") in _DYNAMIC_MODES
+        and entry.get("type") != "password"
+        and key not in never
+        and not key.startswith(_RESTARTED_PREFIXES)
+    )
+
+
+def _listener(written: Mapping[str, Any]) -> Listener:
+    return Listener(str(written["name"]), int(written["port"]), str(written["protocol"]))
+
+
+def _peer(host: HostSettings) -> Peer:
+    return Peer(integer(host.settings["kafka_node_id"]), advertised_host(host.settings, host.name))
+
+
+def _named(config: object) -> dict[str, Any]:
+    return {str(key): value for key, value in mapping(config).items()}

@@ -1,0 +1,66 @@
+"""Values as YAML gives them: what they are, and how a message or a file shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_YAML_TYPES = {bool: "boolean", int: "integer", float: "number", str: "text", type(None): "nothing"}
+
+
+def mapping(value: object) -> Mapping[Any, Any]:
+    """Return a mapping as it is and nothing for what is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """Return a list's items, none for what is no list."""
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def texts(value: object) -> list[str]:
+    """Return the non-empty texts of a list."""
+    return [part for part in sequence(value) if isinstance(part, str) and part]
+
+
+def integer(value: object) -> int | None:
+    """Return a whole number given as such or in digits, None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        return int(value)
+    return None
+
+
+def is_true(value: object) -> bool:
+    """Tell whether a value is true in any of the ways YAML and Jinja write it."""
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def listing(names: Iterable[object], last: str = "and") -> str:
+    """Return names as prose: `a, b and c`."""
+    *first, end = [str(name) for name in names] or [""]
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def yaml_type(value: object) -> str:
+    """Name the type that YAML gave a value."""
+    for kind, name in _YAML_TYPES.items():
+        if isinstance(value, kind):
+            return name
+    return "list" if isinstance(value, (list, tuple)) else "mapping"
+
+
+def property_text(value: object) -> str | None:
+    """Return a value as a properties file holds it, None where there is none."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(part) for part in value)
+    return str(value)

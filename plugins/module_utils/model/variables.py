@@ -1,0 +1,96 @@
+"""The variables of the roles, as their argument specs document them, and each host's values."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    HostVariables,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import yaml_type
+
+COLLECTION = Path(__file__).resolve().parents[3]
+ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")
+PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
+# A former name to what replaced it.
+RENAMED = {"distribution_cache": "service_cache"}
+
+Option = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """A variable whose value its argument spec refuses, and what the spec says."""
+
+    name: str
+    message: str
+
+
+@functools.cache
+def documented() -> Mapping[str, Option]:
+    """Return variable -> its argument spec, of the main entry point of every role."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: dict[str, Option] = {}
+    for role in ROLES:
+        path = COLLECTION / "roles" / role / "meta" / "argument_specs.yml"
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader, in C where there is one
+        for entry_point in document["argument_specs"].values():
+            found |= entry_point.get("options") or {}
+    return found
+
+
+def defaults() -> dict[str, Any]:
+    """Return variable -> default of every documented variable, None where there is none."""
+    return {name: copy.deepcopy(option.get("default")) for name, option in documented().items()}
+
+
+def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:
+    """Return every documented variable of a host, converted to its type, and what is invalid.
+
+    A variable that is not set, has no value or is invalid has its default.
+    """
+    values, invalid = defaults(), []
+    for name, option in documented().items():
+        value = host.variables.get(name)
+        if value is None:
+            continue
+        converted, errors = convert(name, value, option)
+        invalid += [Invalid(name, error) for error in errors]
+        if not errors:
+            values[name] = converted
+    return values, invalid
+
+
+def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
+    """Return a value converted as its argument spec says, and the spec's errors; secrets hidden."""
+    errors: list[str]
+    try:
+        result = ArgumentSpecValidator({name: _on_controller(option)}).validate({name: value})
+        errors = result.error_messages
+        converted = result.validated_parameters.get(name)
+    except TypeError:  # the validator looks for the parts of whatever is there
+        errors, converted = [f"{name} is a {yaml_type(value)} whose parts cannot be read"], None
+    # A value of another type fails further checks, which would say the same again.
+    errors = [one for one in errors if one.startswith(f"argument '{name}' is of type")] or errors
+    if errors and option.get("no_log"):
+        return None, [f"The value of {name} is refused; it is secret and not shown."]
+    return converted, [f"{error.rstrip('.')}." for error in errors]
+
+
+def _on_controller(option: Option) -> dict[str, Any]:
+    """Return a spec by which a value is judged alone.
+
+    Its default is the model's business, and a path is the host's: nothing in it is expanded here.
+    """
+    spec = {key: part for key, part in option.items() if key not in ("default", "required")}
+    for key in ("type", "elements"):
+        if spec.get(key) == "path":
+            spec[key] = "str"
+    return spec

@@ -1,0 +1,197 @@
+"""What was found on a host before anything is changed there, beside what the model wants of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    DataDirectory,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import (
+    Facts,
+    HostSettings,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
+from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import Member
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A data directory as found; one that does not exist is judged by where it would lie.
+
+    `parent` says whether the directory exists that it lies in. `names` are its children that are no
+    partitions, directories with a slash at their end; `partitions` are given only where `meta`, the
+    text of meta.properties, is missing. `device` is major:minor, `free` and `size` are in bytes,
+    `quorum` is the parsed quorum-state; `elected` says whether it holds records of a quorum that
+    once had a leader.
+    """
+
+    path: str
+    exists: bool = False
+    parent: bool = True
+    meta: str | None = None
+    names: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    quorum: Mapping[str, Any] | None = None
+    myid: str | None = None
+    elected: bool = False
+    mount: str = "/"
+    device: str = ""
+    fstype: str = ""
+    options: tuple[str, ...] = ()
+    free: int = 0
+    size: int = 0
+    mounts_inside: tuple[str, ...] = ()
+    unmounted: str = ""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A PEM store that Kafka's configuration names, as the service's user may see it."""
+
+    path: str
+    exists: bool = True
+    readable: bool = True
+    days_left: float | None = None
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found on a host.
+
+    `javas` is home -> version of each Java there, `listeners` port -> process of those of the
+    wanted ports that somebody else listens on, `addresses` what the host resolves the names to by
+    which others reach it, `homes` whether a distribution is unpacked, `installed` service -> the
+    name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
+    not exist, `occupied` its paths that hold something. `clock_offset` is in seconds against the
+    controller, less what the answer took on its way; `time_service` the one that runs.
+    """
+
+    python: tuple[int, ...] = (3, 11)
+    os_release: Mapping[str, str] = field(
+        default_factory=lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"}
+    )
+    machine: str = "x86_64"
+    cores: int = 2
+    memory_mb: int | None = None
+    container: str = ""
+    systemd: bool = True
+    selinux: bool = False
+    swap: tuple[str, ...] = ()
+    open_files: int | None = None
+    tmp_options: tuple[str, ...] = ()
+    clock_synchronised: bool | None = None
+    clock_offset: float = 0.0
+    time_service: str = ""
+    javas: Mapping[str, str] = field(default_factory=dict)
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    directories: tuple[Directory, ...] = ()
+    mount_points: tuple[str, ...] = ()
+    absent_sources: tuple[str, ...] = ()
+    occupied: tuple[str, ...] = ()
+    homes: Mapping[str, bool] = field(default_factory=dict)
+    installed: Mapping[str, str] = field(default_factory=dict)
+    opt_free: int = 0
+    certificates: tuple[Certificate, ...] = ()
+
+    @property
+    def facts(self) -> Facts:
+        """What of it the model follows from."""
+        return Facts(
+            self.os_release, self.machine, self.cores, self.memory_mb, bool(self.container)
+        )
+
+    @property
+    def os_name(self) -> str:
+        """The system as it calls itself."""
+        names = (self.os_release.get(key) for key in ("PRETTY_NAME", "ID"))
+        return next(filter(None, names), "unknown")
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], clock_offset: float = 0.0) -> Inspection:
+        """Return a module's answer as an inspection; the controller measured the offset."""
+        parts = {
+            "clock_offset": clock_offset,
+            "directories": tuple(Directory(**_tuples(one)) for one in data["directories"]),
+            "certificates": tuple(Certificate(**_tuples(one)) for one in data["certificates"]),
+        }
+        return cls(**{**_tuples(data), **parts})
+
+
+@dataclass(frozen=True)
+class InspectedHost:
+    """A host: what the model wants of it, and what was found.
+
+    `allow_version_change` says which way Kafka's version may change over existing data: none, up,
+    down or any.
+    """
+
+    cluster: Cluster
+    name: str
+    found: Inspection
+    allow_version_change: str = "none"
+
+    @property
+    def host(self) -> HostSettings:
+        """The host by its own variables."""
+        return self.cluster.hosts[self.name]
+
+    @property
+    def kafka(self) -> KafkaNode | None:
+        """Its Kafka node, None if it is none."""
+        return self.cluster.kafka.get(self.name)
+
+    @property
+    def zookeeper(self) -> Member | None:
+        """Its member of ZooKeeper, None if it is none."""
+        return self.cluster.zookeeper.get(self.name)
+
+    @property
+    def spark(self) -> SparkHost | None:
+        """Its part of Spark, None if it has none."""
+        return self.cluster.spark.get(self.name)
+
+    @property
+    def kernel_is_its_own(self) -> bool:
+        """Whether kernel, limits and clock are the host's own, as they are not in a container."""
+        return not self.found.container
+
+    def directory(self, path: str) -> Directory | None:
+        """Return a data directory as it was found."""
+        return next((one for one in self.found.directories if one.path == path), None)
+
+    def data(self) -> Iterator[tuple[DataDirectory, Directory]]:
+        """Give every data directory as it is wanted and as it was found, each path once."""
+        seen: set[str] = set()
+        for wanted in self.cluster.directories(self.name):
+            found = self.directory(wanted.path)
+            if found is not None and wanted.path not in seen:
+                seen.add(wanted.path)
+                yield wanted, found
+
+    def on_present_disks(self) -> Iterator[tuple[DataDirectory, Directory]]:
+        """Give the data directories whose disk is there: not those that are yet to be mounted."""
+        pending = [
+            str(mount["path"])
+            for mount in self.host.mounts
+            if mount.get("src") and mount.get("path") not in self.found.mount_points
+        ]
+        for wanted, found in self.data():
+            if not any(is_below(found.path, path) for path in pending):
+                yield wanted, found
+
+
+def is_below(path: str, parent: str) -> bool:
+    """Tell whether a path is `parent` or lies below it."""
+    return path == parent or path.startswith(parent.rstrip("/") + "/")
+
+
+def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data with its lists as tuples."""
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in data.items()}

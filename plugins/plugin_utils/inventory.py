@@ -1,0 +1,148 @@
+"""Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.vault import VaultHelper
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
+from ansible.vars.hostvars import HostVars
+from ansible.vars.manager import VariableManager
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    kafka,
+    spark,
+    zookeeper,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    HostVariables,
+    Inventory,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import (
+    PREFIXES,
+    defaults,
+    documented,
+)
+
+CONNECTION = ("ansible_host", "ansible_port")
+CLUSTER_ID_FILE = "kafka_cluster_id.txt"
+LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
+
+
+def from_hostvars(
+    hostvars: HostVars, groups: Mapping[str, Iterable[str]], overrides: Mapping[str, Any]
+) -> Inventory:
+    """Return the inventory of a run; `overrides` are variables of the play, for every host."""
+    hosts: dict[str, HostVariables] = {}
+    directory = ""
+    for host in hostvars:
+        name = str(host)
+        raw = {**hostvars.raw_get(name), **overrides}
+        directory = directory or str(raw.get("inventory_dir") or "")
+        hosts[name] = read_host(name, raw, hostvars)
+    members = {str(group): [str(host) for host in found] for group, found in groups.items()}
+    return Inventory(members, hosts, directory, kept_cluster_id(directory))
+
+
+def from_directory(path: Path) -> Inventory:
+    """Return the inventory of a directory or file, as a run with it and without a play sees it."""
+    if not getattr(init_plugin_loader, "done", False):
+        init_plugin_loader()
+        init_plugin_loader.done = True  # type: ignore[attr-defined]
+    loader = DataLoader()
+    manager = InventoryManager(loader=loader, sources=[str(path)])
+    variables = VariableManager(loader=loader, inventory=manager)
+    return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
+
+
+def read_host(name: str, raw: Mapping[str, Any], hostvars: HostVars) -> HostVariables:
+    """Return a host's variables, resolved one by one from how they are written."""
+    scope = {**defaults(), **raw, "hostvars": hostvars}
+    templar = Templar(loader=hostvars._loader, variables=scope)
+    values: dict[str, Any] = {}
+    unresolved: dict[str, str] = {}
+    for variable in sorted(one for one in raw if one.startswith(PREFIXES)):
+        try:
+            values[variable] = plain(templar.template(raw[variable]))
+        except AnsibleError as error:
+            unresolved[variable] = f"{error}".rstrip(". ") + written_at(raw[variable])
+    connection: dict[str, Any] = {}
+    for variable in CONNECTION:
+        if variable in raw:
+            with contextlib.suppress(AnsibleError):
+                connection[variable] = plain(templar.template(raw[variable]))
+    return HostVariables(name, values, unresolved, connection, hidden_places(raw))
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
+    """Return a copy in plain containers; Ansible's own are filled in when they are read."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(part) for part in value]
+    if isinstance(value, str):
+        return str(value)
+    return value
+
+
+def written_at(value: object) -> str:
+    """Return where a value stands, as ` (file:line)`; empty where Ansible does not know."""
+    from ansible._internal._datatag._tags import Origin
+
+    found = Origin.get_tag(value)
+    if found is None and isinstance(value, Mapping):
+        found = next((tag for one in value.values() if (tag := Origin.get_tag(one))), None)
+    return f" ({found.path}:{found.line_num})" if found and found.path else ""
+
+
+def hidden_places(raw: Mapping[str, Any]) -> frozenset[str]:
+    """Return the places of values that come from a vault or an expression.
+
+    `raw` are a host's variables as they are written, before any expression is worked out. A place
+    is `variable[key]`, or the variable alone where the whole of it is an expression.
+    """
+    places = set()
+    for layer in LAYERS:
+        config = raw.get(layer)
+        if isinstance(config, Mapping):
+            places |= {f"{layer}[{key}]" for key, value in config.items() if _is_hidden(value)}
+        elif config is not None:
+            places.add(layer)
+    return frozenset(places)
+
+
+def _is_hidden(value: object) -> bool:
+    # An encrypted value is no str, and would be decrypted by being made one.
+    if VaultHelper.get_ciphertext(value, with_tags=False):
+        return True
+    return isinstance(value, str) and "{{" in value
+
+
+def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documented variables that this play sets itself, as they are written.
+
+    A role's defaults are no such variables: the model has them from the argument specs.
+    """
+    host = str(task_vars["inventory_hostname"])
+    own = task_vars["hostvars"].raw_get(host)
+    return {
+        name: task_vars[name]
+        for name, option in documented().items()
+        if name in task_vars
+        and (name not in own or own[name] is not task_vars[name])
+        and task_vars[name] != own.get(name, option.get("default"))
+    }
+
+
+def kept_cluster_id(directory: str) -> str:
+    """Return the cluster id that is kept beside an inventory, empty if there is none."""
+    try:
+        return (Path(directory) / CLUSTER_ID_FILE).read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
