@@ -6,12 +6,15 @@ Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN or no verdict at all; of page, 0 once it i
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
+    Connection,
+    ConnectionDescriptionError,
+)
 
 from ledger import page, run, status, summary
 from ledger.clients import SetupError
@@ -38,7 +41,14 @@ def parser() -> argparse.ArgumentParser:
         "default: half of what the rate gives",
     )
     going = commands.add_parser("run", parents=[judged], help="keep a load on a cluster")
-    going.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
+    going.add_argument(
+        "--client-config",
+        type=Path,
+        required=True,
+        metavar="FILE.properties",
+        help="Kafka client properties: bootstrap.servers, security, request.timeout.ms and "
+        "delivery.timeout.ms",
+    )
     going.add_argument("--dir", type=Path, required=True, help="of its own for each run")
     going.add_argument("--rate", type=_positive, default=200.0, help="records a second in all")
     going.add_argument("--partitions", type=int, help="default: one for each broker")
@@ -53,13 +63,6 @@ def parser() -> argparse.ArgumentParser:
     )
     going.add_argument("--watch-pid", type=int, metavar="PID", help="end when this process is gone")
     going.add_argument("--max-seconds", type=_positive, default=7200.0)
-    going.add_argument(
-        "--client",
-        type=_settings,
-        default={},
-        metavar="JSON",
-        help="further kafka-python settings (TLS, SASL), or @FILE: a file, if it holds a secret",
-    )
     for name, does in (
         ("check", "judge a directory again"),
         ("stop", "end a run, show its report"),
@@ -77,18 +80,18 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the command line says and return the exit code."""
+    """Run a command line and return the exit code."""
     arguments = parser().parse_args(words)
     try:
         return COMMANDS[arguments.command](arguments)
-    except (JournalError, SetupError, TimeoutError) as error:
+    except (ConnectionDescriptionError, JournalError, SetupError, TimeoutError) as error:
         sys.stderr.write(f"UNKNOWN: {error}\n")
         return EXIT_CODES["UNKNOWN"]
 
 
 def _run(arguments: argparse.Namespace) -> int:
     options = run.Options(
-        bootstrap=arguments.bootstrap.split(","),
+        connection=Connection.read(arguments.client_config),
         folder=arguments.dir,
         rate=arguments.rate,
         partitions=arguments.partitions,
@@ -98,7 +101,6 @@ def _run(arguments: argparse.Namespace) -> int:
         keep_topic=arguments.keep_topic,
         watch_pid=arguments.watch_pid,
         max_seconds=arguments.max_seconds,
-        client=arguments.client,
         expect_changes=arguments.expect_changes,
         least_acks=arguments.least_acks,
         transactions=arguments.transactions,
@@ -128,12 +130,12 @@ def _stop(arguments: argparse.Namespace) -> int:
 
 def _page(arguments: argparse.Namespace) -> int:
     wanted = {"expect_changes": arguments.expect_changes, "least_acks": arguments.least_acks}
-    runs = [page.tell(folder, **wanted) for folder in arguments.dirs]
+    runs = [page.read(folder, **wanted) for folder in arguments.dirs]
     page.write(runs, arguments.out)
-    for told in runs:
+    for suite in runs:
         if arguments.summary:
-            summary.refresh(arguments.summary, told)
-        sys.stdout.write("".join(f"{line}\n" for line in (told.state, *told.reasons)))
+            summary.refresh(arguments.summary, suite)
+        sys.stdout.write("".join(f"{line}\n" for line in (suite.state, *suite.reasons)))
     return 0
 
 
@@ -146,17 +148,6 @@ def _positive(text: str) -> float:
         message = "must be above 0"
         raise argparse.ArgumentTypeError(message)
     return number
-
-
-def _settings(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(Path(text[1:]).read_text() if text.startswith("@") else text)
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if not isinstance(found, dict):
-        message = "must be an object of JSON"
-        raise argparse.ArgumentTypeError(message)
-    return found
 
 
 if __name__ == "__main__":

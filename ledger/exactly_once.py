@@ -56,11 +56,11 @@ def one_value_per_offset(index: Index) -> Iterator[Violation]:
         for value, where in values.items():
             for place in where:
                 places[place][value].append(name)
-    for (partition, offset), said in sorted(places.items()):
-        if len(said) > 1:
-            who = "; ".join(f"{value} ({', '.join(names)})" for value, names in said.items())
+    for (partition, offset), found in sorted(places.items()):
+        if len(found) > 1:
+            who = "; ".join(f"{value} ({', '.join(names)})" for value, names in found.items())
             what = f"output partition {partition}, offset {offset} holds {who}"
-            yield Violation("I10", what, tuple(said))
+            yield Violation("I10", what, tuple(found))
 
 
 def nothing_from_nowhere(index: Index) -> Iterator[Violation]:
@@ -89,13 +89,13 @@ def all_or_nothing(index: Index) -> Iterator[Violation]:
         seen = index.seen[reader.name]
         for transaction in index.output.transactions:
             values = transaction.values(index.output.run.id)
-            whole = len(values) * index.output.run.partitions
+            complete = len(values) * index.output.run.partitions
             # A partition that has a value twice does not stand for one that lacks it.
             read = sum(len({p for p, _ in seen.get(value, ())}) for value in values)
-            if read == whole or (read == 0 and transaction.ending != "committed"):
+            if read == complete or (read == 0 and transaction.ending != "committed"):
                 continue
             if transaction.ending != "aborted":
-                what = f"{reader.name} read {read} of {whole} records of transaction "
+                what = f"{reader.name} read {read} of {complete} records of transaction "
                 ending = f"{transaction.number}, {transaction.ending}"
                 yield Violation("I10", what + ending, (values[0],))
 

@@ -35,8 +35,8 @@ class Machine:
 class Fault:
     """One fault and what became of it.
 
-    `passed` needs a proof that it happened, when it began and when all was whole again, and a
-    recovery within its limit. What is null was not measured.
+    `passed` needs a proof that it happened, when it began and when the cluster was healthy again,
+    and a recovery within its limit. What is null was not measured.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Fault:
     start: float | None
     healed: float | None
     """When the fault was taken away."""
-    whole: float | None
+    healthy: float | None
     """When every replica and every node was back, or the suite gave up."""
     recovery_seconds: float | None
     limit_seconds: float | None
@@ -56,10 +56,10 @@ class Fault:
     detail: str
 
     def window(self) -> tuple[float, float] | None:
-        """Return from when to when it was there or mended; None if it was never made."""
+        """Return its start and when the cluster was healthy again; None if it was never made."""
         if self.start is None or self.verdict == "skipped":
             return None
-        return self.start, max(self.start, self.healed or 0.0, self.whole or 0.0)
+        return self.start, max(self.start, self.healed or 0.0, self.healthy or 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def save(run: FaultRun, folder: Path) -> None:
 
 
 def parsed(document: object) -> FaultRun:
-    """Return a document of JSON as what it says.
+    """Return a document of JSON as a run.
 
     Raises:
         JournalError: it does not fit; the text names the field.
@@ -128,14 +128,14 @@ def _contradictions(fault: Fault) -> Iterator[tuple[str, str]]:
     """Yield fields whose values cannot be true together, and why."""
     if not fault.name:
         yield "name", "must not be empty"
-    times = {"start": fault.start, "healed": fault.healed, "whole": fault.whole}
+    times = {"start": fault.start, "healed": fault.healed, "healthy": fault.healthy}
     known = [(field, at) for field, at in times.items() if at is not None]
     for (earlier, before), (field, at) in pairwise(known):
         if at < before:
             yield field, f"is {before - at:.3f} s before {earlier}"
     if fault.verdict != "passed":
         return
-    for field in ("start", "whole"):
+    for field in ("start", "healthy"):
         if times[field] is None:
             yield field, "must be known of a fault that passed"
     if not fault.proof.strip():
@@ -150,13 +150,13 @@ def _is_number(value: object) -> bool:
 
 
 _PLAIN: Mapping[type, tuple[str, Callable[[object], bool]]] = {
-    int: ("a whole number of at least 0", lambda x: _is_number(x) and isinstance(x, int)),
+    int: ("an integer of at least 0", lambda x: _is_number(x) and isinstance(x, int)),
     float: ("a number of at least 0", _is_number),
     str: ("a text", lambda x: isinstance(x, str)),
 }
 
 
-def _value(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - as a field's type says
+def _value(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - of a field's type
     """Return a value of JSON as a type wants it: plain, optional, a choice, a list, an object."""
     choices = get_args(kind)
     if kind in _PLAIN:

@@ -66,8 +66,8 @@ class Read(NamedTuple):
 class Reader:
     """What one consumer read, in its order, and how far it was asked to read.
 
-    `ends` are the end offsets by partition once production had stopped; None when the reader did
-    not live to be told. A replica is a reader of its own disk: its `ends` are those of its logs.
+    `ends` are the end offsets by partition once production had stopped; None when the reader
+    ended before. A replica is a reader of its own disk: its `ends` are those of its logs.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Transaction:
     """What one transaction made of some records: one of each in every partition of the output.
 
     A commit that was never asked for cannot have happened: such a transaction is aborted, whether
-    or not anybody was told so. One that was asked for and not answered is unknown.
+    or not anybody was answered. One that was asked for and not answered is unknown.
     """
 
     number: int

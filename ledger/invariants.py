@@ -31,9 +31,9 @@ class Index:
     history: History
     sends: Mapping[str, Send]
     places: Mapping[tuple[int, int], Mapping[str, list[str]]]
-    """(partition, offset) -> value -> who says so: readers, and "ack"."""
+    """(partition, offset) -> value -> where it was seen: readers, and "ack"."""
     offsets: Mapping[str, list[tuple[int, int]]]
-    """Value -> every (partition, offset) where it is said to be, in order."""
+    """Value -> every (partition, offset) where it was seen, in order."""
     read: Mapping[str, frozenset[str]]
     """Final reader -> the values that it got."""
     positions: Mapping[str, Mapping[int, int]]
@@ -66,9 +66,9 @@ def index_of(history: History) -> Index:
     for reader in history.readers:
         highest = positions.setdefault(reader.name, {})
         for partition, offset, value in reader.reads:
-            said = places[partition, offset].setdefault(value, [])
-            if not said or said[-1] != reader.name:
-                said.append(reader.name)
+            seen = places[partition, offset].setdefault(value, [])
+            if not seen or seen[-1] != reader.name:
+                seen.append(reader.name)
             highest[partition] = max(offset + 1, highest.get(partition, 0))
     offsets: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for place in sorted(places):
@@ -85,7 +85,7 @@ def index_of(history: History) -> Index:
 
 
 def _without_tails(history: History) -> History:
-    """Leave out what replicas hold behind the end: nobody was told of it, so it may be anything."""
+    """Leave out what replicas hold behind the end: never acknowledged, it may be anything."""
     ends: dict[int, int] = {}
     for final in history.finals():
         ends.update(final.ends or {})
@@ -110,7 +110,7 @@ def i1_no_lost_write(index: Index) -> Iterator[Violation]:
         if send.outcome != "ok" or any(send.value in index.read[r.name] for r in finals):
             continue
         if any(index.decided(reader, send.partition, send.offset) for reader in finals):
-            place = "an offset not told" if send.offset is None else f"offset {send.offset}"
+            place = "an unknown offset" if send.offset is None else f"offset {send.offset}"
             who = index.readers(send.value)
             seen = f"once read by {_names(who - replicas)}" if who - replicas else "never read"
             if replicas:
@@ -127,9 +127,9 @@ def i2_one_value_per_offset(index: Index) -> Iterator[Violation]:
     """Yield what breaks: a place has one value, for all readers and the acknowledgement."""
     for (partition, offset), values in sorted(index.places.items()):
         if len(values) > 1:
-            said = "; ".join(f"{value} ({', '.join(who)})" for value, who in values.items())
+            held = "; ".join(f"{value} ({', '.join(who)})" for value, who in values.items())
             yield Violation(
-                "I2", f"partition {partition}, offset {offset} holds {said}", tuple(values)
+                "I2", f"partition {partition}, offset {offset} holds {held}", tuple(values)
             )
 
 
@@ -209,7 +209,7 @@ def i7_stable(index: Index) -> Iterator[Violation]:
 
     It stays on every disk too, and what a disk has below the end every final reader is given.
     """
-    lasting = [*index.history.finals(), *index.history.of("replica")]
+    at_the_end = [*index.history.finals(), *index.history.of("replica")]
     starts: dict[int, int] = {}
     for sample in index.history.samples:
         starts.update(sample.start)
@@ -217,7 +217,7 @@ def i7_stable(index: Index) -> Iterator[Violation]:
         who = {name for names in values.values() for name in names} - {"ack"}
         if not who or offset < starts.get(partition, 0):
             continue
-        for reader in lasting:
+        for reader in at_the_end:
             if reader.name not in who and index.decided(reader, partition, offset):
                 yield Violation(
                     "I7",

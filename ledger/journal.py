@@ -1,6 +1,6 @@
 """The files of a ledger: lines of JSON, appended, and read back into a `History`.
 
-A file's first line is its header; each further line has one key that says what it holds. Rows are
+A file's first line is its header; each further line has one key that names its contents. Rows are
 arrays, as there are many:
 
 - `producer.jsonl`: `session`; `invoke` [partition, seq]; `ok` [partition, seq, offset, sent,
@@ -135,7 +135,7 @@ def load(folder: Path) -> History:
     with _reading(PRODUCER):
         lines = lines_of(folder / PRODUCER)
         run = Run(**next(lines)["header"])
-        sends, notes = _sends(run, lines)
+        sends, others = _sends(run, lines)
     commits: list[Commit] = []
     samples: list[Sample] = []
     readers = _readers(folder, READERS, commits, samples)
@@ -151,9 +151,9 @@ def load(folder: Path) -> History:
         commits=commits,
         samples=samples,
         events=events,
-        troubles=[str(text) for text in notes["trouble"]],
-        started=min(notes["started"], default=None),
-        stopped=max(notes["stopped"], default=None),
+        troubles=[str(text) for text in others["trouble"]],
+        started=min(others["started"], default=None),
+        stopped=max(others["stopped"], default=None),
         output=_output(folder) if (folder / TRANSACTIONS).is_file() else None,
     )
 
@@ -172,7 +172,7 @@ def _sends(
 ) -> tuple[list[Send], defaultdict[str, list[Any]]]:
     """Return every send with its answer, and the lines about other things by key."""
     sends: dict[str, Send] = {}
-    notes: defaultdict[str, list[Any]] = defaultdict(list)
+    others: defaultdict[str, list[Any]] = defaultdict(list)
     for line in lines:
         if "invoke" in line:
             producer, at = sys.intern(line["session"]), line["t"]
@@ -196,8 +196,8 @@ def _sends(
                 del sends[value_of(run.id, line["session"], partition, seq)]
         else:
             for key, what in line.items():
-                notes[key].append(what)
-    return list(sends.values()), notes
+                others[key].append(what)
+    return list(sends.values()), others
 
 
 def _output(folder: Path) -> Output:

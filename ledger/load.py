@@ -1,6 +1,6 @@
 """The load: an idempotent producer, and a journal that knows of each send before it happens.
 
-Two threads share the work, so that a slow disk does not look like a slow cluster. The writer
+Two threads share the work, so that a slow disk is not taken for a slow cluster. The writer
 plans `LEAD` seconds of records, writes them down, waits for the disk, and only then hands them to
 the sender; in the same step it writes down the answers. The sender gives one record to every
 partition at each tick. kafka-python's own thread takes the time of an answer as it arrives.
@@ -15,7 +15,10 @@ import time
 from collections import defaultdict, deque
 from typing import Any, NamedTuple, TypeVar
 
-from ledger.clients import REFUSED, Clients, KafkaError, close_now, reason_of
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.clients import close_now
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+
+from ledger.clients import REFUSED, Clients, reason_of
 from ledger.history import Outcome, Run, value_of
 from ledger.journal import Journal
 
@@ -86,7 +89,7 @@ class Session:
         sent = self._pending[record] = time.monotonic()
         try:
             future = self._producer.send(self._run.topic, value, partition=record.partition)
-        except (KafkaError, ValueError) as error:
+        except (errors.KafkaError, ValueError) as error:
             self._refused(record, sent, error)
             return
         if future.failed() and isinstance(future.exception, REFUSED):
@@ -128,7 +131,7 @@ class Session:
 
 
 class Load:
-    """Produces until told to stop."""
+    """Produces until it is stopped."""
 
     def __init__(self, clients: Clients, run: Run, journal: Journal) -> None:
         """Prepare; nothing is sent before `start`."""
@@ -140,7 +143,7 @@ class Load:
         self._run = run
         self._journal = journal
         self._answers: deque[Answer] = deque()
-        self._notes: deque[dict[str, Any]] = deque()
+        self._remarks: deque[dict[str, Any]] = deque()
         self._ready: deque[Planned] = deque()
         self._unsent: deque[Planned] = deque()
         self._seqs: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -186,7 +189,7 @@ class Load:
         try:
             self._produce()
         finally:
-            # Without it the writer would wait for ever, and what is on the way would not be told.
+            # Without it the writer would wait for ever, and what is in flight would get no answer.
             self._end(self._session, "no answer before the end", is_trouble=False)
             self._sent_all.set()
 
@@ -194,7 +197,7 @@ class Load:
         run = self._run
         tick = max(LEAST_TICK, run.partitions / run.rate)
         began = time.monotonic()
-        self._notes.append({"started": began})
+        self._remarks.append({"started": began})
         done = 0
         while not self._stopping.wait(tick):
             now = time.monotonic()
@@ -204,13 +207,13 @@ class Load:
             owed = int((now - began) * run.rate) - done
             if owed > DEBT * run.rate:
                 done += owed - int(DEBT * run.rate)
-            # A whole round each time, so that every partition sees the same rhythm.
+            # A complete round each time, so that every partition sees the same rhythm.
             for _ in range(owed - owed % run.partitions if tick > LEAST_TICK else owed):
                 if not self._ready or self._session.pending() >= MOST_PENDING:
                     break
                 self._hand_over(self._ready.popleft())
                 done += 1
-        self._notes.append({"stopped": time.monotonic()})
+        self._remarks.append({"stopped": time.monotonic()})
         deadline = time.monotonic() + self._drain_seconds
         while self._session.pending() and not self._session.trouble and time.monotonic() < deadline:
             time.sleep(LEAST_TICK)
@@ -228,7 +231,7 @@ class Load:
         while not self._stopping.is_set():
             try:
                 self._session = self._open()
-            except (KafkaError, OSError) as error:
+            except (errors.KafkaError, OSError) as error:
                 LOG.warning("no new producer yet: %s", error)
                 self._stopping.wait(1)
             else:
@@ -241,7 +244,7 @@ class Load:
             return
         if is_trouble or session.trouble:
             self.troubles.append(session.trouble or why)
-            self._notes.append({"trouble": self.troubles[-1]})
+            self._remarks.append({"trouble": self.troubles[-1]})
             LOG.warning("session %s ends: %s", session.name, self.troubles[-1])
         self._last_ack = session.last_ack or self._last_ack
         session.close(session.trouble or why)
@@ -260,7 +263,7 @@ class Load:
                 *_by_session("invoke", planned),
                 *self._answer_lines(),
                 *_by_session("unsent", _taken(self._unsent)),
-                *_taken(self._notes),
+                *_taken(self._remarks),
             ]
             if lines:
                 self._journal.write(lines, durable=True)
@@ -270,7 +273,7 @@ class Load:
             self._sent_all.wait(WRITE_SECONDS)
 
     def _plan(self) -> list[Planned]:
-        """Return the records that fill up the lead, in whole rounds over the partitions."""
+        """Return the records that fill up the lead, in complete rounds over the partitions."""
         run, name = self._run, self._session.name
         missing = max(1.0, LEAD * run.rate) - len(self._ready)
         planned: list[Planned] = []

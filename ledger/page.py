@@ -41,21 +41,23 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Told:
+class SuiteReport:
     """All that is reported."""
 
     run: FaultRun
     history: History
-    report: Report
+    ledger: Report
     series: Series
-    seen: Sequence[Seen]
+    faults: Sequence[Seen]
     state: State
     reasons: Sequence[str]
     """Why it is not PASS."""
 
 
-def tell(folder: Path, *, expect_changes: bool = True, least_acks: int | None = None) -> Told:
-    """Return what the ledger and the suite in a directory say together.
+def read(
+    folder: Path, *, expect_changes: bool = True, least_acks: int | None = None
+) -> SuiteReport:
+    """Return what the ledger and the suite in a directory report together.
 
     Raises:
         JournalError: a file is missing or damaged.
@@ -67,18 +69,20 @@ def tell(folder: Path, *, expect_changes: bool = True, least_acks: int | None = 
     return together(run, history, report)
 
 
-def together(run: FaultRun, history: History, report: Report) -> Told:
-    """Return what a suite, its ledger and the ledger's verdict say together."""
+def together(run: FaultRun, history: History, report: Report) -> SuiteReport:
+    """Return what a suite, its ledger and the ledger's verdict report together."""
     series = per_second(history)
     state, reasons = verdict(run, report)
-    return Told(run, history, report, series, see(history, run.faults, series), state, reasons)
+    return SuiteReport(
+        run, history, report, series, observe(history, run.faults, series), state, reasons
+    )
 
 
-def write(runs: Sequence[Told], out: Path) -> None:
+def write(runs: Sequence[SuiteReport], out: Path) -> None:
     """Write the page of some runs, and the JSON beside it."""
     out.parent.mkdir(parents=True, exist_ok=True)
     status.write(out, as_html(runs))
-    found = {"runs": [as_json(told) for told in runs]}
+    found = {"runs": [as_json(suite) for suite in runs]}
     status.write(out.with_suffix(".json"), json.dumps(found, indent=2) + "\n")
 
 
@@ -101,15 +105,15 @@ def verdict(run: FaultRun, report: Report) -> tuple[State, list[str]]:
     return "FAIL" if failed else "UNKNOWN" if missing else "PASS", failed + missing
 
 
-def see(history: History, made: Sequence[Fault], series: Series) -> list[Seen]:
+def observe(history: History, made: Sequence[Fault], series: Series) -> list[Seen]:
     """Return what a ledger saw of each fault."""
     begin, end = series.start, series.start + len(series.acks)
     events: dict[int, Event] = {}
     for index, fault in enumerate(made):
         if (window := fault.window()) is None:
             continue
-        start, whole = map(history.run.moment, window)
-        if start <= end and whole >= begin:
+        start, finish = map(history.run.moment, window)
+        if start <= end and finish >= begin:
             events[index] = Event(
                 node=fault.node, id=None, phase=fault.name, start=window[0], end=window[1]
             )
@@ -123,26 +127,26 @@ def see(history: History, made: Sequence[Fault], series: Series) -> list[Seen]:
     ]
 
 
-def as_json(told: Told) -> dict[str, Any]:
+def as_json(suite: SuiteReport) -> dict[str, Any]:
     """Return a run for machines; times in seconds, of the wall where absolute."""
-    run, series = told.run, told.series
+    run, series = suite.run, suite.series
     return {
-        "verdict": told.state,
-        "reasons": list(told.reasons),
+        "verdict": suite.state,
+        "reasons": list(suite.reasons),
         **{key: value for key, value in asdict(run).items() if key != "faults"},
         "faults": [
-            {**asdict(seen.fault), "acks": seen.acks, "gap": seen.gap} for seen in told.seen
+            {**asdict(seen.fault), "acks": seen.acks, "gap": seen.gap} for seen in suite.faults
         ],
-        "ledger": as_dict(told.report),
+        "ledger": as_dict(suite.ledger),
         "per_second": {
-            "start": series.start - told.history.run.moment(0.0),
+            "start": series.start - suite.history.run.moment(0.0),
             "acks": list(series.acks),
             "longest_latency": list(series.latency),
         },
     }
 
 
-def as_html(runs: Sequence[Told]) -> str:
+def as_html(runs: Sequence[SuiteReport]) -> str:
     """Return the page, one run below the other."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -154,27 +158,27 @@ def as_html(runs: Sequence[Told]) -> str:
     )
     return (
         environment.get_template(TEMPLATE).render(
-            pages=[_part(told) for told in runs], signs=SIGNS, claim=CLAIM, margin=MARGIN
+            pages=[_part(suite) for suite in runs], signs=SIGNS, claim=CLAIM, margin=MARGIN
         )
         + "\n"
     )
 
 
-def _part(told: Told) -> dict[str, Any]:
+def _part(suite: SuiteReport) -> dict[str, Any]:
     """Return what the template shows of a run."""
     return {
-        "told": told,
-        "verdicts": Counter(fault.verdict for fault in told.run.faults),
-        "rows": [(one, _at(told, one.fault)) for one in told.seen],
-        "violations": told.report.violations[:SHOWN],
-        "timeline": plot.timeline(told.series, spans(told), told.history.run.rate),
+        "suite": suite,
+        "verdicts": Counter(fault.verdict for fault in suite.run.faults),
+        "rows": [(one, _at(suite, one.fault)) for one in suite.faults],
+        "violations": suite.ledger.violations[:SHOWN],
+        "timeline": plot.timeline(suite.series, spans(suite), suite.history.run.rate),
     }
 
 
-def spans(told: Told) -> list[plot.Span]:
+def spans(suite: SuiteReport) -> list[plot.Span]:
     """Return what the timeline shades: each fault that was made, since the load began."""
     found = []
-    for seen in told.seen:
+    for seen in suite.faults:
         fault, window = seen.fault, seen.fault.window()
         if window is None or seen.acks is None:
             continue
@@ -182,9 +186,9 @@ def spans(told: Told) -> list[plot.Span]:
         found.append(
             plot.Span(
                 label=str(fault.number),
-                start=_since(told, window[0]),
-                healed=_since(told, healed),
-                end=_since(told, window[1]),
+                start=_since(suite, window[0]),
+                healed=_since(suite, healed),
+                end=_since(suite, window[1]),
                 failed=fault.verdict == "failed",
                 title=f"{fault.number}: {fault.name}, {fault.node}, {fault.verdict}",
             )
@@ -192,13 +196,13 @@ def spans(told: Told) -> list[plot.Span]:
     return found
 
 
-def _since(told: Told, wall: float) -> float:
-    return told.history.run.moment(wall) - told.series.start
+def _since(suite: SuiteReport, wall: float) -> float:
+    return suite.history.run.moment(wall) - suite.series.start
 
 
-def _at(told: Told, fault: Fault) -> str:
+def _at(suite: SuiteReport, fault: Fault) -> str:
     """Return when a fault began, as the timeline counts."""
-    if fault.start is None or (since := _since(told, fault.start)) < 0:
+    if fault.start is None or (since := _since(suite, fault.start)) < 0:
         return ""
     return plot.clock(since)
 

@@ -56,7 +56,7 @@ class Box:
     span: Span
     x: float
     healed: float
-    """X from which on the fault is taken away and not all is whole."""
+    """X from which on the fault is taken away and the cluster is not yet healthy."""
     width: float
     lane: int | None
     """Row of its label, the lowest is 0; None where there is no room for one."""
@@ -93,7 +93,7 @@ class Timeline:
     latency: Panel
     rate: float
     """Y of the rate that the load was asked for."""
-    notes: Sequence[str]
+    remarks: Sequence[str]
     """What is not to be seen."""
     times: Sequence[tuple[float, str]]
     boxes: Sequence[Box]
@@ -112,7 +112,7 @@ def timeline(series: Series, spans: Sequence[Span], rate: float) -> Timeline:
     across = linear(0, length, LEFT, WIDTH - RIGHT)
     found = boxes([span for span in spans if span.end >= 0 and span.start <= length], across)
     nameless = sum(box.lane is None for box in found)
-    hidden = f"{nameless} numbers have no room; pointed at, a shade tells." if nameless else ""
+    hidden = f"{nameless} numbers have no room; hover over a shade to see it." if nameless else ""
     top = LANE * (1 + max((box.lane for box in found if box.lane is not None), default=-1)) + 24.0
     upper, cut = _acks(series, across, top, rate)
     lower = _latency(series, across, upper.bottom + BETWEEN)
@@ -124,7 +124,7 @@ def timeline(series: Series, spans: Sequence[Span], rate: float) -> Timeline:
         acks=upper,
         latency=lower,
         rate=linear(0, float(upper.ticks[-1][1]), upper.bottom, upper.top)(rate),
-        notes=[text for text in (cut, hidden) if text],
+        remarks=[text for text in (cut, hidden) if text],
         times=[(across(at), clock(at)) for at in moments(length)],
         boxes=found,
     )
@@ -136,8 +136,8 @@ def _acks(series: Series, across: Scale, top: float, rate: float) -> tuple[Panel
     steps = ticks(max(rate, min(highest, CUT * rate)))
     bottom = top + UPPER
     up = linear(0, steps[-1], bottom, top)
-    # A second of which the load ran only a part would look like a fall.
-    points = [(at, min(y, steps[-1])) for at, y in outline(series.whole_acks(), COLUMNS)]
+    # A second in which the load ran only partly would show as a drop.
+    points = [(at, min(y, steps[-1])) for at, y in outline(series.complete_acks(), COLUMNS)]
     panel = Panel(
         "acks per second",
         top,
@@ -146,8 +146,8 @@ def _acks(series: Series, across: Scale, top: float, rate: float) -> tuple[Panel
         area(points, across, up),
         [(up(value), f"{value:g}") for value in steps],
     )
-    note = f"The upper plot is cut at {steps[-1]:g}; the most in one second was {highest:,}."
-    return panel, note if highest > steps[-1] else ""
+    remark = f"The upper plot is cut at {steps[-1]:g}; the most in one second was {highest:,}."
+    return panel, remark if highest > steps[-1] else ""
 
 
 def _latency(series: Series, across: Scale, top: float) -> Panel:

@@ -12,14 +12,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.clients import (
-    Clients,
-    Isolation,
-    KafkaError,
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     OffsetAndMetadata,
     TopicPartition,
-    reason_of,
+    errors,
 )
+
+from ledger.clients import Clients, Isolation, reason_of
 from ledger.history import Run
 from ledger.journal import Journal
 
@@ -48,8 +47,8 @@ class Progress:
         """Write down what one poll gives; an error is written down and waited out."""
         try:
             batches = consumer.poll(timeout_ms=POLL_MS)
-        except (KafkaError, OSError) as error:
-            self.note(error)
+        except (errors.KafkaError, OSError) as error:
+            self.record(error)
             time.sleep(BACKOFF_SECONDS)
             return
         rows = [
@@ -71,8 +70,8 @@ class Progress:
                 position = consumer.position(place, timeout_ms=ASK_MS)
                 if position is not None:
                     self.next[place.partition] = position
-        except (KafkaError, OSError) as error:
-            self.note(error)
+        except (errors.KafkaError, OSError) as error:
+            self.record(error)
 
     def reached(self, ends: Mapping[int, int]) -> bool:
         """Whether every record below `ends` was given, as far as it is for this reader."""
@@ -82,7 +81,7 @@ class Progress:
         """Return how far each partition was given, in the client's terms."""
         return {TopicPartition(self._topic, p): offset for p, offset in self.next.items()}
 
-    def note(self, error: Exception) -> None:
+    def record(self, error: Exception) -> None:
         """Write down an error."""
         LOG.warning("%s", reason_of(error))
         self._journal.write([{"error": reason_of(error), "t": time.monotonic()}])
@@ -134,7 +133,7 @@ class Live(threading.Thread):
         self._ends = ends
 
     def run(self) -> None:
-        """Read until told where the end is, and to it."""
+        """Read until `end_at` was called, and then to that end."""
         due = 0.0
         every = SAMPLE_SECONDS if self._group is None else COMMIT_SECONDS
         while not self._over():
@@ -158,8 +157,8 @@ class Live(threading.Thread):
                 self._sample()
             else:
                 self._commit()
-        except (KafkaError, OSError) as error:
-            self.progress.note(error)
+        except (errors.KafkaError, OSError) as error:
+            self.progress.record(error)
 
     def _sample(self) -> None:
         at = time.monotonic()
@@ -185,7 +184,7 @@ def end_offsets(clients: Clients, run: Run, deadline: float) -> dict[int, int]:
     """Return the end of each partition, asked until `deadline` (monotonic seconds).
 
     Raises:
-        TimeoutError: no broker told it in time.
+        TimeoutError: no broker answered in time.
 
     """
     partitions = [TopicPartition(run.topic, number) for number in range(run.partitions)]
@@ -197,7 +196,7 @@ def end_offsets(clients: Clients, run: Run, deadline: float) -> dict[int, int]:
             finally:
                 consumer.close(autocommit=False, timeout_ms=ASK_MS)
             return {place.partition: end for place, end in found.items()}
-        except (KafkaError, OSError) as error:
+        except (errors.KafkaError, OSError) as error:
             LOG.warning("end offsets: %s", error)
             time.sleep(BACKOFF_SECONDS)
     message = "the end of the log could not be asked for"

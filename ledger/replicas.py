@@ -13,7 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ledger.clients import CorruptRecordError, MemoryRecords
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    MemoryRecords,
+    errors,
+)
+
 from ledger.history import Read, Reader
 
 LOG = logging.getLogger(__name__)
@@ -69,7 +73,7 @@ def _batches(segment: bytes) -> Iterator[Any]:
                 break
             yield batch
             read += batch.size_in_bytes
-    except (CorruptRecordError, struct.error) as error:
+    except (errors.CorruptRecordError, struct.error) as error:
         LOG.warning("not a batch: %s", error)
     if read < len(segment):
         LOG.warning("a segment of %d bytes is unreadable from byte %d", len(segment), read)

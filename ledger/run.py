@@ -8,13 +8,18 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
+    Connection,
+    ConnectionDescriptionError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+
 from ledger import status
-from ledger.clients import Clients, KafkaError, SetupError, reason_of
+from ledger.clients import Clients, SetupError, reason_of
 from ledger.history import Run
 from ledger.journal import PRODUCER, Journal, JournalError, load
 from ledger.load import Load
@@ -29,13 +34,15 @@ END_SECONDS = 60.0
 READ_SECONDS = 120.0
 LIVE = ("consumer-assign", "consumer-group")
 FINAL = ("final-1", "final-2")
+FAILURES = (errors.KafkaError, ConnectionDescriptionError, JournalError, OSError, SetupError)
+"""What ends a run without a verdict."""
 
 
 @dataclass(frozen=True)
 class Options:
     """What a run is asked for; rates in records a second over all partitions."""
 
-    bootstrap: Sequence[str]
+    connection: Connection
     folder: Path
     rate: float = 200.0
     partitions: int | None = None
@@ -46,7 +53,6 @@ class Options:
     keep_topic: bool = False
     watch_pid: int | None = None
     max_seconds: float = 7200.0
-    client: Mapping[str, Any] = field(default_factory=dict)
     expect_changes: bool = True
     least_acks: int | None = None
     transactions: bool = False
@@ -72,7 +78,7 @@ class Ledger:
         """Prepare the directory.
 
         Raises:
-            SetupError: it holds a ledger already.
+            SetupError: it holds a ledger already, or a client property is wrong.
 
         """
         self._options = options
@@ -81,7 +87,7 @@ class Ledger:
         if (self._folder / PRODUCER).exists():
             message = f"{self._folder} holds a ledger already: give each run its own directory"
             raise SetupError(message)
-        self._clients = Clients(options.bootstrap, options.client)
+        self._clients = Clients(options.connection)
         self._signalled = threading.Event()
         self._load: Load | None = None
         self._pipeline: Pipeline | None = None
@@ -91,9 +97,9 @@ class Ledger:
         self._run: Run | None = None
 
     def run(self) -> int:
-        """Run until told to end, and return the verdict's exit code."""
+        """Run until something ends it, and return the verdict's exit code."""
         try:
-            self._tell("starting")
+            self._report("starting")
             run = self._run = self._begin()
             reason = self._watch(time.monotonic() + self._options.max_seconds)
             LOG.info("ends: %s", reason)
@@ -103,11 +109,11 @@ class Ledger:
                 expect_changes=self._options.expect_changes,
                 least_acks=self._options.least_acks,
             )
-        except (KafkaError, OSError, SetupError, JournalError) as error:
+        except FAILURES as error:
             LOG.exception("failed")
-            self._tell("failed", reason_of(error))
+            self._report("failed", reason_of(error))
             return EXIT_CODES["UNKNOWN"]
-        self._tell("done", reason, verdict=report.state)
+        self._report("done", reason, verdict=report.state)
         return EXIT_CODES[report.state]
 
     def end(self) -> None:
@@ -122,7 +128,7 @@ class Ledger:
         run = Run(name, topic, partitions, options.rate, time.time(), time.monotonic())
         try:
             self._start(run)
-        except (KafkaError, SetupError):
+        except (errors.KafkaError, SetupError):
             self._delete()
             raise
         return run
@@ -152,11 +158,11 @@ class Ledger:
         return Journal(self._folder / f"{name}.jsonl", asdict(run))
 
     def _watch(self, deadline: float) -> str:
-        """Tell the status until something ends the run; return what."""
+        """Write the status until something ends the run; return what."""
         while True:
             if reason := self._end_reason(deadline):
                 return reason
-            self._tell("running")
+            self._report("running")
             self._signalled.wait(STATUS_SECONDS)
 
     def _end_reason(self, deadline: float) -> str | None:
@@ -177,7 +183,7 @@ class Ledger:
 
     def _finish(self, run: Run, reason: str) -> None:
         """Stop producing, let everybody read to the end, and read it all once more."""
-        self._tell("stopping", reason)
+        self._report("stopping", reason)
         if self._load:
             self._load.stop(DRAIN_SECONDS)
         ends = end_offsets(self._clients, run, time.monotonic() + END_SECONDS)
@@ -185,16 +191,16 @@ class Ledger:
         for live in self._live.values():
             live.end_at(ends, deadline)
         for name in FINAL:
-            self._tell("stopping", reason)
+            self._report("stopping", reason)
             journal = self._journal(name, run)
             deadline = time.monotonic() + READ_SECONDS
             self._final[name] = read_all(self._clients, run, journal, ends, deadline).read
         for live in self._live.values():
             live.join()
-        self._tell("stopping", reason)
+        self._report("stopping", reason)
         if self._pipeline:
             self._pipeline.finish(ends, END_SECONDS, READ_SECONDS)
-            self._tell("stopping", reason)
+            self._report("stopping", reason)
         if not self._options.keep_topic:
             self._delete()
 
@@ -202,14 +208,14 @@ class Ledger:
         for topic in self._topics:
             try:
                 self._clients.delete_topic(topic, group=topic)
-            except KafkaError as error:
+            except errors.KafkaError as error:
                 LOG.warning("topic %s is left: %s", topic, error)
 
-    def _tell(self, state: str, reason: str | None = None, **more: object) -> None:
+    def _report(self, state: str, reason: str | None = None, **more: object) -> None:
         load = self._load
         counts = load.counts if load else {"ok": 0, "info": 0, "fail": 0}
         read = {name: live.progress.read for name, live in self._live.items()} | self._final
-        status.tell(
+        status.update(
             self._folder,
             {
                 "state": state,

@@ -22,12 +22,12 @@ class Series:
     latency: Sequence[float | None]
     """The longest time from send to acknowledgement, in seconds, of those acknowledged in this
     second; None where none was."""
-    whole: int
+    complete: int
     """The seconds in all of which there was a load."""
 
-    def whole_acks(self) -> Sequence[int]:
+    def complete_acks(self) -> Sequence[int]:
         """Return the acknowledgements of the seconds that can be compared; all if none can."""
-        return self.acks[: self.whole] or self.acks
+        return self.acks[: self.complete] or self.acks
 
 
 def per_second(history: History) -> Series:

@@ -34,7 +34,7 @@ def violations(source: Iterable[Place], rows: Iterable[Row]) -> list[Violation]:
 
     Args:
         source: the records that were readable between the first and the last offset which the
-            stream says it processed. Not the offsets between: transactions and compaction leave
+            stream reports as processed. Not the offsets between: transactions and compaction leave
             some of them without a record.
         rows: everything in the sink.
 

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on, and when it has to end."""
+"""The status of a run while it goes on, and when it has to end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def tell(folder: Path, state: Mapping[str, Any]) -> None:
+def update(folder: Path, state: Mapping[str, Any]) -> None:
     """Write the status file: `state` with this process and the time in wall seconds."""
     write(folder / STATUS, json.dumps({**state, "pid": os.getpid(), "at": time.time()}) + "\n")
 

@@ -1,4 +1,4 @@
-"""The small file of which the documents tell: the last run of each suite on each topology."""
+"""The small file that the documents show: the last run of each suite on each topology."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger import status
-from ledger.page import Seen, Told
+from ledger.page import Seen, SuiteReport
 
 WORST = ("failed", "passed", "skipped")
 """Verdicts: the first that one of some faults has is theirs."""
@@ -17,9 +17,9 @@ COUNTS = ("acked", "lost", "reordered", "duplicated")
 COLUMNS = ("no.", "fault", "times", "recovery", "limit", "gap", "verdict")
 
 
-def refresh(path: Path, told: Told) -> None:
+def refresh(path: Path, suite: SuiteReport) -> None:
     """Put a run into the file, in the place of the last one of its suite on its topology."""
-    new = run_of(told)
+    new = run_of(suite)
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.is_file() else []
     kept = [run for run in runs if _place(run) != _place(new)]
     runs = sorted([*kept, new], key=_place)
@@ -27,11 +27,11 @@ def refresh(path: Path, told: Told) -> None:
     status.write(path, json.dumps({"runs": runs}, indent=2) + "\n")
 
 
-def run_of(told: Told) -> dict[str, Any]:
+def run_of(suite: SuiteReport) -> dict[str, Any]:
     """Return a run without what it was each second, and faults of one kind as one."""
-    run = told.run
+    run = suite.run
     kinds: dict[tuple[int, str], list[Seen]] = {}
-    for seen in told.seen:
+    for seen in suite.faults:
         kinds.setdefault((seen.fault.number, seen.fault.name), []).append(seen)
     return {
         "suite": run.suite,
@@ -39,8 +39,8 @@ def run_of(told: Told) -> dict[str, Any]:
         "kafka": run.kafka,
         "date": run.date,
         "machine": asdict(run.machine),
-        "verdict": told.state,
-        "counts": {name: told.report.counts[name] for name in COUNTS},
+        "verdict": suite.state,
+        "counts": {name: suite.ledger.counts[name] for name in COUNTS},
         "faults": [
             {"number": number, "name": name, **_together(group)}
             for (number, name), group in sorted(kinds.items())

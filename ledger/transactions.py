@@ -15,16 +15,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ledger.clients import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.clients import (
     ANSWER_SECONDS,
-    Clients,
-    Isolation,
-    KafkaError,
+    TransactionalProducer,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     OffsetAndMetadata,
     TopicPartition,
-    Transactional,
-    reason_of,
+    errors,
 )
+
+from ledger.clients import Clients, Isolation, reason_of
 from ledger.history import Run, Transaction
 from ledger.journal import Journal
 from ledger.readers import ASK_MS, BACKOFF_SECONDS, POLL_MS, Live, end_offsets, read_all
@@ -52,7 +53,7 @@ class Worker(threading.Thread):
         self._journal = journal
         self._consumer = clients.consumer(output.topic, "read_committed")
         self._consumer.subscribe([run.topic])
-        self._producer: Transactional | None = None
+        self._producer: TransactionalProducer | None = None
         self._number = 0
         self._next: dict[int, int] = {}
         self._ends: Mapping[int, int] | None = None
@@ -64,13 +65,13 @@ class Worker(threading.Thread):
         self._ends = ends
 
     def run(self) -> None:
-        """Work until told where the end is, and to it."""
+        """Work until `end_at` was called, and then to that end."""
         try:
             while not self._over():
                 self._step_or_drop()
         finally:
             self._drop()
-            self._tell("done", self._reached())
+            self._record("done", self._reached())
             self._journal.close()
             self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
 
@@ -84,10 +85,10 @@ class Worker(threading.Thread):
     def _step_or_drop(self) -> None:
         try:
             self._step()
-        except (KafkaError, OSError, RuntimeError, ValueError) as error:
+        except (errors.KafkaError, OSError, RuntimeError, ValueError) as error:
             # The last two are the client's own: of its thread, and of a partition just revoked.
             LOG.warning("a transaction failed: %s", reason_of(error))
-            self._tell("error", reason_of(error))
+            self._record("error", reason_of(error))
             self._drop()
             time.sleep(BACKOFF_SECONDS)
 
@@ -103,10 +104,10 @@ class Worker(threading.Thread):
             # The last commit may have been done without being answered.
             self._resume()
 
-    def _transact(self, producer: Transactional, inputs: Sequence[tuple[int, int]]) -> None:
+    def _transact(self, producer: TransactionalProducer, inputs: Sequence[tuple[int, int]]) -> None:
         self._number += 1
         transaction = Transaction(self._number, inputs)
-        self._tell("begin", self._number, inputs=inputs)
+        self._record("begin", self._number, inputs=inputs)
         producer.begin()
         sent = [
             producer.send(self._output.topic, value.encode(), partition)
@@ -121,12 +122,12 @@ class Worker(threading.Thread):
         producer.add_offsets(offsets, self._consumer.group_metadata())
         if self._number % ABORT_EVERY == 0:
             producer.abort()
-            self._tell("aborted", self._number)
+            self._record("aborted", self._number)
             self._resume()
         else:
-            self._tell("commit", self._number)
+            self._record("commit", self._number)
             producer.commit()
-            self._tell("committed", self._number)
+            self._record("committed", self._number)
             self._next.update(after)
 
     def _resume(self) -> None:
@@ -136,7 +137,7 @@ class Worker(threading.Thread):
             self._consumer.seek(place, offset)
             self._next[place.partition] = offset
 
-    def _tell(self, step: str, what: object, **more: object) -> None:
+    def _record(self, step: str, what: object, **more: object) -> None:
         self._journal.write([{step: what, "t": time.monotonic(), **more}], durable=True)
         if step in self.counts:
             self.counts[step] += 1

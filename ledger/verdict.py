@@ -53,8 +53,8 @@ def judge(
     Args:
         history: what a run wrote down.
         expect_changes: whether it proves nothing without a change.
-        least_acks: acknowledgements that a change needs which does not say so itself; default: half
-            of what the rate gives in its time, at least `LEAST_ACKS`.
+        least_acks: acknowledgements that a change needs that names none; default: half of
+            what the rate gives in its time, at least `LEAST_ACKS`.
 
     """
     found = [*violations(history), *exactly_once.violations(history)]
@@ -182,8 +182,10 @@ def as_text(report: Report) -> str:
             f"{counts['unknown']} without an answer"
         )
     if gaps.latency:
-        told = ", ".join(f"{name} {1000 * value:.1f}" for name, value in gaps.latency.items())
-        lines.append(f"milliseconds from send to acknowledgement: {told}")
+        milliseconds = ", ".join(
+            f"{name} {1000 * value:.1f}" for name, value in gaps.latency.items()
+        )
+        lines.append(f"milliseconds from send to acknowledgement: {milliseconds}")
     lines += [_change_line(window) for window in gaps.windows]
     if by_change := spread([window.longest for window in gaps.windows]):
         lines.append(

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 import testinfra
 
-from tests.support.beside import judged, told, under_a_ledger
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import Fault, Site
+from tests.support.faults import Fault, Target
+from tests.support.ledgered import judged, ledger, under_a_ledger
 from tests.support.topology import ROOT, Topology, describe
 
 PAGE = ROOT / "build/chaos.html"
@@ -42,31 +42,32 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
     asked = parser.parse_args()
     state = Path(tempfile.mkdtemp(prefix="chaos-", dir=asked.inventory.parent))
-    topology = describe(asked.inventory.resolve(), state / "topology.json")
+    topology = describe(asked.inventory.resolve())
     hosts = {
         name: testinfra.get_host(f"ansible://{name}?ansible_inventory={asked.inventory}", sudo=True)
         for name in topology.hosts
     }
     sys.stdout.write(f"seed {asked.seed}, {asked.minutes:g} minutes, records in {state}\n")
-    with under_a_ledger(topology, hosts, Plays(topology, state), state / "faults", Site) as site:
-        broken = not all(_runs(site, asked.seed, time.monotonic() + 60 * asked.minutes))
-        report, text = judged(site)
-        site.save("chaos")
-    told("page", site.folder, "--out", str(PAGE))
+    plays, folder = Plays(topology, state), state / "faults"
+    with under_a_ledger(topology, hosts, plays, folder, Target) as target:
+        broken = not all(_runs(target, asked.seed, time.monotonic() + 60 * asked.minutes))
+        report, text = judged(target)
+        target.save("chaos")
+    ledger("page", target.folder, "--out", str(PAGE))
     sys.stdout.write(f"{text}timeline: {PAGE}\n")
     return 1 if broken or report["verdict"] != "PASS" else 0
 
 
-def _runs(site: Site, seed: int, deadline: float) -> Iterator[bool]:
-    for fault in order(seed, site.topology):
+def _runs(target: Target, seed: int, deadline: float) -> Iterator[bool]:
+    for fault in order(seed, target.topology):
         if time.monotonic() > deadline:
             return
-        with suppress(Exception, pytest.fail.Exception):  # it is told of as failed
-            site.run(fault)
-        record = site.records[-1]
+        with suppress(Exception, pytest.fail.Exception):  # its record has it
+            target.run(fault)
+        record = target.records[-1]
         recovered = f", {record.recovery_seconds} s" if record.recovery_seconds else ""
         sys.stdout.write(
-            f"{record.start - site.records[0].start:6.0f} s  {record.node:12} "
+            f"{record.start - target.records[0].start:6.0f} s  {record.node:12} "
             f"{fault.number:2} {fault.name}: {record.verdict}{recovered} {record.detail}\n"
         )
         sys.stdout.flush()

@@ -8,10 +8,12 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.action.inventory_rules import plain, read_host
-from ansible_collections.millrace.streaming.plugins.module_utils.explain import explain
-from ansible_collections.millrace.streaming.plugins.module_utils.explain_report import report
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import Inventory
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import explain
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain_report import (
+    report,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
 
 OPTIONS = {
     "key": {"type": "str", "default": ""},
@@ -29,7 +31,7 @@ class ActionModule(ActionBase):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Explain all hosts of this run.
+        """Explain all Kafka hosts.
 
         Raises:
             AnsibleActionFail: the file for the data cannot be written.
@@ -37,15 +39,8 @@ class ActionModule(ActionBase):
         """
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = ActionBase.validate_argument_spec(self, OPTIONS)
-        known = task_vars or {}
-        hostvars = known["hostvars"]
-        groups = {str(group): list(hosts) for group, hosts in known["groups"].items()}
-        hosts = {
-            str(name): read_host(str(name), hostvars[name], hostvars.raw_get(name))
-            for name in hostvars
-        }
         changes = plain(arguments["change"])
-        found = explain(Inventory(groups, hosts), arguments["key"], changes)
+        found = explain(run.current(task_vars or {}), arguments["key"], changes)
         if arguments["path"]:
             write(Path(arguments["path"]), found)
         text = report(found, properties=bool(arguments["key"]) or not changes)

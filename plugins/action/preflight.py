@@ -1,43 +1,21 @@
-"""The controller's half of the preflight: say what to look at, judge what was found."""
+"""The controller's half of the module preflight: what to inspect follows from the model."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils import (
-    preflight,
-    preflight_judge,
-    preflight_quorum,
-    preflight_system,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import mapping
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
 MODULE = "millrace.streaming.preflight"
-ROLES = ("kafka", "zookeeper", "spark", "host")
-TEXTS = ("cluster_id", "kafka_user", "java_home", "java_package")
 STORES = ("ssl.keystore.location", "ssl.truststore.location")
 
 
-def clock_offset(before: float, told: float, after: float) -> float:
+def clock_offset(before: float, answered: float, after: float) -> float:
     """Return by how many seconds the host's clock must at least be off, 0 if it may be right."""
-    return min(0.0, told - before) + max(0.0, told - after)
-
-
-def shared(groups: Mapping[str, list[str]], name: str) -> tuple[str, ...]:
-    """Return the roles that other hosts reach on this one; Kafka's clients may be anywhere."""
-    users = {
-        "kafka": ["all"],
-        "zookeeper": ["zookeeper"],
-        "spark": ["spark_masters", "spark_workers", "spark_history"],
-    }
-    return tuple(
-        role
-        for role, names in users.items()
-        if {host for group in names for host in groups.get(group, [])} - {name}
-    )
+    return min(0.0, answered - before) + max(0.0, answered - after)
 
 
 def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
@@ -53,8 +31,29 @@ def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
     }
 
 
+def options(cluster: Cluster, name: str) -> dict[str, Any]:
+    """Return what to inspect on a host, as options of the module."""
+    host, services = cluster.hosts[name], cluster.services(name)
+    node = cluster.kafka.get(name)
+    stores = pem_stores(node.config) if node else {}
+    distributions = [service.distribution for service in services.values()]
+    return {
+        "directories": list({one.path: None for one in cluster.directories(name)}),
+        "homes": [one.home for one in distributions],
+        "links": [one.link for one in distributions],
+        "mounts": [str(mount.get("path")) for mount in host.mounts],
+        "sources": [str(mount["src"]) for mount in host.mounts if mount.get("src")],
+        "stores": list(stores),
+        "keystores": [path for path, is_keystore in stores.items() if is_keystore],
+        "names": [service.address for service in services.values()],
+        "ports": [port for _, port in cluster.ports(name)],
+        "java_home": host.settings["java_home"],
+        "kafka_user": host.settings["kafka_user"],
+    }
+
+
 class ActionModule(ActionBase):
-    """Ask the host once; fail with all that is wrong there."""
+    """Inspect the host once."""
 
     TRANSFERS_FILES = False
     _requires_connection = True
@@ -62,65 +61,16 @@ class ActionModule(ActionBase):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Judge this host."""
+        """Return what was found, and by how much its clock is off."""
         super().run(tmp, task_vars)
-        _, args = ActionBase.validate_argument_spec(
-            self,
-            {
-                **{role: {"type": "dict", "default": {}} for role in ROLES},
-                **{name: {"type": "str", "default": ""} for name in TEXTS},
-                "kafka_java_options": {"type": "list", "elements": "str", "default": []},
-                "java_versions": {"type": "dict", "default": {}},
-                "allow_version_change": {
-                    "type": "str",
-                    "choices": ["none", "up", "down", "any"],
-                    "default": "none",
-                },
-            },
-        )
         variables = task_vars or {}
-        wish = preflight.Wish(
-            **{role: args[role] for role in ROLES},
-            cluster_id=args["cluster_id"],
-            java_home=args["java_home"],
-            java_package=args["java_package"],
-            java_options=tuple(args["kafka_java_options"]),
-            java_versions=args["java_versions"],
-            shared=shared(variables.get("groups", {}), variables.get("inventory_hostname", "")),
-            allow_version_change=args["allow_version_change"],
-        )
-        stores = pem_stores(dict(mapping(wish.kafka.get("config"))))
+        cluster = run.current(variables)
         before = time.time()
         answer: dict[str, Any] = self._execute_module(
             module_name=MODULE,
-            module_args={
-                "directories": [path for _, path in wish.data_dirs()],
-                "homes": list(wish.homes().values()),
-                "links": [f"/opt/millrace/{role}" for role in wish.roles],
-                "mounts": [str(mount.get("path")) for mount in wish.mounts()],
-                "sources": [str(mount["src"]) for mount in wish.mounts() if mount.get("src")],
-                "stores": list(stores),
-                "keystores": [path for path, is_keystore in stores.items() if is_keystore],
-                "names": [name for _, name in wish.names().values()],
-                "ports": list(wish.ports()),
-                "java_home": wish.java_home,
-                "java_versions": wish.java_versions,
-                "kafka_user": args["kafka_user"] or "kafka",
-            },
+            module_args=options(cluster, str(variables["inventory_hostname"])),
             task_vars=task_vars,
         )
-        if answer.get("failed") or "found" not in answer:
-            return answer
-        offset = clock_offset(before, answer["time"], time.time())
-        host = preflight.Host(wish, preflight.snapshot(answer["found"], offset))
-        problems = preflight_judge.judge(host)
-        result = {
-            "changed": False,
-            "problems": [problem.as_dict() for problem in problems],
-            "java": preflight_system.java_major(host),
-            "time_service": host.found.clock.service,
-            "voted": preflight_quorum.has_voted(host),
-        }
-        if any(problem.severity == "error" for problem in problems):
-            result |= {"failed": True, "msg": preflight_judge.report(problems)}
-        return result
+        if not answer.get("failed") and "found" in answer:
+            answer["clock_offset"] = clock_offset(before, answer.pop("time"), time.time())
+        return answer

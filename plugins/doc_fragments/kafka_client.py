@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options of module_utils/kafka_admin.py."""
+    """The options CLIENT of module_utils/operations/options.py."""
 
     DOCUMENTATION = r"""
 options:
@@ -13,38 +13,12 @@ options:
     type: list
     elements: str
     required: true
-  library:
-    description:
-      - Directory with the wheel of kafka-python, such as C(<home>/python).
-      - A wheel that is unpacked there is preferred, since Python can keep its compiled form.
+  client_config:
+    description: File with Kafka's client properties, which say how to connect.
     type: path
-    required: true
-  security:
-    description: How to connect. Without it, in plain text.
-    type: dict
-    suboptions:
-      protocol:
-        description: Kafka's security protocol.
-        type: str
-        choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
-        default: PLAINTEXT
-      cafile:
-        description: PEM file of the certificate authorities.
-        type: path
-      certfile:
-        description: PEM file of the client's certificate.
-        type: path
-      keyfile:
-        description: PEM file of the client's private key.
-        type: path
-      mechanism:
-        description: SASL mechanism.
-        type: str
-        choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]
-      username:
-        description: SASL user.
-        type: str
-      password:
-        description: SASL password.
-        type: str
+    default: /etc/kafka/client.properties
+  library:
+    description: Directory with kafka-python, unpacked or as a wheel.
+    type: path
+    default: /opt/millrace/kafka/python
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options of module_utils/gate_options.py."""
+    """The options of module_utils/operations/options.py, EXPECTED and GATE."""
 
     DOCUMENTATION = r"""
 options:

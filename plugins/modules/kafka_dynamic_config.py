@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: tell a running broker the dynamic keys of its server.properties."""
+"""Ansible module: apply the dynamic keys of its server.properties to a running broker."""
 
 from __future__ import annotations
 
@@ -7,38 +7,40 @@ import contextlib
 import dataclasses
 import functools
 import json
-import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import change_classes, file_apply
-from ansible_collections.millrace.streaming.plugins.module_utils.change_classes import (
-    ELR_FEATURE,
-    Plan,
-    Setting,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
-    ARGUMENTS,
+from ansible_collections.millrace.streaming.plugins.module_utils.host import files, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, features
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     Cluster,
-    NoClientError,
-    NotYetError,
-    cluster_of,
+    UnavailableError,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    dynamic_config,
+    options,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
+    Plan,
+)
 
 DOCUMENTATION = r"""
 module: kafka_dynamic_config
-short_description: Tell a running broker the dynamic keys of its server.properties
+short_description: Apply the dynamic keys of its server.properties to a running broker
 version_added: 0.2.0
 description:
   - Compares the file with what the broker has, and sets each key that differs for this broker
     (KIP-226). An entry that says no more than the file with which the broker started is deleted.
   - A key that left the file since the broker started is set to Kafka's default.
-  - Keys that are not in the file are left as an operator set them.
+  - Keys that are not in the file are left as an operator set them. A key that was set from the file
+    once, and is not among O(keys) any more, loses its entry.
   - Pools of threads, which Kafka lets at most double or halve, change by degrees.
   - What Kafka refuses needs a restart, and is written to O(restart_mark). Its dynamic entry is
     deleted, which would rule after the restart too.
@@ -57,24 +59,25 @@ options:
     type: path
     required: true
   content:
-    description: Text of O(path), for check mode, where it may not be written yet; never shown.
+    description: Text of O(path), for check mode, where it may not be written yet. Never shown.
     type: str
   cluster_wide:
     description:
       - Whether this broker's file sets C(min.insync.replicas) for the whole cluster where Kafka
-        takes it in no other way, which is with eligible leader replicas (KIP-966). For one broker.
+        takes it in no other way, which is with eligible leader replicas (KIP-966). For one broker
+        of a run, whichever it is.
     type: bool
     default: false
   restart_mark:
-    description: As of M(millrace.streaming.files). It gets O(path) and the keys that Kafka refused.
-    type: list
-    elements: path
-    default: []
+    description: The restart mark, which gets O(path) and the keys that Kafka refused.
+    type: path
+    default: /run/kafka/restart-pending
   record:
     description:
       - File to remember the keys in that were set from O(path), so that the entry of a key that
-        left it before a restart is deleted. Without it such an entry counts as the operator's.
+        left it before a restart is deleted.
     type: path
+    default: /var/lib/millrace/kafka-dynamic.json
   wait:
     description: Seconds to wait for the broker to answer.
     type: float
@@ -92,15 +95,12 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Tell the broker what it takes while it runs
+- name: Apply what the broker takes while it runs
   millrace.streaming.kafka_dynamic_config:
     bootstrap: [kafka1:9092]
-    library: /opt/millrace/kafka/python
     node_id: 1
     keys: [log.cleaner.threads, num.io.threads]
     path: /etc/kafka/server.properties
-    restart_mark: /run/kafka/restart-pending
-    record: /var/lib/millrace/kafka/dynamic.json
 """
 
 RETURN = r"""
@@ -121,11 +121,6 @@ refused:
 
 POLL_SECONDS = 0.1
 SHOWN_SECONDS = 10
-BROKER = 4  # resource type
-SET = 0
-DELETE = 1
-WRAPPING = re.compile(r"^Invalid value \S+: | for configuration Invalid dynamic configuration$")
-REFUSALS = (40, 42, 44)  # INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATION
 
 T = TypeVar("T")
 Found = Mapping[str, Setting]
@@ -138,18 +133,24 @@ class Broker:
         """Remember whom to ask."""
         self._cluster, self._node_id, self._wait = cluster, node_id, wait
 
-    def look(self, keys: list[str]) -> tuple[Found, bool]:
-        """Return the keys as the broker has them, and whether eligible leader replicas are on."""
-        return self._ask(functools.partial(look, node_id=self._node_id, keys=keys))
+    def read(self, keys: list[str]) -> Found:
+        """Return the keys as the broker has them."""
+        return self._ask(functools.partial(configs.read, node_id=self._node_id, keys=keys))
 
-    def alter(self, changes: Mapping[str, str | None], *, name: str, validate_only: bool) -> str:
-        """Alter keys of the broker or, with an empty name, of all; return why Kafka refuses."""
-        entries = [(key, DELETE if value is None else SET, value) for key, value in changes.items()]
+    def has_elr(self) -> bool:
+        """Tell whether eligible leader replicas are finalized."""
+        return self._ask(features.finalized).get(features.ELR, 0) > 0
+
+    def alter(
+        self, changes: Mapping[str, str | None], *, cluster_wide: bool, validate_only: bool
+    ) -> str:
+        """Alter keys of the broker or of all; return why Kafka refuses."""
         return self._ask(
             functools.partial(
-                alter,
+                configs.alter,
                 node_id=self._node_id,
-                resource=(BROKER, name, entries),
+                changes=changes,
+                cluster_wide=cluster_wide,
                 validate_only=validate_only,
             )
         )
@@ -159,56 +160,16 @@ class Broker:
         while True:
             try:
                 return self._cluster.ask(question)
-            except NotYetError:
+            except UnavailableError:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(POLL_SECONDS)
 
 
-def look(admin: Any, node_id: int, keys: list[str]) -> tuple[Found, bool]:  # noqa: ANN401  no types
-    """Read the keys of a broker, and whether eligible leader replicas are finalized."""
-    from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped]  # no types
-
-    broker = ConfigResource(ConfigResourceType.BROKER, str(node_id), dict.fromkeys(keys))
-    answer = admin.describe_configs([broker], include_synonyms=True, config_filter="all")
-    finalized = admin.describe_features().get(ELR_FEATURE, {}).get("finalized", (0, 0))
-    return change_classes.settings(answer["broker"][str(node_id)]), finalized[1] > 0
-
-
-def alter(
-    admin: Any,  # noqa: ANN401  no types
-    node_id: int,
-    resource: tuple[int, str, list[tuple[str, int, str | None]]],
-    *,
-    validate_only: bool,
-) -> str:
-    """Alter one resource through its broker, which validates it; return why Kafka refuses it.
-
-    The admin client's own method knows no resource of all brokers, and gives no error codes.
-    """
-    from kafka import errors  # type: ignore[import-untyped]  # no types
-    from kafka.protocol.admin import (  # type: ignore[import-untyped]  # no types
-        IncrementalAlterConfigsRequest,
-    )
-
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
-
-    async def send() -> Any:  # noqa: ANN401  no types
-        return await admin._manager.send(request, node_id=node_id)
-
-    (answer,) = admin._manager.run(send).responses
-    if answer.error_code in REFUSALS:
-        reason = answer.error_message or errors.for_code(answer.error_code).description
-        return WRAPPING.sub("", str(reason))
-    if answer.error_code:
-        raise errors.for_code(answer.error_code)(answer.error_message)
-    return ""
-
-
-def read_record(path: str | None) -> frozenset[str]:
+def recorded_keys(path: Path) -> frozenset[str]:
     """Return the keys that were once set from the file, none where that is not known."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        return frozenset(map(str, json.loads(Path(path or "").read_text())["keys"]))
+        return frozenset(map(str, json.loads(path.read_text())["keys"]))
     return frozenset()
 
 
@@ -231,11 +192,13 @@ class Run:
         self._module, self._broker, self._params = module, broker, module.params
         self._validate_only = module.check_mode
         self._desired = desired(module)
-        self._recorded = read_record(self._params["record"])
+        self._recorded = recorded_keys(Path(self._params["record"]))
+        self._keys = sorted({*self._params["keys"], *self._recorded})
+        self._elr = broker.has_elr()
 
     def result(self) -> dict[str, Any]:
         """Change what differs, mark what is refused, and return the module's result."""
-        plan, found = self._look()
+        plan, found = self._plan()
         recorded = self._recorded
         self._record(recorded | set(plan.set))
         refused, stepped = self._bring(plan, found)
@@ -245,8 +208,7 @@ class Run:
         refused = {**plan.refused, **refused}
         self._record((recorded | set(made.set)) - set(made.deleted))
         if refused and not self._validate_only:
-            for mark in self._params["restart_mark"]:
-                file_apply.write_mark(Path(mark), {self._params["path"]: refused})
+            restart.add_to_mark(Path(self._params["restart_mark"]), {self._params["path"]: refused})
         result: dict[str, Any] = {
             "changed": bool(made.keys) or stepped,
             "set": {key: list(one) for key, one in sorted({**made.set, **made.cluster}.items())},
@@ -254,18 +216,17 @@ class Run:
             "refused": refused,
         }
         if self._module._diff:
-            result["diff"] = change_classes.diff(self._params["node_id"], made, found)
+            result["diff"] = dynamic_config.diff(self._params["node_id"], made, found)
         return result
 
-    def _look(self) -> tuple[Plan, Found]:
-        keys = self._params["keys"]
-        found, elr = self._broker.look(keys)
-        plan = change_classes.plan(
-            keys,
+    def _plan(self) -> tuple[Plan, Found]:
+        found = self._broker.read(self._keys)
+        plan = dynamic_config.plan(
+            self._params["keys"],
             self._desired,
             found,
             recorded=self._recorded,
-            elr=elr,
+            elr=self._elr,
             cluster_wide=self._params["cluster_wide"],
         )
         return plan, found
@@ -279,21 +240,21 @@ class Run:
         stepped = False
         while plan.keys:
             reasons = self._alter(plan)
-            steps = change_classes.steps(plan, found, reasons)
+            steps = dynamic_config.steps(plan, found, reasons)
             failed = self._alter(Plan({key: (None, value) for key, value in steps.items()}))
             taken = steps.keys() - failed.keys()
-            refused |= {key: reason for key, reason in reasons.items() if key not in taken}
+            refused.update({key: why for key, why in reasons.items() if key not in taken})
             if self._validate_only or not taken:
                 break
             stepped = True
-            plan, found = self._look()
+            plan, found = self._plan()
             plan = plan.without(refused)
         return refused, stepped
 
     def _delete_stale(self, keys: list[str], found: Found) -> list[str]:
         """Delete the entries of refused keys, which would rule after the restart too."""
         if keys and not self._validate_only:
-            _, found = self._look()
+            _, found = self._plan()
         stale = Plan(deleted=tuple(key for key in keys if found[key].entry is not None))
         refused = self._alter(stale)
         return [key for key in stale.deleted if key not in refused]
@@ -301,16 +262,16 @@ class Run:
     def _alter(self, plan: Plan) -> dict[str, str]:
         """Alter what a plan says and wait until it rules; return what Kafka refuses of it."""
         refused: dict[str, str] = {}
-        of_all = {key: new for key, (_, new) in plan.cluster.items()}
-        for name, changes in ((str(self._params["node_id"]), plan.own), ("", of_all)):
+        of_all: dict[str, str | None] = {key: new for key, (_, new) in plan.cluster.items()}
+        for cluster_wide, changes in ((False, plan.own), (True, of_all)):
             send = functools.partial(
-                self._broker.alter, name=name, validate_only=self._validate_only
+                self._broker.alter, cluster_wide=cluster_wide, validate_only=self._validate_only
             )
-            refused |= change_classes.alter(changes, send)
-        taken = {key: new for key, new in (plan.own | of_all).items() if key not in refused}
+            refused.update(dynamic_config.alter(changes, send))
+        taken = {key: new for key, new in {**plan.own, **of_all}.items() if key not in refused}
         deadline = time.monotonic() + SHOWN_SECONDS
         while taken and not self._validate_only:
-            if change_classes.shown(taken, self._look()[1]):
+            if dynamic_config.shown(taken, self._broker.read(self._keys)):
                 break
             if time.monotonic() > deadline:
                 self._module.fail_json(
@@ -324,11 +285,9 @@ class Run:
 
     def _record(self, keys: frozenset[str]) -> None:
         """Remember the keys that were set from the file."""
-        if self._params["record"] and not self._validate_only and keys != self._recorded:
-            path = Path(self._params["record"])
-            content = json.dumps({"keys": sorted(keys)}).encode() + b"\n"
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file_apply.write_file(path, content, str(os.geteuid()), str(os.getegid()), 0o600)
+        if not self._validate_only and keys != self._recorded:
+            text = json.dumps({"keys": sorted(keys)}) + "\n"
+            files.write_own(Path(self._params["record"]), text)
             self._recorded = keys
 
 
@@ -336,33 +295,29 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            **ARGUMENTS,
+            **options.CLIENT,
             "node_id": {"type": "int", "required": True},
             # What it names are Kafka's keys, no secrets.
             "keys": {"type": "list", "elements": "str", "required": True, "no_log": False},
             "path": {"type": "path", "required": True},
             "content": {"type": "str"},
             "cluster_wide": {"type": "bool", "default": False},
-            "restart_mark": {"type": "list", "elements": "path", "default": []},
-            "record": {"type": "path"},
+            "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
+            "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
             "wait": {"type": "float", "default": 30},
         },
         supports_check_mode=True,
         # The host's journal would otherwise hold the file's content.
         no_log=True,
     )
+    node_id = module.params["node_id"]
+    cluster = options.connect(module)
     try:
-        cluster = cluster_of(module.params)
-    except NoClientError as error:
-        module.fail_json(msg=str(error))
-    broker = Broker(cluster, module.params["node_id"], module.params["wait"])
-    try:
-        result = Run(module, broker).result()
-    except NotYetError as error:
+        result = Run(module, Broker(cluster, node_id, module.params["wait"])).result()
+    except UnavailableError as error:
         module.fail_json(
-            msg=f"broker {module.params['node_id']} does not answer after "
-            f"{module.params['wait']:g} s ({error}): see its journal. Nothing more was changed; "
-            "run again once it serves"
+            msg=f"broker {node_id} does not answer after {module.params['wait']:g} s ({error}): "
+            "see its journal. Nothing more was changed; run again once it serves"
         )
     finally:
         cluster.close()

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: a verdict on a whole Kafka cluster."""
+"""Ansible module: whether a whole Kafka cluster is healthy."""
 
 from __future__ import annotations
 
@@ -7,34 +7,29 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import (
-    availability,
-    cluster_health,
-    gate_options,
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    Cluster,
+    UnavailableError,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    gate,
+    health,
+    options,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Blocker,
     Policy,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
-    Expected,
-    Snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
-    ARGUMENTS,
-    Cluster,
-    NoClientError,
-    NotYetError,
-    cluster_of,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
 DOCUMENTATION = r"""
 module: kafka_health
-short_description: A verdict on a whole Kafka cluster
+short_description: Whether a Kafka cluster is healthy, and could spare a node
 version_added: 0.1.0
 description:
   - Reads brokers, quorum and partitions once and says everything that is wrong.
-  - With O(wait) it looks again until the cluster is healthy or the time is over.
+  - With O(wait) it judges again until the cluster is healthy or the time is over.
   - Changes nothing, so it runs in check mode too.
 options:
   wait:
@@ -77,7 +72,6 @@ EXAMPLES = r"""
 - name: Wait until the cluster is healthy
   millrace.streaming.kafka_health:
     bootstrap: [kafka1:9092, kafka2:9092]
-    library: /opt/millrace/kafka/current/python
     expect_brokers: [1, 2, 3]
     expect_voters: [1, 2, 3]
     wait: 60
@@ -127,43 +121,16 @@ controller:
   description: Node id of the active controller, -1 if there is none.
   returned: when a broker answered
   type: int
-leader_epoch:
-  description: Epoch of the quorum's leader; null with ZooKeeper.
-  returned: when a broker answered
-  type: int
 voters:
-  description: Voters of the quorum, each with id, lag (records) and behind_ms.
+  description: Voters of the quorum, each with id, lag (records) and behind_ms; also C(observers).
   returned: when a broker answered
   type: list
   elements: dict
-observers:
-  description: Observers of the quorum (brokers), in the same form.
-  returned: when a broker answered
-  type: list
-  elements: dict
-topics:
-  description: Number of topics, internal ones included.
-  returned: when a broker answered
-  type: int
 partitions:
-  description: Number of partitions.
+  description: Number of partitions; also C(topics), and names in C(offline), C(under_replicated)
+    and C(under_min_isr).
   returned: when a broker answered
   type: int
-offline:
-  description: Partitions without leader, as topic-0.
-  returned: when a broker answered
-  type: list
-  elements: str
-under_replicated:
-  description: Partitions with a replica out of sync.
-  returned: when a broker answered
-  type: list
-  elements: str
-under_min_isr:
-  description: Partitions with fewer replicas in sync than min.insync.replicas.
-  returned: when a broker answered
-  type: list
-  elements: str
 """
 
 POLL_SECONDS = 0.1
@@ -177,53 +144,50 @@ def judge(
     policy: Policy | None = None,
     steady: float = 0,
 ) -> dict[str, Any]:
-    """Look until the cluster is healthy, `steady` seconds long, or the time is over.
+    """Judge until the cluster is healthy, `steady` seconds long, or the time is over.
 
-    Returns the last verdict.
-
-    With `policy` it is judged too whether the cluster could spare a node.
+    Returns the last verdict. With `policy` it is judged too whether the cluster could spare a node.
     """
     start = time.monotonic()
     good_since: float | None = None
     while True:
-        facts: dict[str, Any] = {}
-        blockers: list[Blocker] = []
-        try:
-            snapshot = cluster.read(gate=policy is not None)
-            facts = cluster_health.facts(snapshot)
-            problems = cluster_health.problems(snapshot, expected)
-            if policy is not None:
-                blockers = availability.cluster_blockers(snapshot, expected, policy)
-                problems += [] if problems else stuck(cluster, snapshot)
-        except NotYetError as error:
-            problems = [f"no broker answers ({error}): see the brokers' journals"]
+        facts, problems, blockers = judge_once(cluster, expected, policy)
         now = time.monotonic()
-        seconds = now - start
         good_since = None if problems or blockers else good_since or now
-        if (good_since and now - good_since >= steady) or seconds + POLL_SECONDS > wait + steady:
-            cluster.close()
-            return {
-                **facts,
-                "healthy": good_since is not None and now - good_since >= steady,
-                "problems": problems or flapped(good_since, now, steady),
-                "blockers": [
-                    {**availability.as_data([blocker])[0], "text": str(blocker)}
-                    for blocker in blockers
-                ],
-                "seconds": round(seconds, 2),
-            }
+        long_enough = good_since is not None and now - good_since >= steady
+        if long_enough or now - start + POLL_SECONDS > wait + steady:
+            break
         time.sleep(POLL_SECONDS)
+    cluster.close()
+    if not long_enough and good_since is not None:
+        problems = [f"it is healthy for {now - good_since:.0f} s only, not for {steady:.0f} s"]
+    return {
+        **facts,
+        "healthy": long_enough,
+        "problems": problems,
+        "blockers": [{**gate.as_data([one])[0], "text": str(one)} for one in blockers],
+        "seconds": round(now - start, 2),
+    }
 
 
-def flapped(good_since: float | None, now: float, steady: float) -> list[str]:
-    """Say so when the cluster is well, but was not for long enough."""
-    if good_since is None or now - good_since >= steady:
-        return []
-    return [f"the cluster is well for {now - good_since:.0f} s only, {steady:.0f} s were asked for"]
+def judge_once(
+    cluster: Cluster, expected: Expected, policy: Policy | None
+) -> tuple[dict[str, Any], list[str], list[Blocker]]:
+    """Return facts, problems and blockers of now."""
+    try:
+        snapshot = cluster.read(gate=policy is not None)
+        problems = health.problems(snapshot, expected)
+        blockers: list[Blocker] = []
+        if policy is not None:
+            blockers = gate.cluster_blockers(snapshot, expected, policy)
+            problems += [] if problems else stuck(cluster, snapshot)
+    except UnavailableError as error:
+        return {}, [f"no broker answers ({error}): see the brokers' journals"], []
+    return health.facts(snapshot), problems, blockers
 
 
 def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
-    """Say so when the metadata log does not grow: controllers write a record every 500 ms."""
+    """Return a problem if the metadata log does not grow: controllers write every 500 ms."""
     if before.quorum is None:
         return []
     deadline = time.monotonic() + GROWS_SECONDS
@@ -238,14 +202,9 @@ def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
     ]
 
 
-def spoken(verdict: dict[str, Any]) -> list[str]:
-    """Return what is wrong as sentences; blockers say it more exactly than problems do."""
-    return [found["text"] for found in verdict["blockers"]] or list(verdict["problems"])
-
-
 def report(verdict: dict[str, Any]) -> list[str]:
     """Return the verdict as lines for people."""
-    wrong = [f"In the way: {text}" for text in verdict["wrong"]]
+    wrong = list(verdict["wrong"])
     if "brokers" not in verdict:
         return wrong
     brokers = ", ".join(
@@ -268,8 +227,9 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            **ARGUMENTS,
-            **gate_options.ARGUMENTS,
+            **options.CLIENT,
+            **options.EXPECTED,
+            **options.GATE,
             "wait": {"type": "float", "default": 0},
             "max_lag": {"type": "int", "default": 100},
             "max_behind_ms": {"type": "int", "default": 5000},
@@ -280,23 +240,18 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    try:
-        cluster = cluster_of(params)
-    except NoClientError as error:
-        module.fail_json(msg=str(error))
-    expected = gate_options.expected_of(
-        params, max_lag=params["max_lag"], max_behind_ms=params["max_behind_ms"]
-    )
-    policy = gate_options.policy_of(params) if params["gate"] else None
+    cluster = options.connect(module)
+    limits = {name: params[name] for name in ("max_lag", "max_behind_ms")}
+    expected = options.expected_of(params, **limits)
+    policy = options.policy_of(params) if params["gate"] else None
     verdict = judge(cluster, expected, params["wait"], policy, params["steady"])
-    verdict["wrong"] = spoken(verdict)
+    # Blockers say it more exactly than problems do.
+    verdict["wrong"] = [one["text"] for one in verdict["blockers"]] or list(verdict["problems"])
     verdict["lines"] = report(verdict)
     if params["fail"] and not verdict["healthy"]:
-        module.fail_json(
-            msg=f"the cluster is not healthy after {verdict['seconds']} s:\n- "
-            + "\n- ".join(verdict["wrong"]),
-            **verdict,
-        )
+        wrong = "\n- ".join(verdict["wrong"])
+        text = f"the cluster is not healthy after {verdict['seconds']} s:\n- {wrong}"
+        module.fail_json(msg=text, **verdict)
     module.exit_json(changed=False, **verdict)
 
 

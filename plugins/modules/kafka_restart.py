@@ -3,34 +3,24 @@
 
 from __future__ import annotations
 
-import os
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import (
-    availability,
-    file_apply,
-    gate_options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
-    ARGUMENTS,
-    NoClientError,
-    NotYetError,
-    client_settings,
-    cluster_of,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.node_turn import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.host.files import ApplyError
+from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
     PHASES,
     AbandonedError,
-    Member,
     Node,
-    RefusedError,
-    Turn,
+    NodeRestart,
+    Progress,
+    StartFailedError,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.service_unit import Unit
 
 DOCUMENTATION = r"""
 module: kafka_restart
@@ -39,9 +29,9 @@ version_added: 0.3.0
 description:
   - Waits at the gate until no partition and no quorum needs the node, stops it, starts it, waits
     until it is in sync again, and sends a record through it and back.
-  - One call does as much as O(slice) allows; the action plugin of the same name calls again from
-    the phase that was reached, shows what is waited for, and judges the deadlines.
-  - A node whose new configuration does not start gets back the files that O(previous) keeps.
+  - One call does as much as O(slice) allows. The action M(millrace.streaming.roll_node) calls again
+    from the phase that was reached, shows what is waited for, and judges the deadlines.
+  - A node whose new files do not start gets back the files that O(previous) keeps.
 options:
   node:
     description:
@@ -55,37 +45,17 @@ options:
     type: str
     default: kafka
   mark:
-    description: File that says the process runs on older files. A node without it is left alone.
+    description: The restart mark. A node without it that runs is left alone.
     type: path
-    required: true
+    default: /run/kafka/restart-pending
   previous:
-    description: File with the former state of the node's files, as the module C(files) keeps it.
+    description: File with the former state of the node's files.
     type: path
-    default: ""
-  look:
-    description: Only say whether the node is marked and runs.
+    default: /var/lib/millrace/kafka-previous.json
+  forced:
+    description: Restart the node without a mark too.
     type: bool
     default: false
-  ask:
-    description: Mark the node first, whatever it runs on.
-    type: bool
-    default: false
-  restore:
-    description: Only take the new files away again from a node that still runs on the former ones.
-    type: bool
-    default: false
-  give_up:
-    description: Take the start for failed, which took too long.
-    type: bool
-    default: false
-  home:
-    description: Where the distribution lies that the node should run.
-    type: path
-    default: ""
-  link:
-    description: Link to the distribution that the node has.
-    type: path
-    default: /opt/millrace/kafka
   phase:
     description: Phase to go on from.
     type: str
@@ -100,19 +70,30 @@ options:
     description: Seconds that one call may take.
     type: float
     default: 10
+  start_timed_out:
+    description: Take the start for failed, which took too long.
+    type: bool
+    default: false
   remaining:
-    description: Ids of the nodes whose turn is still to come.
+    description: Ids of the nodes that are still to be restarted.
     type: list
     elements: int
     default: []
-  defer:
-    description: Whether an active controller leaves its turn to the O(remaining) controllers.
+  controller_last:
+    description: Whether an active controller leaves the others in O(remaining) to go first.
     type: bool
     default: false
+  record:
+    description: File of the operation's record.
+    type: path
+    default: /var/lib/millrace/operation.json
+  operation:
+    description: Record of the operation, which this call writes anew.
+    type: dict
 extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
 attributes:
   check_mode:
-    description: Says whether the node is marked and runs, and changes nothing.
+    description: Does nothing.
     support: full
 author:
   - Millrace (@millrace)
@@ -122,9 +103,7 @@ EXAMPLES = r"""
 - name: Restart the node when it is marked
   millrace.streaming.kafka_restart:
     bootstrap: [kafka1:9092, kafka2:9092]
-    library: /opt/millrace/kafka/python
     node: {id: 1, broker: true, controller: true, address: "kafka1:9092", ports: [9092, 9093]}
-    mark: /run/kafka/restart-pending
 """
 
 RETURN = r"""
@@ -137,28 +116,12 @@ waiting:
   returned: always
   type: list
   elements: str
-lasting:
+non_retriable:
   description: Whether no waiting will end it.
   returned: always
   type: bool
-marked:
-  description: Whether the mark was there.
-  returned: always
-  type: bool
-running:
-  description: Whether the service ran.
-  returned: always
-  type: bool
-home:
-  description: Name of the directory of the distribution that the node has; empty without one.
-  returned: always
-  type: str
-settled:
-  description: Whether it has the distribution O(home), runs, and waits for no restart.
-  returned: always
-  type: bool
 deferred:
-  description: Whether the turn was left to others.
+  description: Whether other controllers have to be restarted first.
   returned: always
   type: bool
 seconds:
@@ -166,11 +129,11 @@ seconds:
   returned: always
   type: dict
 degraded:
-  description: What went wrong without stopping the turn.
+  description: What went wrong without stopping the restart.
   returned: always
   type: list
   elements: str
-refused:
+start_failed:
   description: Why the process did not stay up; empty if it did.
   returned: always
   type: str
@@ -181,172 +144,110 @@ restored:
   elements: str
 """
 
-
 STOP_SECONDS = 30
 
 
-def node_of(module: AnsibleModule) -> Node:
-    """Build the node from the module's options."""
+def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
+    """Return the restart that the module's options describe."""
     params = module.params
-    wish = params["node"]
     try:
-        member = Member(
-            id=int(wish["id"]),
-            broker=bool(wish["broker"]),
-            controller=bool(wish["controller"]),
-            address=str(wish["address"]),
-            ports=tuple(int(port) for port in wish["ports"]),
-            data_dirs=tuple(wish.get("data_dirs", ())),
-            replication=int(wish.get("replication", 3)),
-            peers=tuple(wish.get("peers", ())),
-        )
-        cluster = cluster_of(params)
+        node = Node.of(params["node"])
     except (KeyError, TypeError, ValueError) as error:
         module.fail_json(msg=f"node lacks or misnames something: {error!r}")
-    except NoClientError as error:
-        module.fail_json(msg=str(error))
-    return Node(
-        member,
+    return NodeRestart(
+        node,
         Unit(params["unit"]),
         Path(params["mark"]),
         cluster,
-        gate_options.expected_of(params),
-        gate_options.policy_of(params),
-        client_settings(params["security"]),
+        options.connection_of(params),
+        options.expected_of(params),
+        options.policy_of(params),
+        forced=params["forced"],
     )
 
 
-def to_defer(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether the node leads the metadata now and other controllers are still to come.
-
-    One that is down, or serves nobody, is mended first and waits for nobody.
-    """
-    others = set(params["remaining"]) - {node.member.id}
-    if not params["defer"] or params["phase"] != "gate" or not others:
-        return False
+def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> dict[str, Any]:
+    """Give the node the files with which it ran, if they are kept, and start it with them."""
+    if not restart.can_restore(previous):
+        return {"start_failed": why}
+    one.unit.stop()
+    until = time.monotonic() + STOP_SECONDS
+    while not one.unit.state().stopped and time.monotonic() < until:
+        time.sleep(0.1)
+    progress.phase = "start"
     try:
-        snapshot = node.cluster.read()
-    except NotYetError:
-        return False
-    serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
-    ready = node.unit.state().running and (not node.member.broker or node.member.id in serving)
-    return ready and availability.must_wait_for_others(node.member.id, others, snapshot)
+        restored = restart.restore(previous, [one.mark])
+        one.start()
+    except (OSError, ValueError, ApplyError, StartFailedError) as error:
+        return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
+    return {"start_failed": why, "restored": restored}
+
+
+def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
+    """Go on with the restart for a slice, and return the module's result."""
+    params = module.params
+    previous = Path(params["previous"])
+    progress = Progress(
+        params["phase"],
+        time.monotonic() + params["slice"],
+        params["phase"] if params["phase"] != "gate" else "",
+    )
+    result: dict[str, Any] = {"deferred": False, "start_failed": "", "restored": []}
+    at_gate = params["phase"] == "gate"
+    unwanted = not (params["forced"] or one.mark.exists())
+    if at_gate and unwanted and one.unit.state().running:
+        progress.phase = "done"
+    elif at_gate and params["controller_last"] and one.must_be_last(set(params["remaining"])):
+        result["deferred"] = True
+    else:
+        try:
+            if params["start_timed_out"]:
+                result.update(put_back(one, progress, previous, "it did not start in time"))
+            else:
+                one.advance(progress, params["until"])
+        except StartFailedError as error:
+            result.update(put_back(one, progress, previous, str(error)))
+        except AbandonedError:
+            progress.waiting = ["Ansible is gone"]
+        if progress.phase == "done" and previous.is_file():
+            previous.unlink()  # the process runs on what followed
+        result["changed"] = progress.phase not in ("gate", "stop")
+    return {"changed": False, **result, **progress.as_data()}
 
 
 def main() -> None:
     """Run the module."""
+    phases = {"type": "str", "choices": list(PHASES)}
     module = AnsibleModule(
         argument_spec={
-            **ARGUMENTS,
-            **gate_options.ARGUMENTS,
+            **options.CLIENT,
+            **options.EXPECTED,
+            **options.GATE,
             "node": {"type": "dict", "required": True},
             "unit": {"type": "str", "default": "kafka"},
-            "mark": {"type": "path", "required": True},
-            "previous": {"type": "path", "default": ""},
-            "look": {"type": "bool", "default": False},
-            "ask": {"type": "bool", "default": False},
-            "restore": {"type": "bool", "default": False},
-            "give_up": {"type": "bool", "default": False},
-            "home": {"type": "path", "default": ""},
-            "link": {"type": "path", "default": "/opt/millrace/kafka"},
-            "phase": {"type": "str", "choices": list(PHASES), "default": "gate"},
-            "until": {"type": "str", "choices": list(PHASES), "default": "done"},
+            "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
+            "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
+            "forced": {"type": "bool", "default": False},
+            "phase": {**phases, "default": "gate"},
+            "until": {**phases, "default": "done"},
             "slice": {"type": "float", "default": 10},
+            "start_timed_out": {"type": "bool", "default": False},
             "remaining": {"type": "list", "elements": "int", "default": []},
-            "defer": {"type": "bool", "default": False},
+            "controller_last": {"type": "bool", "default": False},
+            "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
+            "operation": {"type": "dict"},
         },
         supports_check_mode=True,
     )
     params = module.params
-    mark = Path(params["mark"])
-    unit = Unit(params["unit"])
-    state = unit.state()
-    asked = params["ask"] and state.running
-    previous = Path(params["previous"] or "/dev/null/none")
-    if asked and not mark.exists() and not module.check_mode:
-        # It runs on the files as they are: what was kept of earlier ones is of no use to it.
-        forget(previous)
-        mark.write_text("asked for\n")
-    entered = params["phase"] if params["phase"] != "gate" else ""
-    turn = Turn(params["phase"], time.monotonic() + params["slice"], entered)
-    home = os.path.realpath(params["link"]) if Path(params["link"]).is_symlink() else ""
-    marked = mark.exists() or asked
-    wanted = marked or not state.running or params["phase"] != "gate"
-    result: dict[str, Any] = {
-        "changed": False,
-        "marked": marked,
-        "running": state.running,
-        "home": Path(home).name,
-        "settled": not wanted and home == os.path.realpath(params["home"]),
-        "deferred": False,
-        "refused": "",
-        "restored": [],
-    }
-    if params["restore"] and not module.check_mode:
-        restored = file_apply.restore(previous, [mark]) if kept(previous) and mark.exists() else []
-        result.update(restored=restored, changed=bool(restored))
-        module.exit_json(**result, **told(turn))
-    if params["look"] or module.check_mode or not wanted:
-        turn.phase = params["phase"] if wanted else "done"
-        module.exit_json(**result, **told(turn))
-    node = node_of(module)
-    if to_defer(node, params):
-        module.exit_json(**{**result, "deferred": True}, **told(turn))
-    try:
-        if params["give_up"]:
-            result.update(put_back(node, turn, previous, "it did not start in time"))
-        else:
-            node.advance(turn, params["until"])
-    except RefusedError as error:
-        result.update(put_back(node, turn, previous, str(error)))
-    except AbandonedError:
-        turn.waiting = ["Ansible is gone"]
-    node.cluster.close()
-    if turn.phase == "done":
-        forget(previous)
-    result["changed"] = turn.phase not in ("gate", "stop")
-    module.exit_json(**result, **told(turn))
-
-
-def forget(previous: Path) -> None:
-    """Remove what was kept, once the process runs on what followed."""
-    if previous.is_file():
-        previous.unlink()
-
-
-def kept(previous: Path) -> bool:
-    """Tell whether there are files to put back that a service can run on."""
-    if not previous.is_file():
-        return False
-    return not any(
-        change.entry.state == "absent" and change.entry.path.endswith(".service")
-        for change in file_apply.kept_changes(previous)
-    )
-
-
-def put_back(node: Node, turn: Turn, previous: Path, why: str) -> dict[str, Any]:
-    """Give the node the files with which it ran, if they are kept, and start it with them."""
-    if not kept(previous):
-        return {"refused": why}
-    node.unit.stop()
-    until = time.monotonic() + STOP_SECONDS
-    while not node.unit.state().stopped and time.monotonic() < until:
-        time.sleep(0.1)
-    turn.phase = "start"
-    try:
-        restored = file_apply.restore(previous, [node.mark])
-        node.start()
-    except (OSError, ValueError, file_apply.ApplyError, RefusedError) as error:
-        return {"refused": f"{why}\nIts former files could not be put back: {error}"}
-    return {"refused": why, "restored": restored}
-
-
-def told(turn: Turn) -> dict[str, Any]:
-    """Return what the controller has to know to go on."""
-    found = asdict(turn)
-    return {key: found[key] for key in ("phase", "waiting", "lasting", "degraded")} | {
-        "seconds": {phase: round(spent, 3) for phase, spent in turn.seconds.items()}
-    }
+    if module.check_mode:
+        module.exit_json(changed=False, phase=params["phase"], skipped=True)
+    cluster = options.connect(module)
+    if params["operation"]:
+        operation.update(Path(params["record"]), params["operation"])
+    result = advance(module, restart_of(module, cluster))
+    cluster.close()
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.as_user import as_user
-from ansible_collections.millrace.streaming.plugins.module_utils.storage import LogDir, Node
+from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
+from ansible_collections.millrace.streaming.plugins.module_utils.host.as_user import as_user
+from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
 
 DOCUMENTATION = r"""
 module: kafka_storage
@@ -31,7 +31,7 @@ options:
   config:
     description: Path of the node's C(server.properties) on the host.
     type: path
-    required: true
+    default: /etc/kafka/server.properties
   cluster_id:
     description: Cluster id, 22 characters of base64url.
     type: str
@@ -64,11 +64,6 @@ options:
         configuration with C(controller.quorum.voters).
     type: str
     default: ""
-  features:
-    description: Feature levels to start with, each C(name=level).
-    type: list
-    elements: str
-    default: []
   java:
     description: Path of the java program.
     type: path
@@ -85,7 +80,6 @@ EXAMPLES = r"""
 - name: Format Kafka's storage
   millrace.streaming.kafka_storage:
     home: /opt/millrace/kafka/current
-    config: /etc/kafka/server.properties
     cluster_id: MkU3OEVBNTcwNTJENDM2Qg
     node_id: 1
     log_dirs: [/var/lib/kafka/data1, /var/lib/kafka/metadata]
@@ -118,7 +112,7 @@ command:
 """
 
 
-def look(path: str) -> LogDir:
+def read(path: str) -> LogDir:
     """Read one log directory."""
     directory = Path(path)
     if not directory.is_dir():
@@ -146,7 +140,7 @@ def quorum_alive(node: Node) -> bool:
 
 
 def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
-    """Format, and look whether every directory is now as it should be."""
+    """Format, and check that every directory is now as it should be."""
     # The tool looks for a log4j2 configuration in its working directory and may not read root's.
     code, out, err = module.run_command(
         as_user(module.params["user"], module.params["group"], command), cwd="/"
@@ -156,7 +150,7 @@ def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[st
             msg=f"formatting failed with exit code {code}: {(err.strip() or out.strip())[-2000:]}",
             command=command,
         )
-    after = [look(path) for path in log_dirs]
+    after = [read(path) for path in log_dirs]
     wrong = [f"{path} was not formatted" for path in storage.missing(after)]
     wrong += storage.problems(node, after)
     if wrong:
@@ -171,7 +165,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "home": {"type": "path", "required": True},
-            "config": {"type": "path", "required": True},
+            "config": {"type": "path", "default": "/etc/kafka/server.properties"},
             "cluster_id": {"type": "str", "required": True},
             "node_id": {"type": "int", "required": True},
             "log_dirs": {"type": "list", "elements": "path", "required": True},
@@ -179,7 +173,6 @@ def main() -> None:
             "group": {"type": "str", "default": "kafka"},
             "controller": {"type": "bool", "default": False},
             "initial_controllers": {"type": "str", "default": ""},
-            "features": {"type": "list", "elements": "str", "default": []},
             "java": {"type": "path", "required": True},
         },
         supports_check_mode=True,
@@ -193,11 +186,10 @@ def main() -> None:
         node_id=params["node_id"],
         controller=params["controller"],
         initial_controllers=params["initial_controllers"],
-        features=tuple(params["features"]),
     )
     log_dirs = list(dict.fromkeys(params["log_dirs"]))
-    dirs = [look(path) for path in log_dirs]
-    found = storage.problems(node, dirs, virgin=module.check_mode)
+    dirs = [read(path) for path in log_dirs]
+    found = storage.problems(node, dirs, planned=module.check_mode)
     verdict = storage.verdict(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else None
     if verdict != "formatted" and config is not None and not module.check_mode:
@@ -212,7 +204,7 @@ def main() -> None:
     if verdict == "formatted":
         observer = storage.is_observer(node, dirs, config or "")
         module.exit_json(changed=False, formatted=[], verdict=verdict, observer=observer)
-    lacking = storage.missing(dirs)
+    missing = storage.missing(dirs)
     wanted = node
     if not module.check_mode and quorum_alive(node):
         # An empty log that votes could elect a node that lacks committed records (KIP-853):
@@ -223,11 +215,11 @@ def main() -> None:
         run(module, node, log_dirs, command)
     module.exit_json(
         changed=True,
-        formatted=lacking,
+        formatted=missing,
         verdict=verdict,
-        observer=storage.is_observer(wanted, [look(path) for path in log_dirs], config or ""),
+        observer=storage.is_observer(wanted, [read(path) for path in log_dirs], config or ""),
         command=command,
-        msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(lacking)}",
+        msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(missing)}",
     )
 
 

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import quorum_voter, storage
-from ansible_collections.millrace.streaming.plugins.module_utils.as_user import as_user
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
-    ARGUMENTS,
+from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
+from ansible_collections.millrace.streaming.plugins.module_utils.host.as_user import as_user
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import snapshot
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     Cluster,
-    NoClientError,
-    NotYetError,
-    cluster_of,
+    UnavailableError,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
-from ansible_collections.millrace.streaming.plugins.module_utils.quorum_voter import Step
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import voter as quorum
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.voter import Step
 
 DOCUMENTATION = r"""
 module: kafka_voter
@@ -47,10 +49,6 @@ options:
     description: Path of the node's C(server.properties) on the host.
     type: path
     default: /etc/kafka/server.properties
-  client_config:
-    description: Path of the C(client.properties) on the host, by which the tool connects.
-    type: path
-    default: /etc/kafka/client.properties
   node_id:
     description: Node id.
     type: int
@@ -84,7 +82,6 @@ EXAMPLES = r"""
 - name: Make the controller a voter
   millrace.streaming.kafka_voter:
     bootstrap: [kafka2:9092, kafka3:9092]
-    library: /opt/millrace/kafka/python
     home: /opt/millrace/kafka
     java: /usr/bin/java
     node_id: 1
@@ -133,13 +130,13 @@ class Voter:
         while True:
             try:
                 log = self._cluster.ask(described)
-            except NotYetError as error:
+            except UnavailableError as error:
                 if not wait or self._late():
                     text = f"no broker answers ({error}): see the brokers' journals. {AGAIN}"
                     raise VoterError(text) from error
                 time.sleep(POLL_SECONDS)
             else:
-                return quorum_voter.step(log, self._id, self.directory) if log else Step()
+                return quorum.step(log, self._id, self.directory) if log else Step()
 
     def caught_up(self) -> None:
         """Wait until the node has the metadata.
@@ -148,7 +145,7 @@ class Voter:
             VoterError: it does not get it in time.
 
         """
-        while reason := self._hurdle():
+        while reason := self._not_ready():
             if self._late():
                 text = (
                     f"controller {self._id} cannot be added to the quorum: {reason}. A majority of "
@@ -164,31 +161,33 @@ class Voter:
             VoterError: the quorum refuses it.
 
         """
-        said = ""
+        answer = ""
         for attempt in range(TRIES):
             # A change before it may not be committed yet: the leader then refuses the next one.
             time.sleep(2 * POLL_SECONDS * attempt)
             code, out, err = self._module.run_command(command, cwd="/")
-            said = (err.strip() or out.strip())[-2000:] or f"exit code {code}"
+            answer = (err.strip() or out.strip())[-2000:] or f"exit code {code}"
             # What the quorum says counts: an answer may be lost and the change be made.
             if self.step() in (left, Step()):
                 return
             if self._late():
                 break
         text = (
-            f"controller {self._id} could not be {what}: {said}. A majority of the other "
+            f"controller {self._id} could not be {what}: {answer}. A majority of the other "
             f"controllers has to run; see their journals. {AGAIN}"
         )
         raise VoterError(text)
 
-    def _hurdle(self) -> str:
+    def _not_ready(self) -> str:
         try:
             log = self._cluster.ask(described)
-        except NotYetError as error:
+        except UnavailableError as error:
             return f"no broker answers ({error})"
         if log is None:
             return "the brokers do not know a quorum"
-        return quorum_voter.hurdle(log, self._id, self.directory, self._module.params["max_lag"])
+        return quorum.not_ready_reason(
+            log, self._id, self.directory, self._module.params["max_lag"]
+        )
 
     def _late(self) -> bool:
         return bool(time.monotonic() > self._deadline)
@@ -201,15 +200,8 @@ def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-py
         LookupError: the one that was asked cannot tell, such as a former leader.
 
     """
-    from kafka.errors import (  # type: ignore[import-untyped]  # no types
-        IncompatibleBrokerVersion,
-        UnsupportedVersionError,
-    )
-
-    try:
-        return quorum_voter.partition(admin.describe_metadata_quorum())
-    except (IncompatibleBrokerVersion, UnsupportedVersionError):
-        return None
+    answer = snapshot.described_quorum(admin)
+    return None if answer is None else quorum.partition(answer)
 
 
 def directory_id(config: Path) -> str:
@@ -231,7 +223,7 @@ def directory_id(config: Path) -> str:
     return found
 
 
-def perform(module: AnsibleModule, voter: Voter, step: Step, folder: Path) -> None:
+def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> None:
     """Take the former voter out and add the node.
 
     Raises:
@@ -242,7 +234,7 @@ def perform(module: AnsibleModule, voter: Voter, step: Step, folder: Path) -> No
     config = folder / "tool.properties"
     server, client = (Path(params[key]) for key in ("config", "client_config"))
     try:
-        config.write_text(quorum_voter.tool_config(server.read_text(), client.read_text()))
+        config.write_text(quorum.tool_config(server.read_text(), client.read_text()))
     except (OSError, ValueError) as error:
         text = f"no configuration for Kafka's tool: {error}. Configure the node first"
         raise VoterError(text) from error
@@ -252,39 +244,39 @@ def perform(module: AnsibleModule, voter: Voter, step: Step, folder: Path) -> No
     tool = as_user(
         params["user"],
         params["group"],
-        quorum_voter.tool_command(params["java"], params["home"], params["bootstrap"], str(config)),
+        quorum.tool_command(params["java"], params["home"], params["bootstrap"], str(config)),
     )
     if step.remove:
-        command = quorum_voter.remove_command(tool, params["node_id"], step.remove)
-        voter.change(command, "removed with its former directory id", Step(add=True))
-    voter.caught_up()
-    voter.change([*tool, "add-controller"], "added to the quorum", Step())
+        command = quorum.remove_command(tool, params["node_id"], step.remove)
+        member.change(command, "removed with its former directory id", Step(add=True))
+    member.caught_up()
+    member.change([*tool, "add-controller"], "added to the quorum", Step())
 
 
 def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """Look, and do what is to be done; return the module's result.
+    """See what is to be done, and do it; return the module's result.
 
     Raises:
         VoterError: as the steps.
 
     """
-    voter = Voter(module, cluster, directory_id(Path(module.params["config"])))
-    step = voter.step(wait=not module.check_mode)
+    member = Voter(module, cluster, directory_id(Path(module.params["config"])))
+    step = member.step(wait=not module.check_mode)
     if step.add and not module.check_mode:
         # It may hold a client's password: mkdtemp's folder is its owner's alone.
         with tempfile.TemporaryDirectory(prefix="kafka-voter-") as folder:
-            perform(module, voter, step, Path(folder))
+            perform(module, member, step, Path(folder))
     return {
         "changed": step.add,
-        "directory_id": voter.directory,
+        "directory_id": member.directory,
         "removed": step.remove,
         "added": step.add,
-        "msg": told(module.params["node_id"], step, planned=module.check_mode),
+        "msg": summary(module.params["node_id"], step, planned=module.check_mode),
     }
 
 
-def told(node_id: int, step: Step, *, planned: bool) -> str:
-    """Say what was done, or would be."""
+def summary(node_id: int, step: Step, *, planned: bool) -> str:
+    """Return what was done, or would be, for people."""
     if not step.add:
         return f"controller {node_id} needs no change of the quorum"
     would = "would be " if planned else ""
@@ -296,11 +288,10 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            **ARGUMENTS,
+            **options.CLIENT,
             "home": {"type": "path", "required": True},
             "java": {"type": "path", "required": True},
             "config": {"type": "path", "default": "/etc/kafka/server.properties"},
-            "client_config": {"type": "path", "default": "/etc/kafka/client.properties"},
             "node_id": {"type": "int", "required": True},
             "user": {"type": "str", "default": "kafka"},
             "group": {"type": "str", "default": "kafka"},
@@ -309,10 +300,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        cluster = cluster_of(module.params)
-    except NoClientError as error:
-        module.fail_json(msg=str(error))
+    cluster = options.connect(module)
     try:
         result = run(module, cluster)
     except VoterError as error:

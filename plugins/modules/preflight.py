@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: look at a host before anything is changed on it."""
+"""Ansible module: inspect a host before anything is changed on it."""
 
 from __future__ import annotations
 
@@ -17,65 +17,72 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import mount_table, storage
+from ansible_collections.millrace.streaming.plugins.module_utils.host import mounts as mount_table
+from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
 
 DOCUMENTATION = r"""
 module: preflight
-short_description: Refuse a host at first contact, before anything is changed on it
+short_description: Inspect a host before anything is changed on it
 version_added: 0.2.0
 description:
-  - Looks at a host once and judges what only the host can know, such as whose data lies on its
-    disks, what is mounted, its Java, its limits, its ports and its clock.
-  - An action of the same name judges on the controller. It fails with every error of the host in
-    one message, and returns the warnings.
-  - C(docs/errors.md) lists the checks.
+  - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
+    memory, its Java, its limits, its ports and its clock.
+  - An action of the same name takes from the model what to inspect. M(millrace.streaming.cluster)
+    judges what was found on all hosts together; C(docs/errors.md) lists the rules.
 options:
-  kafka:
-    description: What the kafka role says of itself on this host; empty on hosts without it.
-    type: dict
-    default: {}
-  zookeeper:
-    description: As O(kafka), of the zookeeper role.
-    type: dict
-    default: {}
-  spark:
-    description: As O(kafka), of the spark role.
-    type: dict
-    default: {}
-  host:
-    description: As O(kafka), of the host role.
-    type: dict
-    default: {}
-  cluster_id:
-    description: Cluster id, empty before it is minted.
-    type: str
-    default: ""
-  kafka_user:
-    description: User who must be able to read the PEM stores of Kafka's configuration.
-    type: str
-    default: kafka
-  kafka_java_options:
-    description: Options of Kafka's JVM.
+  directories:
+    description: Data directories.
     type: list
     elements: str
     default: []
+  homes:
+    description: Directories of distributions.
+    type: list
+    elements: str
+    default: []
+  links:
+    description: Links to the distributions in use.
+    type: list
+    elements: str
+    default: []
+  mounts:
+    description: Paths at which file systems are to be mounted.
+    type: list
+    elements: str
+    default: []
+  sources:
+    description: Sources of these file systems.
+    type: list
+    elements: str
+    default: []
+  stores:
+    description: PEM stores of Kafka.
+    type: list
+    elements: str
+    default: []
+  keystores:
+    description: Those of O(stores) that hold a key.
+    type: list
+    elements: str
+    default: []
+  names:
+    description: Names by which other hosts reach this one.
+    type: list
+    elements: str
+    default: []
+  ports:
+    description: Ports of services.
+    type: list
+    elements: int
+    default: []
   java_home:
-    description: Home of an existing Java; empty takes that of the package.
+    description: Home of an existing Java beside those of packages.
     type: str
     default: ""
-  java_package:
-    description: Package that brings Java; empty takes the release's own OpenJDK.
+  kafka_user:
+    description: User who must be able to read O(stores).
     type: str
-    default: ""
-  java_versions:
-    description: Code name of a release of the system to the version of its own OpenJDK.
-    type: dict
-    default: {}
-  allow_version_change:
-    description: Which way Kafka's version may change over existing data.
-    type: str
-    choices: [none, up, down, any]
-    default: none
+    default: kafka
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
@@ -88,49 +95,23 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Judge the host
+- name: Inspect the host
   millrace.streaming.preflight:
-    kafka: "{{ __kafka_described }}"
-    host: "{{ __host_described }}"
-    java_versions: {bookworm: 17, trixie: 21}
+  register: preflight_result
 """
 
 RETURN = r"""
-problems:
-  description: What is wrong, errors first; empty if nothing is.
-  returned: always
-  type: list
-  elements: dict
-  contains:
-    check:
-      description: Name of the check, as in C(docs/errors.md).
-      type: str
-    severity:
-      description: V(error) or V(warning).
-      type: str
-    where:
-      description: Variable, file or part of the system.
-      type: str
-    what:
-      description: What is wrong.
-      type: str
-    why:
-      description: Why it matters.
-      type: str
-    fix:
-      description: What to do.
-      type: str
-java:
-  description: Feature release of the Java that will run, null if it cannot be told.
-  returned: always
-  type: int
-time_service:
-  description: The time service that runs on the host, empty if there is none.
-  returned: always
-  type: str
+found:
+  description: What was found, as the class Inspection of C(module_utils/rules/inspection.py).
+  returned: success
+  type: dict
+clock_offset:
+  description: Seconds by which the host's clock differs from the controller's at least.
+  returned: success
+  type: float
 """
 
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+JAVA_HOMES = "/usr/lib/jvm"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -158,8 +139,8 @@ def elected(path: str) -> bool:
     return (len(epochs) > 1 and epochs[1] != "0") or current not in ("", "0")
 
 
-def look(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, object]:
-    """Read a data directory, or where it would lie."""
+def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, object]:
+    """Return how a data directory is, or the place where it would lie."""
     directory = Path(path)
     there = directory.is_dir()
     nearest = next(one for one in (directory, *directory.parents) if one.exists())
@@ -227,19 +208,22 @@ def time_service(module: AnsibleModule) -> str:
     return TIME_SERVICES[active[0]] if active else ""
 
 
-def java(module: AnsibleModule, codename: str) -> dict[str, object]:
-    """Read which Java is there, without starting it."""
-    packaged = int(module.params["java_versions"].get(codename, 0))
-    machine = platform.machine()
-    own = f"/usr/lib/jvm/java-{packaged}-openjdk-{ARCHITECTURES.get(machine, machine)}"
-    home = module.params["java_home"] or own
-    version = re.search(r'^JAVA_VERSION="?([^"\n]+)', read(f"{home}/release"), re.MULTILINE)
-    return {
-        "home": home,
-        "exists": Path(home, "bin/java").exists(),
-        "version": version[1] if version else "",
-        "packaged": packaged,
-    }
+def javas(given: str) -> dict[str, str]:
+    """Return home -> version of each Java that is there, read without starting it."""
+    homes = [*Path(JAVA_HOMES).glob("*"), *([Path(given)] if given else [])]
+    found = {}
+    for home in homes:
+        if (home / "bin/java").exists():
+            release = read(f"{home}/release")
+            version = re.search(r'^JAVA_VERSION="?([^"\n]+)', release, re.MULTILINE)
+            found[str(home)] = version[1] if version else ""
+    return found
+
+
+def memory_mb() -> int | None:
+    """Return the host's memory in MiB."""
+    total = re.search(r"^MemTotal:\s+(\d+) kB", read("/proc/meminfo"), re.MULTILINE)
+    return int(total[1]) // 1024 if total else None
 
 
 def our_users() -> set[int]:
@@ -295,11 +279,11 @@ def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str
     openssl = module.get_bin_path("openssl")
     if openssl:
         command = [openssl, "x509", "-in", path, "-noout", "-enddate", "-ext", "subjectAltName"]
-        _, told, _ = module.run_command(command)
-        end = re.search(r"notAfter=(.+)", told)
+        _, answer, _ = module.run_command(command)
+        end = re.search(r"notAfter=(.+)", answer)
         if end:
             found["days_left"] = (ssl.cert_time_to_seconds(end[1]) - time.time()) / 86400
-        names = re.findall(r"(?:DNS|IP Address):([^\s,]+)", told)
+        names = re.findall(r"(?:DNS|IP Address):([^\s,]+)", answer)
         found["names"] = names if is_keystore and end else None
     return found
 
@@ -326,32 +310,32 @@ def occupied(path: str) -> bool:
     return bool(names - {"lost+found"})
 
 
-def snapshot(module: AnsibleModule) -> dict[str, object]:
-    """Return what the host is, as `preflight.Snapshot` has it."""
+def inspection(module: AnsibleModule) -> dict[str, object]:
+    """Return what the host is and has, as the class `Inspection` takes it."""
     params = module.params
     system = dict(re.findall(r'^(\w+)="?([^"\n]*)', read("/etc/os-release"), re.MULTILINE))
     mounts = mount_table.parse_mountinfo(read("/proc/self/mountinfo"))
     fstab = read("/etc/fstab")
-    codename = system.get("VERSION_CODENAME", "")
     opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
     space = os.statvfs(opt)
     return {
         "python": list(sys.version_info[:3]),
-        "os_id": system.get("ID", ""),
-        "os_like": system.get("ID_LIKE", ""),
-        "os_name": system.get("PRETTY_NAME", ""),
-        "codename": codename,
+        "os_release": system,
+        "machine": platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "memory_mb": memory_mb(),
         "container": read("/run/systemd/container").strip(),
         "systemd": Path("/run/systemd/system").is_dir(),
         "selinux": read("/sys/fs/selinux/enforce").strip() == "1",
         "swap": [line.split()[0] for line in read("/proc/swaps").splitlines()[1:]],
         "open_files": open_files(),
-        "tmp_options": list(mount_table.mount_of("/tmp", mounts).options),  # noqa: S108 - looked at
-        "clock": {"synchronised": synchronised(), "service": time_service(module)},
-        "java": java(module, codename),
+        "tmp_options": list(mount_table.mount_of("/tmp", mounts).options),  # noqa: S108 - read only
+        "clock_synchronised": synchronised(),
+        "time_service": time_service(module),
+        "javas": javas(params["java_home"]),
         "listeners": listeners(set(params["ports"])),
         "addresses": {name: addresses(name) for name in params["names"]},
-        "directories": [look(path, mounts, fstab) for path in params["directories"]],
+        "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
         "occupied": [path for path in params["mounts"] if occupied(path)],
@@ -370,22 +354,26 @@ def main() -> None:
     texts = {"type": "list", "elements": "str", "default": []}
     module = AnsibleModule(
         argument_spec={
-            "directories": texts,
-            "homes": texts,
-            "links": texts,
-            "mounts": texts,
-            "names": texts,
-            "sources": texts,
-            "stores": texts,
-            "keystores": texts,
+            **dict.fromkeys(
+                (
+                    "directories",
+                    "homes",
+                    "links",
+                    "mounts",
+                    "names",
+                    "sources",
+                    "stores",
+                    "keystores",
+                ),
+                texts,
+            ),
             "ports": {"type": "list", "elements": "int", "default": []},
             "java_home": {"type": "str", "default": ""},
-            "java_versions": {"type": "dict", "default": {}},
             "kafka_user": {"type": "str", "default": "kafka"},
         },
         supports_check_mode=True,
     )
-    found = snapshot(module)
+    found = inspection(module)
     # Last, so that the controller can compare it with when the answer came.
     module.exit_json(changed=False, found=found, time=time.time())
 

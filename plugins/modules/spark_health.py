@@ -10,8 +10,10 @@ from http.client import HTTPException
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import spark_health
-from ansible_collections.millrace.streaming.plugins.module_utils.spark_health import Master
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import spark_health
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.spark_health import (
+    Master,
+)
 
 DOCUMENTATION = r"""
 module: spark_health

@@ -8,8 +8,7 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils import zookeeper_health
-from ansible_collections.millrace.streaming.plugins.module_utils.zookeeper_health import Member
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health
@@ -68,7 +67,7 @@ POLL_SECONDS = 0.1
 ANSWER_SECONDS = 2
 
 
-def ask(address: str) -> Member:
+def ask(address: str) -> zookeeper_health.Member:
     """Ask a member what it is."""
     host, _, port = address.rpartition(":")
     try:
@@ -77,7 +76,7 @@ def ask(address: str) -> Member:
             with link.makefile(errors="replace") as answer:
                 return zookeeper_health.parse(answer.read())
     except OSError as error:
-        return Member(reason=error.strerror or str(error))
+        return zookeeper_health.Member(reason=error.strerror or str(error))
 
 
 def main() -> None:

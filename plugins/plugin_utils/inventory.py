@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -81,13 +82,14 @@ def read_host(name: str, raw: Mapping[str, Any], hostvars: HostVars) -> HostVari
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
-    """Return a copy in plain containers; Ansible's own are filled in when they are read."""
+    """Return a copy in Python's own types; Ansible's are filled in when they are read."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple | set):
         return [plain(part) for part in value]
-    if isinstance(value, str):
-        return str(value)
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
     return value
 
 
@@ -138,6 +140,11 @@ def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
         and (name not in own or own[name] is not task_vars[name])
         and task_vars[name] != own.get(name, option.get("default"))
     }
+
+
+def with_cluster_id(inventory: Inventory, cluster_id: str) -> Inventory:
+    """Return an inventory beside which this cluster id is kept."""
+    return dataclasses.replace(inventory, cluster_id=cluster_id)
 
 
 def kept_cluster_id(directory: str) -> str:

@@ -1,42 +1,25 @@
-"""Kafka from outside, through kafka-python: topics, the ends of a log, reading a whole topic.
+"""Kafka from outside: the topics, the end of a log, reading a topic from its beginning to its end.
 
-The only module that imports kafka-python, which has no types.
+Clients come from the collection's adapter, so its `collections` directory is on PYTHONPATH.
 """
 
 import argparse
-import json
 import logging
-import time
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    TopicPartition,
+    errors,
+)
 
 from flights.schemas import SEQ, Topics
 
-with warnings.catch_warnings():
-    # kafka-python reads its schemas with functions that Python 3.11 deprecates.
-    warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
-    from kafka import (  # type: ignore[import-untyped]  # kafka-python ships no types
-        KafkaAdminClient,
-        KafkaConsumer,
-        KafkaProducer,
-        TopicPartition,
-    )
-    from kafka.errors import (  # type: ignore[import-untyped]  # kafka-python ships no types
-        KafkaError,
-        TopicAlreadyExistsError,
-    )
-    from kafka.partitioner.default import (  # type: ignore[import-untyped]  # kafka-python ships no types
-        murmur2,
-    )
-
-__all__ = ["KafkaError", "KafkaProducer", "Options", "Reader", "Record", "Tail", "murmur2"]
-
 LOG = logging.getLogger(__name__)
-POLL_MS = 500
-Options = Mapping[str, Any]
-"""Keyword arguments of a kafka-python client: bootstrap_servers and, if needed, security."""
+MAX_POLL_RECORDS = 20_000
 
 
 class Record(NamedTuple):
@@ -58,33 +41,26 @@ class Tail(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what every client outside the cluster needs."""
-    parser.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
+    parser.add_argument(
+        "--client-config",
+        type=Path,
+        required=True,
+        metavar="FILE.properties",
+        help="Kafka client properties: bootstrap.servers and security",
+    )
     parser.add_argument("--topic", default="flights", help="base name of the three topics")
     parser.add_argument("--corrupt", type=int, default=0, metavar="N", help="damaged records")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N flights")
     parser.add_argument("--summary", type=Path, metavar="FILE.json", help="write the facts here")
-    parser.add_argument(
-        "--kafka-config",
-        type=Path,
-        metavar="FILE.json",
-        help="further kafka-python client options (TLS, SASL); a file, as it may hold a secret",
-    )
 
 
-def options_of(arguments: argparse.Namespace) -> Options:
-    """Return the client options that the arguments ask for."""
-    extra = json.loads(arguments.kafka_config.read_text()) if arguments.kafka_config else {}
-    return {**extra, "bootstrap_servers": arguments.bootstrap.split(",")}
-
-
-def create_topics(options: Options, topics: Topics, replication_factor: int) -> list[str]:
+def create_topics(connection: Connection, topics: Topics, replication_factor: int) -> list[str]:
     """Create the topics that are missing and return their names.
 
     A cluster with fewer brokers than `replication_factor` gets as many replicas as it has brokers,
     and a warning.
     """
-    admin = KafkaAdminClient(**options)
-    try:
+    with clients.admin(connection) as admin:
         existing = set(admin.list_topics())
         missing = {name: plan for name, plan in topics.layout().items() if name not in existing}
         if not missing:
@@ -99,25 +75,27 @@ def create_topics(options: Options, topics: Topics, replication_factor: int) -> 
         }
         try:
             admin.create_topics(plans, wait_for_metadata=True)
-        except TopicAlreadyExistsError:
+        except errors.TopicAlreadyExistsError:
             LOG.info("another client was faster at creating %s", ", ".join(plans))
         return list(plans)
-    finally:
-        admin.close()
 
 
 class Reader:
-    """A whole topic from its beginning, without a consumer group."""
+    """All of a topic from its beginning, without a consumer group."""
 
-    def __init__(self, topic: str, options: Options) -> None:
+    def __init__(self, topic: str, connection: Connection) -> None:
         """Assign every partition of `topic`.
 
         Raises:
             LookupError: the topic does not exist.
 
         """
-        self._consumer = KafkaConsumer(
-            **options, group_id=None, enable_auto_commit=False, auto_offset_reset="earliest"
+        self._consumer = clients.consumer(
+            connection,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_poll_records=MAX_POLL_RECORDS,
         )
         numbers = self._consumer.partitions_for_topic(topic)
         if not numbers:
@@ -138,25 +116,22 @@ class Reader:
         return {partition.partition: end for partition, end in ends.items()}
 
     def read(self, deadline: float) -> Iterator[Record]:
-        """Yield what was appended since the last call, at least one poll long.
+        """Yield what was appended since the last call, to the end offsets as they are now.
 
-        Stops at the end offsets as they are now, or at `deadline` (`time.monotonic` seconds).
+        Raises:
+            TimeoutError: that was not reached before `deadline`, in monotonic seconds.
+
         """
-        ends = self.ends()
-        while True:
-            for records in self._consumer.poll(timeout_ms=POLL_MS, max_records=20_000).values():
-                for record in records:
-                    headers = dict(record.headers or ())
-                    yield Record(record.partition, record.offset, record.key, record.value, headers)
-            behind = any(self._consumer.position(p) < ends[p.partition] for p in self._partitions)
-            if not behind or time.monotonic() >= deadline:
-                return
+        for record in clients.read_to_ends(self._consumer, deadline):
+            headers = dict(record.headers or ())
+            yield Record(record.partition, record.offset, record.key, record.value, headers)
 
     def tails(self, deadline: float) -> dict[int, Tail]:
         """Return every partition's end, reading only its last record.
 
         Raises:
             TimeoutError: a last record could not be read before `deadline`.
+            ValueError: a last record has no `seq`.
 
         """
         tails = {number: Tail(end, None) for number, end in self.ends().items()}
@@ -168,5 +143,5 @@ class Reader:
         unread = [number for number, tail in tails.items() if tail.end and tail.last_seq is None]
         if unread:
             message = f"no record with a {SEQ} header at the end of partitions {unread}"
-            raise TimeoutError(message)
+            raise ValueError(message)
         return tails

@@ -16,17 +16,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from flights.kafka_log import (
-    KafkaError,
-    KafkaProducer,
-    Options,
-    Reader,
-    Tail,
-    add_arguments,
-    create_topics,
-    murmur2,
-    options_of,
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
+    Connection,
+    ConnectionDescriptionError,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    errors,
+    murmur2,
+)
+
+from flights.kafka_log import Reader, Tail, add_arguments, create_topics
 from flights.schemas import SEQ, Topics
 from flights.source import Message, messages
 
@@ -41,6 +41,16 @@ TIMEOUT_SECONDS: Final = 120.0
 
 class LogMismatchError(Exception):
     """The topic holds something else than a beginning of this stream."""
+
+
+FAILURES: Final = (
+    errors.KafkaError,
+    ConnectionDescriptionError,
+    LogMismatchError,
+    TimeoutError,
+    ValueError,
+)
+"""What ends a run; a rerun continues."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +112,12 @@ class Sink(Protocol):
 class Publisher:
     """Sends records and proves each one acknowledged."""
 
-    def __init__(self, topic: str, options: Options, compression: str) -> None:
+    def __init__(self, topic: str, connection: Connection, compression: str) -> None:
         """Connect; `compression` is zstd, gzip or none."""
         self._topic = topic
         self._pending: list[Any] = []
-        self._producer = KafkaProducer(
-            **options,
+        self._producer = clients.producer(
+            connection,
             acks="all",
             enable_idempotence=True,
             batch_size=256 * 1024,
@@ -116,7 +126,7 @@ class Publisher:
         )
 
     def send(self, message: Message, partition: int) -> None:
-        """Hand one record to the client; `barrier` tells whether it arrived."""
+        """Hand one record to the client; `barrier` waits for its acknowledgement."""
         headers = [(SEQ, str(message.seq).encode())]
         future = self._producer.send(
             self._topic, message.value, message.key, headers=headers, partition=partition
@@ -173,17 +183,20 @@ def run(arguments: argparse.Namespace) -> Summary:
     """Publish what is missing and return the facts.
 
     Raises:
+        ConnectionDescriptionError: the client properties do not lead to a cluster.
         LogMismatchError: the topic holds something else.
+        ValueError: the same; a record has no sequence number.
         KafkaError: a record was not acknowledged, or the cluster cannot be reached.
+        TimeoutError: the end of the log could not be read in time.
 
     """
-    options, topics = options_of(arguments), Topics(arguments.topic)
-    created = create_topics(options, topics, arguments.replication_factor)
+    connection, topics = Connection.read(arguments.client_config), Topics(arguments.topic)
+    created = create_topics(connection, topics, arguments.replication_factor)
     LOG.info("topics created: %s", ", ".join(created) or "none, all exist")
     if arguments.topics_only:
         return Summary(0, 0, 0, arguments.corrupt, 0.0, 0.0)
     stream = messages(arguments.limit, arguments.corrupt)
-    reader = Reader(topics.events, options)
+    reader = Reader(topics.events, connection)
     try:
         log = reader.tails(time.monotonic() + TIMEOUT_SECONDS)
     finally:
@@ -192,7 +205,7 @@ def run(arguments: argparse.Namespace) -> Summary:
     todo = missing(assigned, log)
     start = time.monotonic()
     if todo:
-        publisher = Publisher(topics.events, options, arguments.compression)
+        publisher = Publisher(topics.events, connection, arguments.compression)
         try:
             publish(publisher, stream, assigned, todo, arguments.rate)
         finally:
@@ -223,7 +236,7 @@ def main(argv: list[str] | None = None) -> int:
     logging.getLogger("kafka").setLevel(logging.WARNING)
     try:
         summary = run(arguments)
-    except (KafkaError, LogMismatchError, TimeoutError, ValueError) as error:
+    except FAILURES as error:
         LOG.error("publishing stopped, a rerun continues: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
         return 1
     facts = json.dumps(asdict(summary))

@@ -9,7 +9,7 @@ Two queries run in one driver, each with its own checkpoint:
 - `dead-letter`: events that do not parse, lack a required field or hold an illegal value go to
   `<base>.dead-letter` untouched, with headers that name the reason and where they came from.
   Kafka's sink is at least once: a batch repeated after a crash repeats its letters, and their
-  source partition and offset tell.
+  source partition and offset identify it.
 
 Nothing here runs Python on an executor. The weather file is read by the driver alone. The
 checkpoint and the output have to be directories that every executor shares.
@@ -18,6 +18,7 @@ checkpoint and the output have to be directories that every executor shares.
 import argparse
 import json
 import logging
+import re
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +64,8 @@ CONF: Final[Mapping[str, str]] = {
 }
 """What the job's meaning, its checkpoint or its table depends on; the rest is the platform's."""
 
+TRIGGER_SECONDS: Final = 1.0
+"""Without an interval both queries ask the brokers for new records all the time."""
 HEADERS: Final = "array<struct<key:string,value:binary>>"
 ISO_INPUT: Final = "yyyy-MM-dd'T'HH:mm:ssXXX"
 ISO_OUTPUT: Final = "yyyy-MM-dd'T'HH:mm:ss'Z'"
@@ -110,7 +113,7 @@ def _corruption(text: Column, field: dict[str, Column]) -> Column:
 
 
 def dead_letters(parsed: DataFrame) -> DataFrame:
-    """Return the refused events as Kafka records: untouched, plus headers that say why and whence.
+    """Return the refused events as Kafka records: untouched, plus headers with reason and source.
 
     Columns: key, value (as received), headers (the original's, then reason, source.partition and
     source.offset as text).
@@ -192,7 +195,7 @@ def sink(output: str, kafka: dict[str, str]) -> Callable[[DataFrame, int], None]
         # The query's id is the checkpoint's: a new checkpoint starts at batch 0 and is not skipped.
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         if query_id is None:
-            message = "Spark did not say which query this is; Delta could not tell a repeated batch"
+            message = "Spark names no query id: Delta could not recognise a repeated batch"
             raise RuntimeError(message)
         batch.persist()
         try:
@@ -257,7 +260,7 @@ class ProgressFile(StreamingQueryListener):
 def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQuery]:
     """Start both queries."""
     topics = Topics(arguments.topic)
-    kafka = _properties(arguments.kafka_config) | {"kafka.bootstrap.servers": arguments.bootstrap}
+    kafka = kafka_options(arguments.client_config.read_text(encoding="utf-8"))
     source = kafka | {
         "subscribe": topics.events,
         "startingOffsets": "earliest",
@@ -277,17 +280,22 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
     return [
         plan.queryName(name)
         .option("checkpointLocation", f"{arguments.checkpoint}/{name}")
-        .trigger(processingTime=arguments.trigger)
+        .trigger(processingTime=f"{round(1000 * arguments.trigger_seconds)} milliseconds")
         .start()
         for name, plan in plans.items()
     ]
 
 
-def _properties(path: Path | None) -> dict[str, str]:
-    """Read a Kafka client's properties file as Spark options (`kafka.` before each key)."""
-    lines = [line.strip() for line in path.read_text().splitlines()] if path else []
+def kafka_options(properties: str) -> dict[str, str]:
+    """Return Kafka client properties as options of Spark's source and sink: `kafka.` before each.
+
+    One property a line, as Kafka's own files have them; a backslash stands before what is literal.
+    """
+    lines = [line.strip() for line in properties.splitlines()]
     pairs = [line.partition("=") for line in lines if line and not line.startswith(("#", "!"))]
-    return {f"kafka.{key.strip()}": value.strip() for key, _, value in pairs}
+    return {
+        f"kafka.{key.strip()}": re.sub(r"\\(.)", r"\1", value.strip()) for key, _, value in pairs
+    }
 
 
 def supervise(queries: Sequence[StreamingQuery], stop: threading.Event) -> None:
@@ -307,7 +315,13 @@ def supervise(queries: Sequence[StreamingQuery], stop: threading.Event) -> None:
 def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog="flights.stream", description=main.__doc__)
-    parser.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
+    parser.add_argument(
+        "--client-config",
+        type=Path,
+        required=True,
+        metavar="FILE.properties",
+        help="Kafka client properties: bootstrap.servers, security; all become options of Spark's",
+    )
     parser.add_argument("--topic", default="flights", help="base name of the three topics")
     parser.add_argument("--weather", type=Path, required=True, metavar="FILE.csv")
     parser.add_argument("--checkpoint", required=True, metavar="DIR")
@@ -315,14 +329,15 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--progress", type=Path, required=True, metavar="DIR")
     parser.add_argument("--watermark", default=WATERMARK, help="default: %(default)s")
     parser.add_argument("--max-offsets-per-trigger", type=int, metavar="N")
-    parser.add_argument("--trigger", default="0 seconds", help="default: as fast as possible")
-    parser.add_argument("--shuffle-partitions", type=int, default=4, help="default: %(default)s")
     parser.add_argument(
-        "--kafka-config",
-        type=Path,
-        metavar="FILE.properties",
-        help="Kafka client properties (TLS, SASL); a file, as it may hold a secret",
+        "--trigger-seconds",
+        type=float,
+        default=TRIGGER_SECONDS,
+        metavar="S",
+        help="time between the starts of micro-batches, default: %(default)s; a record is in the "
+        "result after at most that and one batch",
     )
+    parser.add_argument("--shuffle-partitions", type=int, default=4, help="default: %(default)s")
     return parser.parse_args(argv)
 
 

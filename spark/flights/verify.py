@@ -5,9 +5,16 @@ import json
 import logging
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
+    Connection,
+    ConnectionDescriptionError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 from flights.batch import (
     Difference,
@@ -16,7 +23,7 @@ from flights.batch import (
     expected_rejects,
     expected_windows,
 )
-from flights.kafka_log import KafkaError, Options, Reader, Record, add_arguments, options_of
+from flights.kafka_log import Reader, Record, add_arguments
 from flights.schemas import REASON, SEQ, SOURCE_OFFSET, SOURCE_PARTITION, Topics
 from flights.source import flights
 
@@ -93,12 +100,16 @@ class State:
 
 
 def verify(
-    options: Options, topic: str, limit: int | None = None, corrupt: int = 0, timeout: float = 300
+    connection: Connection,
+    topic: str,
+    limit: int | None = None,
+    corrupt: int = 0,
+    timeout: float = 300,
 ) -> Verdict:
     """Wait until the result covers everything published, then compare row by row.
 
     Args:
-        options: kafka-python client options.
+        connection: where the cluster is, and how to connect to it.
         topic: base name of the three topics.
         limit: as given to the producer.
         corrupt: as given to the producer.
@@ -114,16 +125,17 @@ def verify(
     topics = Topics(topic)
     total = len(flights(limit))
     state = State()
-    events = Reader(topics.events, options)
-    windows = Reader(topics.windows, options)
-    letters = Reader(topics.dead_letter, options)
+    events = Reader(topics.events, connection)
+    windows = Reader(topics.windows, connection)
+    letters = Reader(topics.dead_letter, connection)
     try:
         complete = False
         while not complete and time.monotonic() < deadline:
-            for record in windows.read(deadline):
-                state.take_window(record)
-            for record in letters.read(deadline):
-                state.take_letter(record)
+            with suppress(TimeoutError):
+                for record in windows.read(deadline):
+                    state.take_window(record)
+                for record in letters.read(deadline):
+                    state.take_letter(record)
             complete = state.parsed >= total - corrupt and len(state.sources) >= corrupt
         published = sum(events.ends().values())
     finally:
@@ -163,7 +175,7 @@ def judge(
 
 
 def report(verdict: Verdict) -> str:
-    """Say the verdict in words: one line, then the first differences."""
+    """Return the verdict as text: one line, then the first differences."""
     head = (
         f"{verdict.verdict}: {verdict.published} published, {verdict.parsed} parsed, "
         f"{verdict.rejected} rejected ({verdict.repeats} repeated), {verdict.windows} windows, "
@@ -188,13 +200,13 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         verdict = verify(
-            options_of(arguments),
+            Connection.read(arguments.client_config),
             arguments.topic,
             arguments.limit,
             arguments.corrupt,
             arguments.timeout,
         )
-    except (KafkaError, LookupError) as error:
+    except (errors.KafkaError, ConnectionDescriptionError, LookupError) as error:
         LOG.error("nothing to verify: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
         return EXIT_CODES["incomplete"]
     sys.stdout.write(report(verdict))

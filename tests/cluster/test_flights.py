@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 from flights.batch import compare, expected_windows
@@ -19,7 +18,7 @@ from tests.support.wait import wait_for
 
 @dataclass(frozen=True)
 class Published:
-    """What was published, as the command line says."""
+    """What was published, by the command line."""
 
     topic: str
     corrupt: int
@@ -27,7 +26,7 @@ class Published:
 
 
 @pytest.fixture(scope="module")
-def published(request: pytest.FixtureRequest, admin: KafkaAdminClient, master: str) -> Published:
+def published(request: pytest.FixtureRequest, admin: Any, master: str) -> Published:
     """The stream runs where Spark is (else `master` skips) and once flights were published."""
     option = request.config.getoption
     if option("--flights-topic") not in admin.list_topics():
@@ -41,7 +40,7 @@ def test_stream_equals_batch_row_by_row(
     topology: Topology, published: Published, facts: dict[str, Any]
 ) -> None:
     verdict = verify(
-        {"bootstrap_servers": list(topology.brokers.values())},
+        topology.connection,
         published.topic,
         limit=published.limit,
         corrupt=published.corrupt,
@@ -60,7 +59,7 @@ def test_no_row_was_dropped_by_the_watermark(
     facts: dict[str, Any],
 ) -> None:
     """Every batch's own count; the batches together have read every record, so none is missing."""
-    shared = topology.spark(master)["data_dirs"][0]
+    shared = topology.cluster.spark[master].shared_dir
     total = facts["flights"]["published"]
 
     def batches() -> dict[int, dict[str, Any]] | None:

@@ -9,14 +9,14 @@ from tests.support.topology import Topology
 
 
 def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str, str]:
-    """Unit to the user that runs it: what the inventory says, and the jobs that are there."""
-    description = topology.hosts[host]
+    """Unit to the user that runs it: those of the inventory, and the jobs that are there."""
+    found, settings = topology.cluster.services(host), topology.cluster.hosts[host].settings
+    units = {name: settings[f"{name}_user"] for name in found if name != "spark"}
     listing = "systemctl list-unit-files --no-legend 'spark-job-*'"
-    installed = hosts[host].run(listing).stdout
-    units = {unit: unit for unit in ("zookeeper", "kafka") if unit in description}
-    roles = description.get("spark", {}).get("roles", [])
-    jobs = [line.split()[0] for line in installed.splitlines()]
-    return units | {f"spark-{role}": "spark" for role in roles} | dict.fromkeys(jobs, "spark")
+    jobs = [line.split()[0] for line in hosts[host].run(listing).stdout.splitlines()]
+    if spark := topology.cluster.spark.get(host):
+        units |= dict.fromkeys([*spark.units, *jobs], settings["spark_user"])
+    return units
 
 
 def test_every_service_runs_enabled_and_never_died(
@@ -40,7 +40,7 @@ def test_every_service_runs_enabled_and_never_died(
 
 
 def test_services_are_confined(topology: Topology, hosts: dict[str, Host]) -> None:
-    """systemd's own measure of a unit's exposure, 10 is none confined (security.md S10)."""
+    """By systemd's own measure of a unit's exposure; 10 is one that is not confined."""
     homes = {unit: name for name in hosts for unit in services(topology, hosts, name)}
     assert homes
     for unit, name in homes.items():
@@ -63,4 +63,4 @@ def test_tools_are_on_the_path_under_their_documented_names(
         pytest.skip("no Kafka here")
     broker = brokers[0]
     version = hosts[broker].check_output("kafka-topics.sh --version")
-    assert version.split()[0] == str(topology.kafka(broker)["version"])
+    assert version.split()[0] == topology.cluster.kafka[broker].version

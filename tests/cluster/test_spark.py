@@ -6,6 +6,7 @@ import socket
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
 from testinfra.host import Host
 
 from tests.support.cluster import SparkProbe
@@ -32,7 +33,7 @@ def test_the_job_is_in_the_history(
     if not topology.group("spark_history"):
         pytest.skip("no history server here")
     history = topology.group("spark_history")[0]
-    port = topology.spark(history)["ports"]["spark_history_port"]
+    port = topology.cluster.spark[history].ports["spark_history_port"]
     url = f"http://{topology.addresses[history]}:{port}/api/v1/applications"
     wait_for(
         lambda: spark_probe.app in {app["id"] for app in get(url)},
@@ -55,16 +56,16 @@ def test_workers_are_alive(topology: Topology, master: str) -> None:
 def test_shuffle_files_are_served_where_that_is_wanted(topology: Topology, master: str) -> None:
     """By each worker's own service, or by the executors alone."""
     for worker in topology.group("spark_workers"):
-        spark = topology.spark(worker)
-        wanted = spark["config"].get("spark.shuffle.service.enabled", False)
+        spark = topology.cluster.spark[worker]
+        wanted = is_true(spark.config.get("spark.shuffle.service.enabled"))
         with socket.socket() as connection:
             connection.settimeout(5)
-            port = spark["ports"].get("spark.shuffle.service.port", 7337)
+            port = spark.ports.get("spark.shuffle.service.port", 7337)
             answered = connection.connect_ex((topology.addresses[worker], port)) == 0
         assert answered == wanted, f"{worker}:{port}"
 
 
 def test_the_rest_server_takes_no_jobs(topology: Topology, master: str) -> None:
-    """Spark opens 6066 to everybody since 4.1 unless told not to."""
+    """Spark opens 6066 to everybody since 4.1 unless configured otherwise."""
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((topology.addresses[master], 6066), timeout=5)

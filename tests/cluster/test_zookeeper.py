@@ -1,4 +1,4 @@
-"""ZooKeeper from outside: an ensemble that says little, and replicates what it is told."""
+"""ZooKeeper from outside: an ensemble that reveals little, and replicates what is written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from testinfra.host import Host
 
 from tests.support.topology import Topology
-from tests.support.zookeeper import modes, say, session_timeout
+from tests.support.zookeeper import client_port, four_letter_word, modes, session_timeout
 
 
 @pytest.fixture(scope="module")
@@ -27,39 +27,39 @@ def test_ensemble_has_one_leader(topology: Topology, members: list[str]) -> None
     assert {mode: list(found.values()).count(mode) for mode in wanted} == wanted
 
 
-def test_what_one_member_is_told_another_knows(
+def test_what_is_written_to_one_member_is_read_from_another(
     topology: Topology, members: list[str], hosts: dict[str, Host]
 ) -> None:
     path = f"/millrace-{uuid.uuid4().hex[:8]}"
     first, last = (
-        f"zkCli.sh -server {topology.addresses[host]}:"
-        f"{topology.zookeeper(host)['ports']['zookeeper_client_port']}"
+        f"zkCli.sh -server {topology.addresses[host]}:{client_port(topology, host)}"
         for host in (members[0], members[-1])
     )
     try:
-        hosts[members[0]].check_output(f"{first} create {path} told")
-        assert "told" in hosts[members[0]].check_output(f"{last} get {path}").splitlines()
+        hosts[members[0]].check_output(f"{first} create {path} written")
+        assert "written" in hosts[members[0]].check_output(f"{last} get {path}").splitlines()
     finally:
         hosts[members[0]].run(f"{first} delete {path}")
 
 
 def test_four_letter_words_are_few(topology: Topology, members: list[str]) -> None:
     for member in members:
-        assert "Zxid" in say(topology, member, "srvr")
+        assert "Zxid" in four_letter_word(topology, member, "srvr")
         for word in ("envi", "dump", "conf", "stat"):
-            assert "not in the whitelist" in say(topology, member, word), f"{word} on {member}"
+            answer = four_letter_word(topology, member, word)
+            assert "not in the whitelist" in answer, f"{word} on {member}"
 
 
 def test_no_session_outlives_eight_seconds(topology: Topology, members: list[str]) -> None:
     """Spark wants 60 s and Kafka 18 s: that long a dead one would stay in office."""
     for member in members:
-        most = int(topology.zookeeper(member)["config"]["maxSessionTimeout"])
+        most = int(topology.cluster.zookeeper[member].config["maxSessionTimeout"])
         assert session_timeout(topology, member, 60_000) == most
 
 
 def test_the_admin_server_is_off(topology: Topology, members: list[str]) -> None:
     for member in members:
-        if "spark" in topology.hosts[member]:
+        if member in topology.cluster.spark:
             continue  # Spark's own web interface may have the port
         with pytest.raises(OSError, match="refused"):
             socket.create_connection((topology.addresses[member], 8080), timeout=5)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 from tests.support.delivery import REPLICAS, Client, client_of
@@ -14,11 +14,11 @@ from tests.support.topology import Topology
 
 
 @pytest.fixture
-def client(topology: Topology, admin: KafkaAdminClient, hosts: dict[str, Host]) -> Iterator[Client]:
+def client(topology: Topology, admin: Any, hosts: dict[str, Host]) -> Iterator[Client]:
     """Asks for the hosts too, whose journals are then shown when a test fails."""
     if len(topology.brokers) < REPLICAS:
         pytest.skip(f"{len(topology.brokers)} brokers: the topics have {REPLICAS} replicas")
-    with client_of(admin, topology.brokers) as found:
+    with client_of(admin, topology) as found:
         yield found
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka import codec as codecs  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    codec as codecs,
+)
 
 from tests.support.delivery import SECONDS, Client
 from tests.support.segments import Batch, Disks, batches

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from kafka import OffsetSpec, TopicPartition  # type: ignore[import-untyped] # no types
-from kafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    OffsetSpec,
+    errors,
+)
 
 from tests.support.delivery import SECONDS, Client, drain
 from tests.support.wait import wait_for
@@ -59,7 +63,7 @@ def test_automatic_commits_count_what_was_returned_as_done(client: Client) -> No
 
 
 @pytest.mark.parametrize(("reset", "found"), [("earliest", [b"old", b"new"]), ("latest", [b"new"])])
-def test_a_group_without_a_commit_starts_where_it_is_told(
+def test_a_group_without_a_commit_starts_where_it_is_configured_to(
     client: Client, reset: str, found: list[bytes]
 ) -> None:
     topic = client.topic()
@@ -74,12 +78,12 @@ def test_a_group_without_a_commit_can_be_refused(client: Client) -> None:
     topic = client.topic()
     client.write(topic, [b"old"])
     consumer, _ = client.reader(topic, auto_offset_reset="none")
-    with pytest.raises(NoOffsetForPartitionError):
+    with pytest.raises(errors.NoOffsetForPartitionError):
         consumer.poll(timeout_ms=SECONDS * 1000)
 
 
 def test_a_commit_before_the_start_of_the_log(client: Client) -> None:
-    """The records that it points at are gone: `earliest` skips them silently, `none` says so."""
+    """The records that it points at are gone: `earliest` skips them silently, `none` fails."""
     topic = client.topic()
     client.write(topic, VALUES)
     consumer, place = client.reader(topic, auto_offset_reset="earliest")
@@ -88,7 +92,7 @@ def test_a_commit_before_the_start_of_the_log(client: Client) -> None:
     client.admin.delete_records({place: 5})
     assert rest(client, topic) == VALUES[5:]
     strict, _ = client.reader(topic, auto_offset_reset="none")
-    with pytest.raises(OffsetOutOfRangeError):
+    with pytest.raises(errors.OffsetOutOfRangeError):
         wait_for(lambda: strict.poll(timeout_ms=200), seconds=SECONDS, what="an error")
 
 
@@ -99,7 +103,7 @@ def test_lag_is_seen_from_outside(client: Client) -> None:
     consumer.poll(timeout_ms=SECONDS * 1000, max_records=4)
     consumer.commit()
 
-    def lag() -> dict[TopicPartition, int]:
+    def lag() -> dict[Any, int]:
         committed = client.admin.list_group_offsets({client.group: None})[client.group]
         ends = client.admin.list_partition_offsets(dict.fromkeys(committed, OffsetSpec.LATEST))
         return {one: ends[one].offset - committed[one].offset for one in committed}

@@ -8,11 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from kafka import ConsumerRebalanceListener, TopicPartition  # type: ignore[import-untyped] # no types
-from kafka.admin import MemberToRemove  # type: ignore[import-untyped] # no types
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # type: ignore[import-untyped] # no types
-from kafka.coordinator.assignors.range import RangePartitionAssignor  # type: ignore[import-untyped] # no types
-from kafka.structs import MemberState  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    ConsumerRebalanceListener,
+    CooperativeStickyAssignor,
+    MemberState,
+    MemberToRemove,
+    RangePartitionAssignor,
+)
 
 from tests.support.delivery import SECONDS, Client
 from tests.support.wait import wait_for
@@ -46,7 +48,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc] # no types
             what=f"all of {topic}",
         )
         self.read: list[bytes] = []
-        self.given_up: list[set[TopicPartition]] = []
+        self.given_up: list[set[Any]] = []
         self._over = threading.Event()
         self._pool = ThreadPoolExecutor(1)
         self._polls: Future[None] = self._pool.submit(self._poll)
@@ -58,15 +60,15 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc] # no types
                 self.read += [record.value for record in records]
                 self.consumer.commit()
 
-    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: set[Any]) -> None:
         if revoked:
             self.given_up.append(set(revoked))
 
-    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: set[Any]) -> None:
         pass
 
     @property
-    def owned(self) -> set[TopicPartition]:
+    def owned(self) -> set[Any]:
         return set(self.consumer.assignment())
 
     @property

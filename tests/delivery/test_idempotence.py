@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 
 import pytest
-from kafka import KafkaProducer  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
 from tests.support.delivery import SECONDS, Client
-from tests.support.proxy import losing_answers
+from tests.support.proxy import LARGE, losing_answers
+
+PAID = os.urandom(LARGE)
 
 
 @pytest.mark.parametrize(
@@ -20,18 +23,18 @@ def test_an_acknowledgement_is_lost(client: Client, idempotent: bool, copies: in
     with (
         losing_answers(1) as proxy,
         closing(
-            KafkaProducer(
-                bootstrap_servers=client.bootstrap,
+            clients.producer(
+                client.topology.connection,
                 proxy_url=proxy.url,
                 acks="all",
                 enable_idempotence=idempotent,
             )
         ) as producer,
     ):
-        told = [
+        offsets = [
             producer.send(topic, value, partition=0).get(timeout=SECONDS).offset
-            for value in (b"paid", b"next")
+            for value in (PAID, b"next")
         ]
     assert proxy.lost == 1
-    assert client.values(topic) == [b"paid"] * copies + [b"next"]
-    assert told == [copies - 1, copies]
+    assert client.values(topic) == [PAID] * copies + [b"next"]
+    assert offsets == [copies - 1, copies]

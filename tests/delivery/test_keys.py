@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.versions import release_numbers
-from kafka.partitioner import murmur2  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import murmur2
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
+    CLIENT_PROPERTIES,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
+    release_numbers,
+)
 from testinfra.host import Host
 
+from tests.support.clients import as_of
 from tests.support.delivery import SECONDS, Client
 from tests.support.topology import Topology
 
@@ -45,14 +51,16 @@ def test_java_and_python_choose_the_same_partition(
     topic = client.topic(PARTITIONS)
     keys = [f"flight-{number}" for number in range(40)]
     first = topology.group("kafka_brokers")[0]
+    version = topology.cluster.kafka[first].version
     # KIP-1147 renamed the option.
-    new = release_numbers(topology.kafka(first)["version"]) >= (4, 2)
-    option = "--reader-property" if new else "--property"
+    option = "--reader-property" if release_numbers(version) >= (4, 2) else "--property"
+    command = (
+        f"kafka-console-producer.sh --topic {topic} --command-config {CLIENT_PROPERTIES}"
+        f" --bootstrap-server {','.join(client.topology.connection.bootstrap)}"
+        f" {option} parse.key=true {option} key.separator=:"
+    )
     hosts[first].check_output(
-        "bash -lc %s",
-        f"printf '%s:java\\n' {' '.join(keys)} | kafka-console-producer.sh --topic {topic}"
-        f" --bootstrap-server {','.join(client.bootstrap)}"
-        f" {option} parse.key=true {option} key.separator=:",
+        "bash -lc %s", f"printf '%s:java\\n' {' '.join(keys)} | {as_of(version, command)}"
     )
     producer = client.producer()
     for sent in [producer.send(topic, b"python", key=key.encode()) for key in keys]:

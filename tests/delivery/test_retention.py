@@ -1,7 +1,7 @@
 """What leaves a log, and what of it stays: seen by readers and on the brokers' disks.
 
-Kafka looks for something to delete every log.retention.check.interval.ms, five minutes unless the
-broker's file says otherwise. Only in compacted topics the cleaner does it, as often as it is told.
+Kafka deletes every log.retention.check.interval.ms, five minutes by default. Only in compacted
+topics the cleaner does it, as often as it is configured to.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from kafka import TopicPartition  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
 
 from tests.support.delivery import SECONDS, Client
 from tests.support.segments import Disks
@@ -61,7 +61,7 @@ def three_segments(client: Client, disks: Disks, policy: str) -> str:
 def test_segments_older_than_the_retention_go(client: Client, disks: Disks, policy: str) -> None:
     interval = int(client.setting(CHECK))
     if policy == "delete" and interval > PATIENCE_MS:
-        pytest.skip(f"brokers look only every {interval} ms: set {CHECK} in kafka_config")
+        pytest.skip(f"brokers delete only every {interval} ms: set {CHECK} in kafka_config")
     topic = three_segments(client, disks, policy)
     client.configure(topic, {"retention.ms": str(HOUR_MS)})
     wait_for_files(disks, topic, 1)

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from kafka.errors import ProducerFencedError  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 from tests.support import copier
 from tests.support.copier import COMMIT_FIRST, PROCESS_FIRST, TRANSACTION
 from tests.support.delivery import SECONDS, Client
-from tests.support.topology import ROOT
+from tests.support.topology import ROOT, environment, write_client_config
 from tests.support.wait import wait_for
 
 VALUES = [b"1", b"2", b"3"]
@@ -22,12 +22,14 @@ KILLED_AT = b"2"
 
 def kill_between(client: Client, order: str, source: str, sink: str, log: Path) -> None:
     """Run the copier until it stands between its steps, and kill it there."""
-    words = [order, ",".join(client.bootstrap), source, sink, client.group, KILLED_AT.decode()]
+    config = write_client_config(client.topology.connection, log.with_name("client.properties"))
+    words = [order, str(config), source, sink, client.group, KILLED_AT.decode()]
     with (
         log.open("w") as stream,
         subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "tests.support.copier", *words],
             cwd=ROOT,
+            env=environment(),
             stdout=stream,
             stderr=subprocess.STDOUT,
         ) as process,
@@ -61,8 +63,8 @@ def test_a_copier_is_killed_between_its_steps(
     source, sink = client.topic(), client.topic()
     client.write(source, VALUES)
     kill_between(client, order, source, sink, tmp_path / "copier.log")
-    copier.copy(order, client.bootstrap, source, sink, client.group, lambda _: None)
-    # A commit is told before its marker is in every log.
+    copier.copy(order, client.topology.connection, source, sink, client.group, lambda _: None)
+    # A commit is answered before its marker is in every log.
     wait_for(
         lambda: client.values(sink, isolation_level="read_committed")[-1:] == VALUES[-1:],
         seconds=SECONDS,
@@ -81,7 +83,7 @@ def test_a_producer_that_was_replaced_cannot_commit(client: Client) -> None:
         producer.begin_transaction()
         producer.send(topic, value, partition=0).get(timeout=SECONDS)
     new.commit_transaction()
-    with pytest.raises(ProducerFencedError):
+    with pytest.raises(errors.ProducerFencedError):
         old.commit_transaction()
     wait_for(
         lambda: client.values(topic, isolation_level="read_committed"),

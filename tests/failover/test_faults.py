@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from tests.support.beside import nothing_was_lost, suite
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import FULL, Fault, Site, long_one
+from tests.support.faults import FULL, Fault, Target, long_one
+from tests.support.ledgered import nothing_was_lost, suite
 from tests.support.topology import Topology
 
 QUICK = {1, 2, 5, 10, 39}
@@ -20,26 +20,26 @@ GAP = {1, 2}
 
 
 @pytest.fixture(scope="module")
-def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Site]:
+def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Target]:
     if not topology.brokers:
         pytest.skip("no Kafka here")
     if not topology.voters and not FULL:
         pytest.skip("ZooKeeper elects the controller here")
     if len(members := topology.voters or topology.group("zookeeper")) < 3:
         pytest.skip(f"{len(members)} controllers: none of them may be lost")
-    with suite(topology, hosts, plays, Site, transactions=FULL) as found:
+    with suite(topology, hosts, plays, Target, transactions=FULL) as found:
         yield found
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
-def test_fault(site: Site, fault: Fault) -> None:
-    if why := fault.unfit(site.topology):
+def test_fault(target: Target, fault: Fault) -> None:
+    if why := fault.unfit(target.topology):
         pytest.skip(why)
     if fault.number not in QUICK:
         long_one()
-    site.run(fault)
+    target.run(fault)
 
 
-def test_nothing_was_lost(site: Site) -> None:
-    made = {fault.number for fault in FAULTS if not fault.unfit(site.topology)}
-    nothing_was_lost(site, GAP & made)
+def test_nothing_was_lost(target: Target) -> None:
+    made = {fault.number for fault in FAULTS if not fault.unfit(target.topology)}
+    nothing_was_lost(target, GAP & made)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
-    Cluster,
-    NotYetError,
-)
-from kafka import KafkaProducer  # type: ignore[import-untyped] # no types
-from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
 from testinfra.host import Host
 
+from tests.support.faults import answered
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 from tests.support.zookeeper import leader_of, modes
 
-T = TypeVar("T")
 BEHIND_MS = 2000
 SECONDS = 60
 """Within which a new leader serves and every partition takes a record again."""
@@ -69,18 +65,10 @@ def leads_everywhere(admin: Any, topic: str) -> bool:
     return bool(found) and all(partition["leader_id"] >= 0 for partition in found[0]["partitions"])
 
 
-def answered(ask: Callable[[], T]) -> T | None:
-    """What a cluster in trouble answers, None while it gives an error instead."""
-    try:
-        return ask()
-    except (KafkaError, NotYetError):
-        return None
-
-
 def write(topology: Topology, topic: str) -> None:
     """One record with acks=all to each partition, all of them acknowledged in time."""
-    producer = KafkaProducer(
-        bootstrap_servers=list(topology.brokers.values()),
+    producer = clients.producer(
+        topology.connection,
         acks="all",
         request_timeout_ms=5000,
         delivery_timeout_ms=SECONDS * 1000,
@@ -113,7 +101,7 @@ def writable(topology: Topology, cluster: Cluster, topic: str, brokers: set[int]
         write(topology, new)
 
 
-def whole(topology: Topology, cluster: Cluster) -> bool:
+def is_healthy(topology: Topology, cluster: Cluster) -> bool:
     """Every broker is there, every replica in sync and every controller up to date."""
     snapshot = cluster.read()
     serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
@@ -123,6 +111,14 @@ def whole(topology: Topology, cluster: Cluster) -> bool:
         and not any(partition.under_replicated for partition in snapshot.partitions)
         and topology.voters == {one.id for one in voters}
         and all(one.behind_ms is not None and one.behind_ms < BEHIND_MS for one in voters)
+    )
+
+
+def wait_until_healthy(topology: Topology, cluster: Cluster) -> None:
+    wait_for(
+        lambda: answered(lambda: is_healthy(topology, cluster)),
+        seconds=120,
+        what="a healthy cluster",
     )
 
 
@@ -150,9 +146,7 @@ def test_active_controller_lost(
 
             wait_for(elected, seconds=SECONDS, what=f"a leader after {before}")
             writable(topology, cluster, topic, set(topology.brokers) - {before})
-        wait_for(
-            lambda: answered(lambda: whole(topology, cluster)), seconds=120, what="every replica"
-        )
+        wait_until_healthy(topology, cluster)
 
 
 def test_zookeeper_leader_lost(
@@ -173,6 +167,4 @@ def test_zookeeper_leader_lost(
             )
             assert after != before
         wait_for(lambda: set(modes(topology)) == set(members), seconds=60, what="all of ZooKeeper")
-        wait_for(
-            lambda: answered(lambda: whole(topology, cluster)), seconds=120, what="every replica"
-        )
+        wait_until_healthy(topology, cluster)

@@ -24,14 +24,14 @@ def active(topology: Topology, hosts: dict[str, Host]) -> Iterator[str]:
         pytest.skip("no Spark here")
     if len(masters) < 2:
         pytest.skip("one Spark master: nothing can take over")
-    whole = ["ALIVE"] + ["STANDBY"] * (len(masters) - 1)
+    complete = ["ALIVE"] + ["STANDBY"] * (len(masters) - 1)
     wait_for(
-        lambda: sorted(statuses(topology).values()) == whole,
+        lambda: sorted(statuses(topology).values()) == complete,
         seconds=60,
         what="a master that leads and all others standing by",
     )
     yield active_master(topology)
-    # A fault of ours is no blemish: the next look at the services counts anew.
+    # A fault of ours does not count: the next check of the services begins at zero.
     for master in masters:
         hosts[master].check_output("systemctl reset-failed spark-master")
 

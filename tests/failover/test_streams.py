@@ -9,17 +9,17 @@ import pytest
 from testinfra.host import Host
 
 from ledger.sink import violations
-from tests.support.beside import PAGE, report
 from tests.support.catalogue.streams import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, Record, long_one
+from tests.support.ledgered import PAGE, report
 from tests.support.stream import BATCH
 from tests.support.streams import Streams, streaming
 from tests.support.topology import Topology
 
 
 @pytest.fixture(scope="module")
-def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Streams]:
+def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Streams]:
     if not topology.group("spark_masters"):
         pytest.skip("no Spark here")
     if not topology.brokers:
@@ -30,21 +30,21 @@ def site(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[S
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
-def test_fault(site: Streams, fault: Fault) -> None:
-    site.run(fault)
+def test_fault(target: Streams, fault: Fault) -> None:
+    target.run(fault)
 
 
-def test_each_record_is_in_the_sink_once(site: Streams) -> None:
+def test_each_record_is_in_the_sink_once(target: Streams) -> None:
     """Over all of it (I11): of those that expired, and of those after them, none."""
     begun = time.time()
-    rows = site.rows()
-    processed = site.stream.processed()
-    source = [place for place in site.fed if place.offset < processed[place.partition]]
+    rows = target.rows()
+    processed = target.stream.processed()
+    source = [place for place in target.fed if place.offset < processed[place.partition]]
     assert len({row.batch for row in rows}) > len(FAULTS)
     assert len(source) > BATCH * len(FAULTS)
     assert min(row.batch for row in rows) == 0
     found = violations(source, rows)
-    site.records.append(
+    target.records.append(
         Record(
             *(48, "each record is in the sink once, after all of them (I11)", "the sink"),
             *(begun, time.time(), time.time()),
@@ -53,7 +53,7 @@ def test_each_record_is_in_the_sink_once(site: Streams) -> None:
             detail="; ".join(map(str, found[:10])),
         )
     )
-    site.save("failover")
-    said = report()
-    assert PAGE.is_file(), said
+    target.save("failover")
+    output = report()
+    assert PAGE.is_file(), output
     assert not found, found[:10]

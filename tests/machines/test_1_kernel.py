@@ -30,13 +30,13 @@ def boot(host: Host) -> str:
 
 def in_force(name: str, topology: Topology, host: Host) -> None:
     """Nothing of it is read from a file that somebody has written."""
-    described = topology.hosts[name]["host"]
-    wanted = {key: str(value) for key, value in described["sysctl"].items()}
-    found = host.check_output(f"sysctl {' '.join(wanted)}").splitlines()
-    assert dict(line.split(" = ") for line in found) == wanted
+    wanted = topology.cluster.hosts[name]
+    sysctl = {key: str(value) for key, value in wanted.settings["host_sysctl"].items()}
+    found = host.check_output(f"sysctl {' '.join(sysctl)}").splitlines()
+    assert dict(line.split(" = ") for line in found) == sysctl
     pages = host.check_output("cat /sys/kernel/mm/transparent_hugepage/enabled")
-    assert f"[{described['transparent_huge_pages']}]" in pages
-    for mount in described["mounts"]:
+    assert f"[{wanted.settings['host_transparent_huge_pages']}]" in pages
+    for mount in wanted.mounts:
         shown = host.check_output("findmnt --noheadings --output FSTYPE,OPTIONS %s", mount["path"])
         assert shown.split()[0] == mount["fstype"]
         assert "noatime" in shown
@@ -58,9 +58,9 @@ def test_the_settings_are_in_force(
 def test_the_roll_ends_at_a_machine_that_is_late(
     hosts: dict[str, Host], boots: dict[str, str], plays: Plays
 ) -> None:
-    said = plays.refuse("rolling_reboot", *ALL, "-e", "kafka_reboot_timeout=5")
-    assert "did not come back" in said, said[-3000:]
-    assert "run rolling_reboot.yml again" in said, said[-3000:]
+    output = plays.refuse("rolling_reboot", *ALL, "-e", "kafka_reboot_timeout=5")
+    assert "did not come back" in output, output[-3000:]
+    assert "run rolling_reboot.yml again" in output, output[-3000:]
     wait_for(lambda: rebooted(hosts, boots), seconds=60, what="the machine that was late")
 
 
@@ -80,8 +80,8 @@ def test_the_others_are_rebooted_one_by_one_and_nothing_is_lost(
     """They were asked before, and still ask."""
     late = rebooted(hosts, boots)
     assert len(late) == 1
-    said = plays.succeed("rolling_reboot", *PROVE, seconds=900)
-    assert f"node {len(boots) - 1} of {len(boots) - 1}" in said
+    output = plays.succeed("rolling_reboot", *PROVE, seconds=900)
+    assert f"node {len(boots) - 1} of {len(boots) - 1}" in output
     report = plays.proof()
     assert report["verdict"] == "PASS", report
     assert {change["node"] for change in report["changes"]} == set(boots) - late
@@ -97,7 +97,7 @@ def test_services_came_in_order_and_settings_are_in_force_again(
         assert boot(host) != boots[name]
         in_force(name, topology, host)
         kafka = started(host, "kafka.service", "ExecMainStartTimestampMonotonic")
-        for mount in topology.hosts[name]["host"]["mounts"]:
+        for mount in topology.cluster.hosts[name].mounts:
             unit = host.check_output("systemd-escape --path --suffix=mount %s", mount["path"])
             mounted = started(host, unit, "ActiveEnterTimestampMonotonic")
             assert 0 < mounted < kafka, unit
@@ -109,7 +109,7 @@ def started(host: Host, unit: str, name: str) -> int:
     return int(host.check_output("systemctl show --property=%s --value %s", name, unit))
 
 
-def test_only_a_machine_that_asks_has_a_turn(
+def test_only_a_machine_that_asks_is_rebooted(
     plays: Plays, hosts: dict[str, Host], boots: dict[str, str]
 ) -> None:
     """One by the file that Ubuntu leaves, another by a newer kernel of its own flavour."""
@@ -122,10 +122,10 @@ def test_only_a_machine_that_asks_has_a_turn(
     hosts[by_kernel].check_output(f"touch {newer}")
     hosts[other].check_output("touch /boot/vmlinuz-99.0.0-1-of-another-flavour")
     try:
-        said = plays.succeed("rolling_reboot", "--check")
+        output = plays.succeed("rolling_reboot", "--check")
     finally:
         for host in hosts.values():
             host.check_output("rm -f /run/reboot-required /boot/vmlinuz-99*")
-    turns = re.search(r"each through the gate: ([\w, ]*\w)", said)
-    assert turns, said[-3000:]
-    assert set(turns[1].split(", ")) == {by_file, by_kernel}
+    planned = re.search(r"each through the gate: ([\w, ]*\w)", output)
+    assert planned, output[-3000:]
+    assert set(planned[1].split(", ")) == {by_file, by_kernel}

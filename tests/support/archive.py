@@ -33,7 +33,7 @@ def pack(home: Path, version: str, out: Path) -> str:
 
 
 def _add(archive: tarfile.TarFile, name: str, mode: int) -> None:
-    """Add a file that says its name."""
+    """Add a file that holds its name."""
     content = f"# {name}\n".encode()
     member = tarfile.TarInfo(name)
     member.size, member.mode = len(content), mode

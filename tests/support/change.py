@@ -1,10 +1,9 @@
-"""Changes of a running cluster: the playbooks as an operator runs them, and what is seen."""
+"""Changes of a running cluster: the playbooks as an operator runs them, and who was down."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import threading
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import listens
 from testinfra.host import Host
 
 from tests.support.refusal import ANSIBLE
@@ -78,18 +78,18 @@ class Plays:
         return done.returncode, done.stdout
 
     def succeed(self, name: str, *arguments: str, seconds: float = 600) -> str:
-        code, said = self.run(name, *arguments, seconds=seconds)
-        assert code == 0, f"{name} {' '.join(arguments)}:\n{said[-6000:]}"
-        return said
+        code, output = self.run(name, *arguments, seconds=seconds)
+        assert code == 0, f"{name} {' '.join(arguments)}:\n{output[-6000:]}"
+        return output
 
     def refuse(self, name: str, *arguments: str, seconds: float = 600) -> str:
-        """The words of a playbook that has to fail, each run of blanks as one."""
-        code, said = self.run(name, *arguments, seconds=seconds)
-        assert code != 0, f"{name} {' '.join(arguments)} was not refused:\n{said[-6000:]}"
-        return " ".join(said.split())
+        """The output of a playbook that has to fail, each run of blanks as one."""
+        code, output = self.run(name, *arguments, seconds=seconds)
+        assert code != 0, f"{name} {' '.join(arguments)} was not refused:\n{output[-6000:]}"
+        return " ".join(output.split())
 
     def kill_at(self, words: str, name: str, *arguments: str, seconds: float = 180) -> str:
-        """Kill a playbook with all its processes as soon as it says `words`, or let it end."""
+        """Kill a playbook with all its processes as soon as it prints `words`, or let it end."""
         log = self.state / "killed.log"
         with log.open("w") as stream:
             process = subprocess.Popen(  # noqa: S603 - our own command
@@ -104,7 +104,7 @@ class Plays:
             wait_for(
                 lambda: words in log.read_text() or process.poll() is not None,
                 seconds=seconds,
-                what=f"{name} says {words!r}",
+                what=f"{name} prints {words!r}",
             )
             process.kill()
             process.wait(timeout=30)
@@ -123,11 +123,11 @@ class Watcher:
 
     addresses: dict[int, str]
     down: list[tuple[float, frozenset[int]]] = field(default_factory=list)
-    looks: int = 0
+    checks: int = 0
 
-    def look(self) -> None:
-        closed = frozenset(node for node, place in self.addresses.items() if not _accepts(place))
-        self.looks += 1
+    def check(self) -> None:
+        closed = frozenset(node for node, at in self.addresses.items() if not listens(at))
+        self.checks += 1
         if not self.down or self.down[-1][1] != closed:
             self.down.append((time.monotonic(), closed))
 
@@ -141,15 +141,6 @@ class Watcher:
         return {node for _, closed in self.down for node in closed}
 
 
-def _accepts(place: str) -> bool:
-    host, _, port = place.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), 1).close()
-    except OSError:
-        return False
-    return True
-
-
 @contextmanager
 def watching(topology: Topology) -> Iterator[Watcher]:
     """Watch the brokers' listeners while the block runs."""
@@ -157,7 +148,7 @@ def watching(topology: Topology) -> Iterator[Watcher]:
 
     def watch() -> None:
         while not over.wait(POLL_SECONDS):
-            watcher.look()
+            watcher.check()
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -166,7 +157,7 @@ def watching(topology: Topology) -> Iterator[Watcher]:
     finally:
         over.set()
         thread.join()
-    assert watcher.looks > 0, "nobody watched"
+    assert watcher.checks > 0, "nobody watched"
 
 
 def starts(hosts: dict[str, Host], topology: Topology) -> dict[str, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.module_utils.versions import release_numbers
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
+    release_numbers,
+)
 
 from tests.support import guide
 
 SECTION = "Clients"
-# Each step and the words that tell its command from the others.
+# Each step and the words that only its command has.
 STEPS = {
     "create": ("kafka-topics.sh", "--create"),
     "produce": ("kafka-console-producer.sh",),

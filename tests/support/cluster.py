@@ -15,8 +15,8 @@ from typing import Any
 import pluggy
 import pytest
 import testinfra
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import Cluster
-from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
 from testinfra.host import Host
 
 from tests.support.change import Plays
@@ -28,11 +28,11 @@ JOURNAL = "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'"
 
 
 @pytest.fixture(scope="session")
-def topology(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Topology:
+def topology(request: pytest.FixtureRequest) -> Topology:
     inventory = request.config.getoption("--inventory")
     if not inventory:
-        pytest.fail("say which cluster: --inventory inventories/<yours>")
-    found = describe(Path(inventory).resolve(), tmp_path_factory.mktemp("topology") / "it.json")
+        pytest.fail("--inventory inventories/<yours> is missing: which cluster?")
+    found = describe(Path(inventory).resolve())
     assert found.hosts, f"{inventory} has no hosts: nothing would be tested"
     slower(found.slowness)
     return found
@@ -57,36 +57,35 @@ def hosts(topology: Topology) -> dict[str, Host]:
 
 
 @pytest.fixture(scope="session")
-def admin(topology: Topology) -> Iterator[KafkaAdminClient]:
+def admin(topology: Topology) -> Iterator[Any]:
+    """An admin client."""
     if not topology.brokers:
         pytest.skip("no Kafka here")
-    client = KafkaAdminClient(bootstrap_servers=list(topology.brokers.values()))
-    yield client
-    client.close()
+    with clients.admin(topology.connection) as client:
+        yield client
 
 
 @pytest.fixture
 def cluster(topology: Topology) -> Iterator[Cluster]:
-    """Asked as the modules ask it: whoever does not answer is passed over."""
+    """The cluster as the modules ask it: a broker that does not answer is passed over."""
     if not topology.brokers:
         pytest.skip("no Kafka here")
-    found = Cluster(list(topology.brokers.values()), {})
+    found = Cluster(topology.connection)
     yield found
     found.close()
 
 
 def summary(topology: Topology) -> dict[str, Any]:
     """Address and roles of each host, with versions."""
-    hosts = {}
-    for name, description in topology.hosts.items():
+    hosts, cluster = {}, topology.cluster
+    for name in topology.hosts:
         what = []
-        if zookeeper := description.get("zookeeper"):
-            what.append(f"ZooKeeper {zookeeper['version']} member {zookeeper['id']}")
-        if kafka := description.get("kafka"):
-            roles = " and ".join(kafka["roles"])
-            what.append(f"Kafka {kafka['version']} {roles} {kafka['node_id']}")
-        if spark := description.get("spark"):
-            what += [f"Spark {spark['version']} {role}" for role in spark["roles"]]
+        if member := cluster.zookeeper.get(name):
+            what.append(f"ZooKeeper {member.version} member {member.id}")
+        if node := cluster.kafka.get(name):
+            what.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
+        if spark := cluster.spark.get(name):
+            what += [f"Spark {spark.version} {role}" for role in spark.roles]
         hosts[name] = {"address": topology.addresses[name], "what": what}
     return hosts
 
@@ -125,7 +124,7 @@ def spark_probe(
     request: pytest.FixtureRequest, topology: Topology, hosts: dict[str, Host], master: str
 ) -> SparkProbe:
     """Run one job on the cluster for all tests that ask about jobs."""
-    shared = topology.spark(master)["data_dirs"][0]
+    shared = topology.cluster.spark[master].shared_dir
     table = f"{shared}/{request.config.getoption('--flights-topic')}/windows"
     has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
     ran = hosts[master].run(
@@ -152,7 +151,7 @@ def pytest_runtest_makereport(
 
 
 def journal(host: Host) -> str:
-    """What a host's services said last."""
+    """The last lines of a host's services."""
     try:
         return str(host.run(JOURNAL).stdout)
     except RuntimeError as error:  # a machine without power

@@ -1,8 +1,9 @@
 """A program that copies a topic to another one, and can be killed between the two steps of a copy.
 
-    python -m tests.support.copier ORDER BOOTSTRAP SOURCE SINK GROUP VALUE
+    python -m tests.support.copier ORDER CLIENT_CONFIG SOURCE SINK GROUP VALUE
 
-says BETWEEN and stands still once the first step is done for the record with that value.
+prints BETWEEN and stands still once the first step is done for the record with that value.
+CLIENT_CONFIG is a file of Kafka client properties.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    OffsetAndMetadata,
+    TopicPartition,
+)
 
 BETWEEN = "between"
 SECONDS = 30
@@ -24,16 +31,16 @@ Between = Callable[[Any], None]
 
 
 def copy(
-    order: str, bootstrap: list[str], source: str, sink: str, group: str, between: Between
+    order: str, connection: Connection, source: str, sink: str, group: str, between: Between
 ) -> None:
     """Copy partition 0 from the group's committed offset to the end as of now."""
-    place = TopicPartition(source, 0)
+    partition = TopicPartition(source, 0)
     identity = {"transactional_id": group} if order == TRANSACTION else {}
     with (
-        closing(KafkaProducer(bootstrap_servers=bootstrap, acks="all", **identity)) as producer,
+        closing(clients.producer(connection, acks="all", **identity)) as producer,
         closing(
-            KafkaConsumer(
-                bootstrap_servers=bootstrap,
+            clients.consumer(
+                connection,
                 group_id=group,
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
@@ -45,51 +52,47 @@ def copy(
         if order == TRANSACTION:
             # Ends what a killed one with the same id has left open, before offsets are read.
             producer.init_transactions()
-        consumer.assign([place])
-        for record in _records(consumer, place):
+        consumer.assign([partition])
+        for record in _records(consumer, partition):
             STEPS[order](producer, consumer, sink, record, between)
 
 
-def _records(consumer: KafkaConsumer, place: TopicPartition) -> Iterator[Any]:
-    end = consumer.end_offsets([place])[place]
-    if consumer.position(place) >= end:
+def _records(consumer: Any, partition: Any) -> Iterator[Any]:
+    end = consumer.end_offsets([partition])[partition]
+    if consumer.position(partition) >= end:
         return
     for record in consumer:
         yield record
         if record.offset + 1 >= end:
             return
-    message = f"{place} is not read up to {end} in {SECONDS} s"
+    message = f"{partition} is not read up to {end} in {SECONDS} s"
     raise TimeoutError(message)
 
 
-def _process(producer: KafkaProducer, sink: str, record: Any) -> None:
+def _process(producer: Any, sink: str, record: Any) -> None:
     producer.send(sink, record.value, partition=0).get(timeout=SECONDS)
 
 
-def _next(record: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+def _next(record: Any) -> dict[Any, Any]:
     """What to commit when a record is done: the offset of the one after it."""
-    place = TopicPartition(record.topic, record.partition)
-    return {place: OffsetAndMetadata(record.offset + 1, "", -1)}
+    partition = TopicPartition(record.topic, record.partition)
+    return {partition: OffsetAndMetadata(record.offset + 1, "", -1)}
 
 
-def _commit_first(
-    producer: KafkaProducer, consumer: KafkaConsumer, sink: str, record: Any, between: Between
-) -> None:
+def _commit_first(producer: Any, consumer: Any, sink: str, record: Any, between: Between) -> None:
     consumer.commit(_next(record))
     between(record)
     _process(producer, sink, record)
 
 
-def _process_first(
-    producer: KafkaProducer, consumer: KafkaConsumer, sink: str, record: Any, between: Between
-) -> None:
+def _process_first(producer: Any, consumer: Any, sink: str, record: Any, between: Between) -> None:
     _process(producer, sink, record)
     between(record)
     consumer.commit(_next(record))
 
 
 def _in_a_transaction(
-    producer: KafkaProducer, consumer: KafkaConsumer, sink: str, record: Any, between: Between
+    producer: Any, consumer: Any, sink: str, record: Any, between: Between
 ) -> None:
     producer.begin_transaction()
     _process(producer, sink, record)
@@ -105,7 +108,7 @@ STEPS = {
 }
 
 
-def main(order: str, bootstrap: str, source: str, sink: str, group: str, value: str) -> None:
+def main(order: str, client_config: str, source: str, sink: str, group: str, value: str) -> None:
     """Copy, and stand still at the record with that value until killed."""
 
     def between(record: Any) -> None:
@@ -115,7 +118,7 @@ def main(order: str, bootstrap: str, source: str, sink: str, group: str, value: 
             threading.Event().wait(SECONDS)
             sys.exit("nobody killed this")
 
-    copy(order, bootstrap.split(","), source, sink, group, between)
+    copy(order, Connection.read(Path(client_config)), source, sink, group, between)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
-from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
-from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.clients import read_to_ends
 
-from tests.support.wait import wait_for
+from tests.support.topology import Topology
+from tests.support.wait import scaled, wait_for
 
 SECONDS = 30
 """Within which a client gets its answer."""
@@ -24,14 +25,10 @@ GONE = ("OK", "GroupIdNotFoundError")
 class Client:
     """What a test makes through it is closed or deleted when the test ends, the last one first."""
 
-    admin: KafkaAdminClient
-    brokers: dict[int, str]
+    admin: Any
+    topology: Topology
     group: str
     stack: ExitStack
-
-    @property
-    def bootstrap(self) -> list[str]:
-        return list(self.brokers.values())
 
     def topic(
         self,
@@ -48,23 +45,23 @@ class Client:
         self.stack.callback(self.admin.delete_topics, [name])
         return name
 
-    def producer(self, **config: Any) -> KafkaProducer:
-        producer = KafkaProducer(bootstrap_servers=self.bootstrap, **config)
+    def producer(self, **config: Any) -> Any:
+        producer = clients.producer(self.topology.connection, **config)
         self.stack.callback(producer.close, timeout=5)
         return producer
 
-    def consumer(self, **config: Any) -> KafkaConsumer:
+    def consumer(self, **config: Any) -> Any:
         """A consumer that commits nothing when the test closes it."""
-        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, **config)
+        consumer = clients.consumer(self.topology.connection, **config)
         self.stack.callback(consumer.close, autocommit=False)
         return consumer
 
-    def reader(self, topic: str, **config: Any) -> tuple[KafkaConsumer, TopicPartition]:
-        """A consumer of the group that has taken partition 0 without joining."""
-        place = TopicPartition(topic, 0)
+    def reader(self, topic: str, **config: Any) -> tuple[Any, Any]:
+        """A consumer of the group that took partition 0 without joining, and that partition."""
+        partition = library.TopicPartition(topic, 0)
         consumer = self.consumer(group_id=self.group, **{"enable_auto_commit": False, **config})
-        consumer.assign([place])
-        return consumer, place
+        consumer.assign([partition])
+        return consumer, partition
 
     def write(self, topic: str, values: Iterable[bytes]) -> list[int]:
         """Write to partition 0, each value acknowledged before the next; returns the offsets."""
@@ -75,11 +72,11 @@ class Client:
 
     def read(self, topic: str, partitions: int = 1, start: int = 0, **config: Any) -> list[Any]:
         """The records of each partition from `start`, or its log's start, to its end as of now."""
-        places = [TopicPartition(topic, number) for number in range(partitions)]
-        with closing(KafkaConsumer(bootstrap_servers=self.bootstrap, **config)) as consumer:
-            consumer.assign(places)
-            for place, first in consumer.beginning_offsets(places).items():
-                consumer.seek(place, max(start, first))
+        numbered = [library.TopicPartition(topic, number) for number in range(partitions)]
+        with closing(clients.consumer(self.topology.connection, **config)) as consumer:
+            consumer.assign(numbered)
+            for partition, first in consumer.beginning_offsets(numbered).items():
+                consumer.seek(partition, max(start, first))
             return drain(consumer)
 
     def values(self, topic: str, **config: Any) -> list[bytes]:
@@ -87,83 +84,74 @@ class Client:
 
     def configure(self, topic: str, config: Mapping[str, str]) -> None:
         """Change a topic's settings."""
-        self._alter([ConfigResource(ConfigResourceType.TOPIC, topic, dict(config))])
+        self._alter([_resource("TOPIC", topic, dict(config))])
 
     @contextmanager
     def broker_settings(self, settings: Mapping[str, str]) -> Iterator[None]:
-        """Tell every broker other settings while the block runs (KIP-226)."""
-        before = {node: self._told(node) for node in self.brokers}
-        self._tell({node: dict(settings) for node in self.brokers})
+        """Set dynamic settings on every broker while the block runs (KIP-226)."""
+        before = {node: self._dynamic(node) for node in self.topology.brokers}
+        self._set({node: dict(settings) for node in before})
         try:
             yield
         finally:
-            delete = (AlterConfigOp.DELETE, None)
-            self._tell(
+            delete = (library.AlterConfigOp.DELETE, None)
+            self._set(
                 {
-                    node: {key: told.get(key, delete) for key in settings}
-                    for node, told in before.items()
+                    node: {key: own.get(key, delete) for key in settings}
+                    for node, own in before.items()
                 }
             )
 
     def setting(self, key: str) -> str:
-        """What the first broker follows."""
-        node = str(min(self.brokers))
-        resource = ConfigResource(ConfigResourceType.BROKER, node, [key])
-        answer = self.admin.describe_configs([resource], config_filter="all")
+        """The value that is in force on the first broker."""
+        node = str(min(self.topology.brokers))
+        answer = self.admin.describe_configs(
+            [_resource("BROKER", node, [key])], config_filter="all"
+        )
         return str(answer["broker"][node][key]["value"])
 
-    def _told(self, node: int) -> dict[str, str]:
-        """What this broker was told before us, beside its file."""
-        resource = ConfigResource(ConfigResourceType.BROKER, str(node))
-        found = self.admin.describe_configs([resource])["broker"][str(node)]
+    def _dynamic(self, node: int) -> dict[str, str]:
+        """A broker's dynamic settings."""
+        found = self.admin.describe_configs([_resource("BROKER", str(node))])["broker"][str(node)]
         return {key: one["value"] for key, one in found.items()}
 
-    def _tell(self, settings: Mapping[int, dict[str, Any]]) -> None:
-        self._alter(
-            [
-                ConfigResource(ConfigResourceType.BROKER, str(node), config)
-                for node, config in settings.items()
-            ]
-        )
+    def _set(self, settings: Mapping[int, dict[str, Any]]) -> None:
+        self._alter([_resource("BROKER", str(node), config) for node, config in settings.items()])
 
-    def _alter(self, resources: list[ConfigResource]) -> None:
+    def _alter(self, resources: list[Any]) -> None:
         # Kafka 3.9 does not describe the rates of throttles, yet takes them.
         answer = self.admin.alter_configs(resources, raise_on_unknown=False)
         results = [result for kind in answer.values() for result in kind.values()]
         assert results == ["OK"] * len(resources), answer
 
 
+def _resource(kind: str, *words: Any) -> Any:
+    return library.ConfigResource(library.ConfigResourceType[kind], *words)
+
+
 @contextmanager
-def client_of(admin: KafkaAdminClient, brokers: dict[int, str]) -> Iterator[Client]:
+def client_of(admin: Any, topology: Topology) -> Iterator[Client]:
     """A client with a group of its own."""
     with ExitStack() as stack:
         group = f"millrace-delivery-{uuid.uuid4().hex[:8]}"
         stack.callback(forget, admin, group)
-        yield Client(admin, brokers, group, stack)
+        yield Client(admin, topology, group, stack)
 
 
-def forget(admin: KafkaAdminClient, group: str) -> None:
+def forget(admin: Any, group: str) -> None:
     """Delete a group that nobody is a member of; the first one waits for a coordinator."""
 
     def gone() -> bool:
         try:
             return admin.delete_groups([group])[group] in GONE
-        except KafkaError:
+        except library.errors.KafkaError:
             return False
 
     wait_for(gone, seconds=SECONDS, what=f"no {group}")
 
 
-def drain(consumer: KafkaConsumer) -> list[Any]:
+def drain(consumer: Any) -> list[Any]:
     """What a consumer reads from its positions to the ends as of now, partition by partition."""
-    ends = consumer.end_offsets(list(consumer.assignment()))
-    found: list[Any] = []
-
-    def at_end() -> bool:
-        for records in consumer.poll(timeout_ms=200).values():
-            found.extend(records)
-        return all((consumer.position(place) or 0) >= end for place, end in ends.items())
-
-    wait_for(at_end, seconds=SECONDS, what=f"everything before {ends}")
+    found = read_to_ends(consumer, time.monotonic() + scaled(SECONDS))
     # Stable: within a partition it is the order in which they came.
     return sorted(found, key=lambda record: record.partition)

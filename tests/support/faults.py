@@ -1,8 +1,8 @@
-"""Faults on a running cluster: injected, proven, healed, and a ledger beside them all the time.
+"""Faults on a running cluster: injected, proven, healed, with a ledger that runs all the time.
 
-A fault is a function that injects, proves that it happened, and sees what it must see. Whatever
-it leaves is healed afterwards, and the cluster has to be whole again within `WHOLE_SECONDS`
-(the closing state C0).
+A fault is a function that injects, proves that it happened, and checks what users and operators
+must see. Whatever it leaves is healed afterwards, and the cluster has to be healthy again within
+`HEALTHY_SECONDS`: every unit, every replica and every controller.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    Cluster,
+    UnavailableError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
     Partition,
     Snapshot,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
-    Cluster,
-    NotYetError,
-)
-from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
 from testinfra.host import Host
 
 import ledger.faults
@@ -40,9 +40,9 @@ T = TypeVar("T")
 Place = Literal["any", "kraft", "dedicated", "zookeeper"]
 """Where a fault can be made; "dedicated": where controllers are no brokers."""
 FULL = os.environ.get("MILLRACE_FULL") == "1"
-"""Whether all of it is asked for, by `./lab test --full`."""
+"""Whether all of it is wanted, by `./lab test --full`."""
 PART_OF_FULL = "part of ./lab test --full"
-WHOLE_SECONDS = 180
+HEALTHY_SECONDS = 180
 CAUGHT_UP_MS = 5000
 SIDE = {"num_partitions": 1, "replication_factor": 3, "configs": {"min.insync.replicas": "2"}}
 REQUEST_MS = 5000
@@ -58,7 +58,7 @@ class Record:
     node: str = ""
     start: float = 0.0
     healed: float = 0.0
-    whole: float = 0.0
+    healthy: float = 0.0
     recovery_seconds: float | None = None
     limit_seconds: float | None = None
     longest_gap: float | None = None
@@ -70,7 +70,7 @@ class Record:
     begun: tuple[int, int] = field(default_factory=processors)
 
     def recovered(self, since: float, limit: float | None = None) -> None:
-        """Note how long it took since a monotonic moment, which must not be too long."""
+        """Record how long it took since a monotonic moment, which must not be too long."""
         self.recovery_seconds = round(time.monotonic() - since, 1)
         if limit is not None:
             assert self.recovery_seconds <= self.limited(limit)
@@ -80,7 +80,7 @@ class Record:
         self.limit_seconds = round(seconds * slowed(self.begun), 1)
         return self.limit_seconds
 
-    def told(self) -> ledger.faults.Fault:
+    def as_fault(self) -> ledger.faults.Fault:
         """As the report has it."""
         plain = asdict(self)
         for ours in ("least_acks", "begun"):
@@ -89,8 +89,8 @@ class Record:
 
 
 @dataclass
-class Site:
-    """A cluster, its hosts, and the ledger that runs beside the faults."""
+class Target:
+    """What faults are made on: a cluster, its hosts, and the ledger that runs meanwhile."""
 
     topology: Topology
     hosts: dict[str, Host]
@@ -106,7 +106,7 @@ class Site:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the ledger says of itself."""
+        """The ledger's own status."""
         found: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
         return found
 
@@ -123,8 +123,8 @@ class Site:
     def snapshot(self, *, without: int = -1) -> Snapshot | None:
         """The cluster as it is, None while nobody answers; `without` is a broker not to ask."""
         if without not in self._views:
-            places = [at for node, at in self.topology.brokers.items() if node != without]
-            self._views[without] = Cluster(places, {})
+            addresses = [at for node, at in self.topology.brokers.items() if node != without]
+            self._views[without] = Cluster(self.topology.connection.at(*addresses))
         return answered(self._views[without].read)
 
     def partition(self, *, topic: str = "", without: int = -1) -> Partition | None:
@@ -168,25 +168,24 @@ class Site:
         return wait_for(leads, seconds=60, what="an active controller")
 
     def epoch(self) -> int:
-        """The quorum's epoch, -1 while nobody tells."""
+        """The quorum's epoch, -1 while nobody answers."""
         found = self.snapshot()
         return found.quorum.leader_epoch if found and found.quorum else -1
 
     def session_seconds(self, node: int) -> float:
         """How long the controllers believe in a broker that is silent."""
-        return float(self.setting(node, "broker.session.timeout.ms", 9000)) / 1000
+        return self.number(node, "broker.session.timeout.ms") / 1000
 
     def election_seconds(self, node: int) -> float:
         """How long voters wait for a leader that is silent, and for each other's votes."""
-        keys = {
-            "controller.quorum.fetch.timeout.ms": 2000,
-            "controller.quorum.election.timeout.ms": 1000,
-        }
-        return sum(float(self.setting(node, key, default)) for key, default in keys.items()) / 1000
+        keys = ("controller.quorum.fetch.timeout.ms", "controller.quorum.election.timeout.ms")
+        return sum(self.number(node, key) for key in keys) / 1000
 
-    def setting(self, node: int, key: str, default: float | str) -> str:
-        """What a node's file says, Kafka's own value otherwise."""
-        return str(self.topology.kafka(self.topology.node(node))["config"].get(key, default))
+    def number(self, node: int, key: str) -> int:
+        """A property of a node, Kafka's own default where the inventory sets none."""
+        found = self.topology.cluster.kafka[self.topology.node(node)].number(key)
+        assert found is not None, key
+        return found
 
     def sh(self, where: str, command: str, *words: str) -> str:
         """Run a command as root that has to succeed."""
@@ -214,12 +213,12 @@ class Site:
         )
 
     def heal(self) -> None:
-        """Take every fault back that may still be there; what is well is left alone."""
+        """Remove every fault that may still be there; what is well is left alone."""
         for name in self.kafka_hosts:
             self.hosts[name].run(HEAL)
 
-    def lacks(self) -> list[str]:
-        """What is missing to C0: every unit, every replica, every controller."""
+    def missing(self) -> list[str]:
+        """What a healthy cluster has and this one has not."""
         snapshot = self.snapshot()
         if snapshot is None:
             return ["nobody answers"]
@@ -228,8 +227,10 @@ class Site:
         serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
         wrong += [f"broker {node}" for node in set(self.topology.brokers) - serving]
         voters = snapshot.quorum.voters if snapshot.quorum else ()
-        strange = self.topology.voters ^ {voter.id for voter in voters}
-        wrong += [f"controller {node} is in one of quorum and inventory only" for node in strange]
+        unexpected = self.topology.voters ^ {voter.id for voter in voters}
+        wrong += [
+            f"controller {node} is in one of quorum and inventory only" for node in unexpected
+        ]
         wrong += [
             f"controller {voter.id} is {voter.lag} behind"
             for voter in voters
@@ -237,21 +238,21 @@ class Site:
         ]
         return wrong
 
-    def whole(self) -> None:
-        """Wait for C0, and for acknowledgements.
+    def wait_until_healthy(self) -> None:
+        """Wait until nothing is missing, and for acknowledgements.
 
         Raises:
-            AssertionError: something is still missing after `WHOLE_SECONDS`.
+            AssertionError: something is still missing after `HEALTHY_SECONDS`.
 
         """
         last: list[str] = []
 
-        def is_whole() -> bool:
-            last[:] = self.lacks()
+        def is_healthy() -> bool:
+            last[:] = self.missing()
             return not last
 
         try:
-            wait_for(is_whole, seconds=WHOLE_SECONDS, what="a whole cluster")
+            wait_for(is_healthy, seconds=HEALTHY_SECONDS, what="a healthy cluster")
         except AssertionError as error:
             message = f"{error}: {', '.join(last)}"
             raise AssertionError(message) from None
@@ -263,20 +264,20 @@ class Site:
         """Take the cluster through one fault and back.
 
         Raises:
-            AssertionError: it did not happen, or something that must be seen was not.
+            AssertionError: it did not happen, or had not the effects that it must have.
 
         """
         record = Record(fault.number, fault.name, start=time.time())
         self.records.append(record)
         try:
-            self.whole()
+            self.wait_until_healthy()
             record.start, record.begun = time.time(), processors()
             try:
                 fault.inject(self, record)
             finally:
                 record.healed = time.time()
                 self.heal()
-            self.whole()
+            self.wait_until_healthy()
             assert record.proof, "nothing proves that it happened"
             record.verdict = "passed"
         except BaseException as error:
@@ -285,17 +286,17 @@ class Site:
                 record.verdict = "skipped"
             raise
         finally:
-            record.whole = time.time()
-            self.note(record)
+            record.healthy = time.time()
+            self.record_event(record)
         return record
 
-    def note(self, record: Record) -> None:
-        """Tell the ledger of it: no acknowledgements around it, no proof (I12)."""
+    def record_event(self, record: Record) -> None:
+        """Write it to the ledger's events: without acknowledgements around it nothing is proven."""
         event = {
             "node": record.node,
             "phase": record.name,
             "start": record.start,
-            "end": record.whole,
+            "end": record.healthy,
             "least_acks": record.least_acks,
             "detail": record.proof,
         }
@@ -304,14 +305,13 @@ class Site:
 
     def save(self, suite: Literal["failover", "chaos"]) -> None:
         """Write what the report is made of."""
-        broker = self.topology.group("kafka_brokers")[0]
         found = FaultRun(
             suite=suite,
             machine=this_machine(),
             date=datetime.now(UTC).date().isoformat(),
             topology=self.topology.name,
-            kafka=str(self.topology.kafka(broker)["version"]),
-            faults=[*self.earlier, *(record.told() for record in self.records)],
+            kafka=self.topology.cluster.brokers[0].version,
+            faults=[*self.earlier, *(record.as_fault() for record in self.records)],
         )
         save(found, self.folder)
 
@@ -323,26 +323,26 @@ def this_machine() -> Machine:
 
 
 def long_one() -> None:
-    """Skip what takes minutes and is not asked for."""
+    """Skip what takes minutes and is not wanted."""
     if not FULL:
         pytest.skip(PART_OF_FULL)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One entry of the catalogue: `inject` does it, proves it and sees what must be seen.
+    """One entry of the catalogue: `inject` does it, proves it and checks its effects.
 
     `on` is the kind of cluster that it needs; `long` ones take minutes.
     """
 
     number: int
     name: str
-    inject: Callable[[Site, Record], None]
+    inject: Callable[[Target, Record], None]
     on: Place = "kraft"
     long: bool = False
 
     def unfit(self, topology: Topology) -> str:
-        """Why a topology cannot be put to it; empty if it can."""
+        """Why it cannot be made on a topology; empty if it can."""
         if self.on == "any":
             return ""
         if self.on == "zookeeper":
@@ -372,5 +372,5 @@ def answered(ask: Callable[[], T]) -> T | None:
     """What a cluster in trouble answers, None while it gives an error instead."""
     try:
         return ask()
-    except (KafkaError, NotYetError):
+    except (errors.KafkaError, UnavailableError):
         return None

@@ -30,14 +30,14 @@ def lab(
 
 
 def succeed(*arguments: str, seconds: float, env: Mapping[str, str] | None = None) -> str:
-    """Run a verb that has to succeed, and return what it said."""
+    """Run a verb that has to succeed, and return its output."""
     done = lab(*arguments, seconds=seconds, env=env)
     assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{done.stdout[-8000:]}"
     return done.stdout
 
 
 def podman(*words: str) -> str:
-    """Run podman; returns what it said."""
+    """Run podman; returns its output."""
     done = subprocess.run(["podman", *words], check=True, capture_output=True, text=True)  # noqa: S603, S607 - the podman on PATH, our own hosts
     return done.stdout
 

@@ -1,4 +1,4 @@
-"""The site of faults that only machines know: hosts that can lose their power.
+"""Hosts that can lose their power.
 
 Each is a container of the lab that runs QEMU. Killing it takes the memory of the machine with it,
 and what its kernel had not written to its disks.
@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from tests.support.faults import Site
+from tests.support.faults import Target
 from tests.support.lab import podman
 from tests.support.wait import wait_for
 
@@ -19,8 +19,8 @@ BOOT_SECONDS = 60
 
 
 @dataclass
-class Machines(Site):
-    """A site whose hosts are virtual machines."""
+class Machines(Target):
+    """A target whose hosts are virtual machines."""
 
     cut_at: float = 0.0
     """When the last power was cut, in monotonic seconds."""
@@ -55,7 +55,7 @@ class Machines(Site):
         return [name for name in self.kafka_hosts if container(name) not in running]
 
     def boot(self, where: str) -> str:
-        """What tells one boot of a machine from another."""
+        """What distinguishes one boot of a machine from another."""
         return self.sh(where, "cat /proc/sys/kernel/random/boot_id")
 
     def heal(self) -> None:

@@ -1,6 +1,7 @@
-"""A SOCKS5 proxy (RFC 1928) between a client and its brokers that loses what it is told to lose.
+"""A SOCKS5 proxy (RFC 1928) between a client and its brokers that loses acknowledgements.
 
-kafka-python goes through it with `proxy_url`, whatever addresses the brokers advertise.
+kafka-python goes through it with `proxy_url`, whatever addresses the brokers advertise. It counts
+bytes and reads none, so that it serves encrypted connections as it serves open ones.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
-PRODUCE = 0
-"""The key of produce requests (Kafka's protocol)."""
+LARGE = 100_000
+"""Bytes without an answer that only a request with a record of that size can be."""
+CHUNK = 65_536
 IPV4, NAME, IPV6 = 1, 3, 4
 SECONDS = 10
 
 
 class LossyProxy(ThreadingTCPServer):
-    """Cuts the connection in place of a produce request's answer, as often as `to_lose` says."""
+    """Cuts the connection in place of the answer to a large request, `to_lose` times."""
 
     daemon_threads = True
     block_on_close = False
@@ -45,7 +47,7 @@ class LossyProxy(ThreadingTCPServer):
 
 @contextmanager
 def losing_answers(count: int) -> Iterator[LossyProxy]:
-    """A proxy that loses the answers to the first `count` produce requests."""
+    """A proxy that loses the answers to the first `count` requests of at least `LARGE` bytes."""
     with LossyProxy(count) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -62,15 +64,17 @@ class _Link(BaseRequestHandler):
     request: socket.socket
     server: LossyProxy
 
+    def setup(self) -> None:
+        self._unanswered = 0
+
     def handle(self) -> None:
         with suppress(OSError), socket.create_connection(self._target(), SECONDS) as broker:
             broker.settimeout(None)
             # Granted, bound to 0.0.0.0:0.
             self.request.sendall(struct.pack("!BBBB4sH", 5, 0, 0, IPV4, bytes(4), 0))
-            produced: set[int] = set()
-            forward = threading.Thread(target=self._requests, args=(broker, produced), daemon=True)
+            forward = threading.Thread(target=self._requests, args=(broker,), daemon=True)
             forward.start()
-            self._answers(broker, produced)
+            self._answers(broker)
             forward.join()
 
     def _target(self) -> tuple[str, int]:
@@ -88,34 +92,24 @@ class _Link(BaseRequestHandler):
         (port,) = struct.unpack("!H", _exactly(self.request, 2))
         return host, port
 
-    def _requests(self, broker: socket.socket, produced: set[int]) -> None:
-        """Pass on the client's requests, and note which of them produce."""
+    def _requests(self, broker: socket.socket) -> None:
+        """Pass on what the client sends, and count it."""
         with suppress(OSError):
-            while True:
-                frame = _frame(self.request)
-                key, _version, correlation = struct.unpack_from("!hhi", frame, 4)
-                if key == PRODUCE:
-                    produced.add(correlation)
-                broker.sendall(frame)
+            while data := self.request.recv(CHUNK):
+                self._unanswered += len(data)
+                broker.sendall(data)
         _shut(broker)
 
-    def _answers(self, broker: socket.socket, produced: set[int]) -> None:
-        """Pass on the broker's answers until one is to be lost."""
+    def _answers(self, broker: socket.socket) -> None:
+        """Pass on what the broker sends, until an answer is to be lost."""
         with suppress(OSError):
-            while True:
-                frame = _frame(broker)
-                (correlation,) = struct.unpack_from("!i", frame, 4)
-                if correlation in produced and self.server.loses():
+            while data := broker.recv(CHUNK):
+                if self._unanswered >= LARGE and self.server.loses():
                     break
-                self.request.sendall(frame)
+                self._unanswered = 0
+                self.request.sendall(data)
         _shut(self.request)
         _shut(broker)
-
-
-def _frame(source: socket.socket) -> bytes:
-    """One request or answer with its length before it."""
-    length = _exactly(source, 4)
-    return length + _exactly(source, int.from_bytes(length))
 
 
 def _exactly(source: socket.socket, count: int) -> bytes:

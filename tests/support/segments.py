@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 
-from kafka.record import MemoryRecords  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import MemoryRecords
 from testinfra.host import Host
 
 from tests.support.topology import Topology
@@ -55,7 +55,7 @@ class Disks:
     def _find(self, host: str, topic: str, partition: int, then: str) -> str:
         directories = " ".join(
             f"{directory}/{topic}-{partition}"
-            for directory in self.topology.kafka(host)["data_dirs"]
+            for directory in self.topology.cluster.kafka[host].data_dirs
         )
         # One of the directories has the partition.
         command = f"find {directories} -name '*.log' 2>/dev/null {then}"

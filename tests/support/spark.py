@@ -1,4 +1,4 @@
-"""What a Spark cluster's masters say of it, and jobs that the tests submit to it."""
+"""A Spark cluster as its masters report it, and jobs that the tests submit to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def get(url: str) -> Any:
 
 def master_state(topology: Topology, host: str) -> dict[str, Any]:
     """A master's own account of the cluster, with the status DOWN if it gives none."""
-    port = topology.spark(host)["ports"]["spark_master_ui_port"]
+    port = topology.cluster.spark[host].ports["spark_master_ui_port"]
     try:
         state: dict[str, Any] = get(f"http://{topology.addresses[host]}:{port}/json/")
     except OSError:
@@ -42,7 +42,7 @@ def statuses(topology: Topology) -> dict[str, str]:
 
 
 def application(state: dict[str, Any], app: str) -> str | None:
-    """What a master says of an application."""
+    """The state of an application by a master's report."""
     known = state.get("activeapps", []) + state.get("completedapps", [])
     return next((one["state"] for one in known if one["id"] == app), None)
 
@@ -106,7 +106,7 @@ class Load:
         return wait_for(ended, seconds=60, what="the end of the job")
 
     def errors(self) -> str:
-        """The end of what the driver complained of."""
+        """The last lines of the driver's errors."""
         return self.host.run("tail -n 5 %s/errors", self.folder).stdout
 
     def remove(self) -> None:

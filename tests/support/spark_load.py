@@ -1,4 +1,4 @@
-"""A Spark job for the failover tests: rounds of short tasks until it is told that it is enough.
+"""A Spark job for the failover tests: rounds of short tasks until a file ends it.
 
 Started with a directory and the most seconds; it ends when a file `enough` is in the directory.
 Prints a line of JSON after each round, with the sum so far, and the last one again at the end.

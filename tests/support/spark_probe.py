@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 
 def host_of(_: int) -> str:
-    """Say where this task runs, slowly enough that one executor cannot do all the work."""
+    """Return where this task runs, slowly enough that one executor cannot do all the work."""
     time.sleep(0.2)
     return socket.gethostname()
 

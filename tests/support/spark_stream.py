@@ -1,10 +1,10 @@
 """A stream for the failover tests: what a Kafka topic holds, once each, into a Delta table.
 
-Started with one JSON object: `folder`, a directory that all hosts share; `bootstrap` and `topic`;
-`rows`, the most that a batch takes; `port` of its web interface; `checkpoints`, directories in the
-folder. It runs its query on the first of these, on the next one when that has failed, and so on,
-until SIGTERM. When no checkpoint is left it writes all that the table holds to `rows.json`. It ends
-with 1 if a query failed.
+Started with the path of a JSON object: `folder`, a directory that all hosts share; `topic`, and
+`kafka`, options of Spark's source that lead to the brokers; `rows`, the most that a batch takes;
+`port` of its web interface; `checkpoints`, directories in the folder. It runs its query on the
+first of these, on the next one when that has failed, and so on, until SIGTERM. When no checkpoint
+is left it writes all that the table holds to `rows.json`. It ends with 1 if a query failed.
 
 Each step is a line of JSON in `reports`. While a file `slow` is in the folder, a record takes
 longer in the executor; while `hold` is there, what the table has is kept from the checkpoint.
@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 MS = {False: 20, True: 300}
 """What a record takes in the executor, and what it takes while it is to be slow."""
 
-asked: dict[str, Any] = json.loads(sys.argv[1])
+asked: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
 folder = Path(asked["folder"])
 table = folder / "table"
 stop = threading.Event()
@@ -47,7 +47,7 @@ def sink(app: str, checkpoint: str) -> Callable[[DataFrame, int], None]:
         # The query's id is the checkpoint's: by it Delta knows a batch that it has.
         query = context.getLocalProperty("sql.streaming.queryId")
         if query is None:
-            message = "Spark did not say which query this is"
+            message = "Spark names no query id"
             raise RuntimeError(message)
         slow = (folder / "slow").exists()
         report(app, "begun", checkpoint=checkpoint, batch=batch_id, slow=slow)
@@ -70,7 +70,7 @@ def sink(app: str, checkpoint: str) -> Callable[[DataFrame, int], None]:
 def run(spark: SparkSession, checkpoint: str) -> str:
     """Run the query until it fails or is stopped; returns why it failed."""
     source = {
-        "kafka.bootstrap.servers": asked["bootstrap"],
+        **asked["kafka"],
         "subscribe": asked["topic"],
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(asked["rows"]),

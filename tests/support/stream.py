@@ -1,4 +1,4 @@
-"""A stream from Kafka into a Delta table: its driver, and what its files say of it.
+"""A stream from Kafka into a Delta table: its driver, and its state by its files.
 
 The job is tests/support/spark_stream.py. Its driver is a transient service, so that systemd knows
 its processes and what became of them; all that it writes is in one directory which the hosts share.
@@ -7,11 +7,12 @@ its processes and what became of them; all that it writes is in one directory wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import property_text
 from testinfra.host import Host
 
 from ledger.sink import Row
@@ -42,7 +43,7 @@ START = (
 
 
 def parsed(text: str) -> list[Report]:
-    """The reports of a file, but for lines that a driver's death tore."""
+    """The reports of a file, except lines that a driver's death cut off."""
     found = []
     for line in text.splitlines():
         with suppress(ValueError):
@@ -59,7 +60,7 @@ def next_offsets(text: str, topic: str) -> dict[int, int]:
     """Partition to the next offset, as a file of a checkpoint's `offsets` has it.
 
     Raises:
-        ValueError: it says nothing of the topic.
+        ValueError: the topic is not in it.
 
     """
     for source in parsed(text):
@@ -71,12 +72,15 @@ def next_offsets(text: str, topic: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Stream:
-    """The driver on `host`, which answers at `address`, and its `folder`."""
+    """The driver on `host`, which answers at `address`, and its `folder`.
+
+    `kafka` are the client properties of a host.
+    """
 
     host: Host
     address: str
     folder: str
-    bootstrap: str
+    kafka: Mapping[str, Any]
     topic: str
 
     def prepare(self) -> None:
@@ -90,13 +94,16 @@ class Stream:
         """Start a driver that tries one checkpoint after the other; without any, see `rows`."""
         asked = {
             "folder": self.folder,
-            "bootstrap": self.bootstrap,
+            "kafka": {f"kafka.{key}": property_text(value) for key, value in self.kafka.items()},
             "topic": self.topic,
             "rows": BATCH,
             "port": UI_PORT,
             "checkpoints": checkpoints,
         }
-        self.host.check_output(START, UNIT, UNIT, self.folder, json.dumps(asked))
+        path = f"{self.folder}/asked.json"  # it may hold a password, which a command line shows
+        self.host.check_output("install --mode=600 --owner=spark /dev/null %s", path)
+        self.host.check_output("printf %%s %s > %s", json.dumps(asked), path)
+        self.host.check_output(START, UNIT, UNIT, self.folder, path)
 
     def stop(self) -> None:
         """End the driver as an operator does."""
@@ -113,7 +120,7 @@ class Stream:
         self.host.run("rm -rf %s", self.folder)
 
     def state(self) -> dict[str, str]:
-        """What systemd says of the driver."""
+        """The driver's state by systemd."""
         shown = self.host.check_output(
             "systemctl show --property=ActiveState,Result,ExecMainStatus,MainPID %s", UNIT
         )
@@ -153,7 +160,7 @@ class Stream:
             self.host.check_output("rm -f %s/%s", self.folder, name)
 
     def ask(self, what: str) -> Any:
-        """What Spark's driver says of its application."""
+        """What Spark's driver reports of its application."""
         return get(f"http://{self.address}:{UI_PORT}/api/v1/applications/{self.app}/{what}")
 
     def executors(self) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""The site of a stream's faults: a cluster of Kafka and Spark, a stream on it, and what it is fed.
+"""The target of a stream's faults: Kafka and Spark, a stream on them, and what it is fed.
 
-It is whole when Kafka and all workers are, and the stream goes on.
+It is healthy when Kafka and all workers are, and the stream goes on.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka import KafkaAdminClient, TopicPartition  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
 from testinfra.host import Host
 
 from ledger.clients import Clients
-from ledger.faults import FAULTS, load
+from ledger.faults import FAULTS
+from ledger.faults import load as load_faults
 from ledger.sink import Place, Row
-from tests.support.beside import RUNS
 from tests.support.change import Plays
-from tests.support.faults import HEAL, REQUEST_MS, Record, Site
+from tests.support.faults import HEAL, REQUEST_MS, Record, Target
+from tests.support.ledgered import RUNS
 from tests.support.spark import master_state
 from tests.support.stream import BATCH, CHECKPOINT, SECONDS, Stream
 from tests.support.topology import Topology
@@ -31,8 +33,8 @@ START_SECONDS = 90.0
 
 
 @dataclass(kw_only=True)
-class Streams(Site):
-    """A site whose load is a stream instead of the ledger's."""
+class Streams(Target):
+    """A target whose load is a stream instead of the ledger's."""
 
     stream: Stream
     producer: Any
@@ -81,9 +83,9 @@ class Streams(Site):
 
     def expire(self, before: dict[int, int]) -> None:
         """Delete the records of each partition that lie before an offset."""
-        places = {TopicPartition(self.topic, number): offset for number, offset in before.items()}
-        with KafkaAdminClient(bootstrap_servers=list(self.topology.brokers.values())) as admin:
-            admin.delete_records(places)
+        offsets = {TopicPartition(self.topic, number): offset for number, offset in before.items()}
+        with clients.admin(self.topology.connection) as admin:
+            admin.delete_records(offsets)
 
     def rows(self) -> list[Row]:
         """All of the table, the stream being stopped."""
@@ -94,7 +96,7 @@ class Streams(Site):
     def main_pid(self, where: str, unit: str) -> int:
         return int(self.sh(where, "systemctl show --property=MainPID --value %s", unit))
 
-    def reborn(self, where: str, unit: str, before: int) -> int:
+    def restarted(self, where: str, unit: str, before: int) -> int:
         """Wait until systemd has started a killed service again; its new process."""
 
         def other() -> int | None:
@@ -109,9 +111,9 @@ class Streams(Site):
         serving = max(int(state.get("aliveworkers", 0)) for state in states)
         return len(self.topology.group("spark_workers")) - serving
 
-    def lacks(self) -> list[str]:
-        missing = self.workers_missing()
-        return [*super().lacks(), *([f"{missing} Spark workers"] if missing else [])]
+    def missing(self) -> list[str]:
+        count = self.workers_missing()
+        return [*super().missing(), *([f"{count} Spark workers"] if count else [])]
 
     def acks_flow(self, more: int = 2, seconds: float = SECONDS) -> None:
         """Start the stream again if a fault has ended it."""
@@ -120,13 +122,14 @@ class Streams(Site):
             self.flows(more)
 
     def heal(self) -> None:
-        for where, roles in self.topology.hosts.items():
-            own = " ".join(f"spark-{role}" for role in roles.get("spark", {}).get("roles", []))
+        for where in self.topology.hosts:
+            spark = self.topology.cluster.spark.get(where)
+            own = " ".join(spark.units) if spark else ""
             again = f"systemctl reset-failed {own}; systemctl start {own}" if own else ""
             self.hosts[where].run(HEAL + again)
 
-    def note(self, record: Record) -> None:
-        """No ledger to tell."""
+    def record_event(self, record: Record) -> None:
+        """There is no ledger."""
 
     def forget(self, app: str) -> None:
         """Remove what executors of an application left at the workers."""
@@ -141,7 +144,7 @@ class Streams(Site):
             self.forget(app)
 
     def delete_topic(self) -> None:
-        with KafkaAdminClient(bootstrap_servers=list(self.topology.brokers.values())) as admin:
+        with clients.admin(self.topology.connection) as admin:
             admin.delete_topics([self.topic])
 
 
@@ -149,32 +152,30 @@ class Streams(Site):
 def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Streams]:
     """A stream that runs during the block, its driver on a master's host."""
     driver = topology.group("spark_masters")[0]
-    bootstrap = list(topology.brokers.values())
     topic = f"millrace-streams-{uuid.uuid4().hex[:8]}"
-    shared = topology.spark(driver)["data_dirs"][0]
     stream = Stream(
         hosts[driver],
         topology.addresses[driver],
-        f"{shared}/failover-stream",
-        ",".join(bootstrap),
+        f"{topology.cluster.spark[driver].shared_dir}/failover-stream",
+        topology.cluster.brokers[0].client_config,
         topic,
     )
-    clients = Clients(bootstrap, {"request_timeout_ms": REQUEST_MS})
+    load_clients = Clients(topology.connection)
     folder = RUNS / topology.name
     folder.mkdir(parents=True, exist_ok=True)
-    clients.create_topic(topic, partitions=PARTITIONS, replication=3, min_isr=2)
+    load_clients.create_topic(topic, partitions=PARTITIONS, replication=3, min_isr=2)
     with ExitStack() as after:
-        producer = clients.producer()
-        site = Streams(
+        producer = load_clients.producer(request_timeout_ms=REQUEST_MS)
+        target = Streams(
             topology, hosts, plays, folder, topic=topic, stream=stream, producer=producer
         )
         if (folder / FAULTS).exists():
-            site.earlier = load(folder).faults
-        after.callback(site.delete_topic)
+            target.earlier = load_faults(folder).faults
+        after.callback(target.delete_topic)
         after.callback(producer.close, timeout=5)
-        after.callback(site.clean)
-        after.callback(site.heal)
+        after.callback(target.clean)
+        after.callback(target.heal)
         stream.prepare()
-        site.start()
-        site.flows()
-        yield site
+        target.start()
+        target.flows()
+        yield target

@@ -1,105 +1,123 @@
-"""A topology as its inventory and the roles describe it, resolved by Ansible itself."""
+"""A topology: the model of its inventory, and where this machine reaches its hosts."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.model import files
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
 ROOT = Path(__file__).resolve().parents[2]
+UIS = {
+    "spark_master_ui_port": "Spark master",
+    "spark_worker_ui_port": "Spark worker",
+    "spark_history_port": "Spark history",
+}
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Groups, each host's description by role, and where each host answers."""
+    """A cluster as its inventory describes it."""
 
     inventory: Path
-    groups: dict[str, list[str]]
-    hosts: dict[str, dict[str, Any]]
-    addresses: dict[str, str]
-    machines: list[str] = field(default_factory=list)
+    cluster: Cluster
+    machines: tuple[str, ...] = ()
     """Hosts that can lose their power."""
     slowness: float = 1.0
     """By how much deadlines are longer there."""
 
     @property
     def name(self) -> str:
-        """The inventory's that a lab has its hosts from."""
+        """The name of the inventory that a lab takes its hosts from."""
         return (self.inventory / "hosts.yml").resolve().parent.name
 
+    @property
+    def hosts(self) -> list[str]:
+        return list(self.cluster.hosts)
+
     def group(self, name: str) -> list[str]:
-        return self.groups.get(name, [])
+        return self.cluster.inventory.members(name)
 
-    def kafka(self, host: str) -> dict[str, Any]:
-        description: dict[str, Any] = self.hosts[host]["kafka"]
-        return description
-
-    def spark(self, host: str) -> dict[str, Any]:
-        description: dict[str, Any] = self.hosts[host]["spark"]
-        return description
-
-    def zookeeper(self, host: str) -> dict[str, Any]:
-        description: dict[str, Any] = self.hosts[host]["zookeeper"]
-        return description
+    @cached_property
+    def addresses(self) -> dict[str, str]:
+        """Host to where this machine and clients reach it."""
+        return {host: self.cluster.address(host) for host in self.cluster.hosts}
 
     def node(self, number: int) -> str:
         """The host of a Kafka node."""
-        return next(
-            host
-            for host, roles in self.hosts.items()
-            if "kafka" in roles and int(roles["kafka"]["node_id"]) == number
-        )
+        return next(host for host, node in self.cluster.kafka.items() if node.id == number)
 
     def bootstrap(self, host: str) -> str:
         """Where a broker's first listener answers."""
-        return f"{self.addresses[host]}:{self.kafka(host)['listeners'][0]['port']}"
+        return f"{self.addresses[host]}:{self.cluster.kafka[host].client_listeners[0].port}"
 
-    @property
+    @cached_property
     def brokers(self) -> dict[int, str]:
         """Node id to the broker's address."""
-        return {
-            int(self.kafka(host)["node_id"]): self.bootstrap(host)
-            for host in self.group("kafka_brokers")
-        }
+        return {int(one.id or 0): self.bootstrap(one.name) for one in self.cluster.brokers}
+
+    @property
+    def voters(self) -> set[int]:
+        return {int(one.id or 0) for one in self.cluster.controllers}
+
+    @cached_property
+    def connection(self) -> Connection:
+        """How clients on this machine connect to the brokers."""
+        properties = self.cluster.brokers[0].local_client_config
+        return Connection.of(properties, list(self.brokers.values()))
 
     @property
     def urls(self) -> dict[str, str]:
         """The web interfaces by name."""
-        names = {
-            "spark_master_ui_port": "Spark master",
-            "spark_worker_ui_port": "Spark worker",
-            "spark_history_port": "Spark history",
-        }
         return {
-            f"{names[variable]} {host}": f"http://{self.addresses[host]}:{port}"
-            for host in self.hosts
-            if "spark" in self.hosts[host]
-            for variable, port in self.spark(host)["ports"].items()
-            if variable in names
+            f"{UIS[variable]} {host}": f"http://{self.addresses[host]}:{port}"
+            for host, spark in self.cluster.spark.items()
+            for variable, port in spark.ports.items()
+            if variable in UIS
         }
 
-    @property
-    def voters(self) -> set[int]:
-        return {int(self.kafka(host)["node_id"]) for host in self.group("kafka_controllers")}
 
-
-def describe(inventory: Path, out: Path) -> Topology:
-    """Resolve `inventory`; raises CalledProcessError with Ansible's words in its output."""
-    subprocess.run(  # noqa: S603 - our own playbook
-        [
-            Path(sys.executable).parent / "ansible-playbook",
-            "-i",
-            inventory,
-            "-e",
-            f"describe_to={out}",
-            ROOT / "tests/support/describe.yml",
-        ],
-        check=True,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
+def describe(inventory: Path) -> Topology:
+    """Resolve an inventory; raises AnsibleError if it cannot be read."""
+    manager = InventoryManager(loader=DataLoader(), sources=[str(inventory)])
+    lab = manager.groups["all"].get_vars()  # of transport.yml
+    return Topology(
+        inventory,
+        resolve(from_directory(inventory)),
+        tuple(map(str, lab.get("lab_machines", ()))),
+        float(lab.get("lab_slowness", 1)),
     )
-    return Topology(inventory, **json.loads(out.read_text()))
+
+
+def environment() -> dict[str, str]:
+    """The environment of programs of this repository, which import the collection."""
+    return {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
+
+
+def write_client_config(connection: Connection, path: Path, **more: object) -> Path:
+    """Write a connection as a client properties file, which others cannot read; returns its path.
+
+    `more` are further properties, with underscores for dots.
+    """
+    further = {key.replace("_", "."): value for key, value in more.items()}
+    path.touch(mode=0o600)
+    path.write_text(
+        files.properties(
+            {
+                "bootstrap.servers": ",".join(connection.bootstrap),
+                **connection.properties,
+                **further,
+            }
+        )
+    )
+    return path

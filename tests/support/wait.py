@@ -1,4 +1,4 @@
-"""The one way in which tests wait: on a state, with a deadline."""
+"""How tests wait: on a state, with a deadline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def slowed(since: tuple[int, int]) -> float:
 
 
 def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
-    """Return the first truthy value of `state`, or fail saying `what` did not come true in time."""
+    """Return the first truthy value of `state`, or fail: `what` did not come true in time."""
     begun, since = time.monotonic(), processors()
     while True:
         value = state()

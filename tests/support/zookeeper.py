@@ -1,4 +1,4 @@
-"""ZooKeeper as its clients meet it, without a client library."""
+"""ZooKeeper as its clients see it, without a client library."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import struct
 from tests.support.topology import Topology
 
 
-def say(topology: Topology, host: str, word: str) -> str:
-    """What a member answers to a four-letter word; empty if it does not answer."""
-    address = topology.addresses[host], topology.zookeeper(host)["ports"]["zookeeper_client_port"]
+def client_port(topology: Topology, host: str) -> int:
+    return topology.cluster.zookeeper[host].ports["zookeeper_client_port"]
+
+
+def four_letter_word(topology: Topology, host: str, word: str) -> str:
+    """What a member answers to one of ZooKeeper's commands; empty if it does not answer."""
+    address = topology.addresses[host], client_port(topology, host)
     try:
         with socket.create_connection(address, timeout=5) as link:
             link.sendall(word.encode())
@@ -22,7 +26,9 @@ def say(topology: Topology, host: str, word: str) -> str:
 
 def modes(topology: Topology) -> dict[str, str]:
     """Member to leader, follower or standalone, of those that serve."""
-    answers = {host: say(topology, host, "srvr") for host in topology.group("zookeeper")}
+    answers = {
+        host: four_letter_word(topology, host, "srvr") for host in topology.group("zookeeper")
+    }
     return {
         host: line.removeprefix("Mode: ")
         for host, answer in answers.items()
@@ -38,7 +44,7 @@ def leader_of(topology: Topology) -> str:
 
 def session_timeout(topology: Topology, host: str, wanted: int) -> int:
     """Milliseconds that a member grants to a session that wants `wanted` (ConnectRequest)."""
-    address = topology.addresses[host], topology.zookeeper(host)["ports"]["zookeeper_client_port"]
+    address = topology.addresses[host], client_port(topology, host)
     request = struct.pack(">iqiqi16s?", 0, 0, wanted, 0, 16, bytes(16), False)
     with socket.create_connection(address, timeout=5) as link:
         link.sendall(struct.pack(">i", len(request)) + request)

@@ -22,6 +22,6 @@ class Inventory:
         self._file, self._brokers = directory / "changed.yml", brokers
 
     def set(self, **variables: object) -> None:
-        """Say these of every broker, and nothing else."""
+        """Set these of every broker, and nothing else."""
         hosts = {name: dict(variables) for name in self._brokers}
         self._file.write_text(yaml.safe_dump({"kafka": {"hosts": hosts}}))

@@ -6,14 +6,19 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import Cluster
-from kafka import KafkaAdminClient, KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
-from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    ConfigResource,
+    ConfigResourceType,
+    TopicPartition,
+)
 from testinfra.host import Host
 
-from tests.failover.test_kafka import answered, whole
+from tests.failover.test_kafka import wait_until_healthy
 from tests.support.change import Plays, starts, watching
 from tests.support.faults import long_one
 from tests.support.topology import Topology
@@ -27,12 +32,12 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 
 @pytest.fixture(autouse=True)
 def unmarked(topology: Topology, hosts: dict[str, Host], cluster: Cluster) -> Iterator[None]:
-    """A topic to look after; and what a refused run marked would be restarted by the next one."""
+    """A topic of users; and what a refused run marked would be restarted by the next one."""
     new = {"orders": {"num_partitions": 3}}
     cluster.ask(lambda admin: admin.create_topics(new, raise_errors=False))
     yield
     hosts["k1"].check_output("rm -f /run/kafka/restart-pending")
-    wait_for(lambda: answered(lambda: whole(topology, cluster)), seconds=90, what="every replica")
+    wait_until_healthy(topology, cluster)
 
 
 @contextmanager
@@ -48,14 +53,14 @@ def test_a_node_that_is_down(plays: Plays, topology: Topology, hosts: dict[str, 
     """A second broker, and with combined nodes a second controller, may not go."""
     before = starts(hosts, topology)
     with stopped(hosts["k3"]):
-        said = plays.refuse("rolling_restart", *IMPATIENT)
+        output = plays.refuse("rolling_restart", *IMPATIENT)
         report = plays.refuse("health")
-    assert "broker 3 is registered but fenced" in said
-    assert "fewer replicas in sync than min.insync.replicas without broker 1" in said
-    assert re.search(r"\((__consumer_offsets|millrace-canary|orders)-0", said), said[-3000:]
-    assert "without controller 1 only 1 of 3 voters are up and caught up" in said
-    assert "The node was not touched" in said
-    assert "playbooks/rolling_restart.yml" in said
+    assert "broker 3 is registered but fenced" in output
+    assert "fewer replicas in sync than min.insync.replicas without broker 1" in output
+    assert re.search(r"\((__consumer_offsets|millrace-canary|orders)-0", output), output[-3000:]
+    assert "without controller 1 only 1 of 3 voters are up and caught up" in output
+    assert "The node was not touched" in output
+    assert "playbooks/rolling_restart.yml" in output
     assert "broker 3" in report
     after = starts(hosts, topology)
     assert after == {**before, "k3": before["k3"] + 1}, "only the test itself started k3 again"
@@ -67,10 +72,10 @@ def test_a_frozen_replica(plays: Plays, topology: Topology, hosts: dict[str, Hos
     before = starts(hosts, topology)
     hosts["k2"].check_output("systemctl kill --signal=STOP kafka")
     try:
-        said = plays.refuse("rolling_restart", *IMPATIENT)
+        output = plays.refuse("rolling_restart", *IMPATIENT)
     finally:
         hosts["k2"].check_output("systemctl kill --signal=CONT kafka")
-    assert "The node was not touched" in said
+    assert "The node was not touched" in output
     assert starts(hosts, topology) == before
 
 
@@ -81,10 +86,10 @@ def test_a_single_replica_is_named_until_it_is_allowed(
     cluster.ask(lambda admin: admin.create_topics(new))
     before = starts(hosts, topology)
     try:
-        said = plays.refuse("rolling_restart", *ONE)  # at once, whatever kafka_gate_timeout says
-        assert "no waiting would open it" in said
-        assert "lonely-0" in said
-        assert "kafka_allow_outage" in said
+        output = plays.refuse("rolling_restart", *ONE)  # at once, whatever kafka_gate_timeout says
+        assert "no waiting would open it" in output
+        assert "lonely-0" in output
+        assert "kafka_allow_outage" in output
         assert starts(hosts, topology) == before
         plays.succeed("health", "-e", '{"kafka_allow_outage": ["lonely"]}')
     finally:
@@ -98,7 +103,7 @@ def test_a_reassignment_that_runs(
     long_one()
     before = starts(hosts, topology)
     cluster.ask(lambda admin: admin.create_topics({"moved": {"assignments": {0: [1, 2]}}}))
-    producer = KafkaProducer(bootstrap_servers=list(topology.brokers.values()), acks="all")
+    producer = clients.producer(topology.connection, acks="all")
     for _ in range(20):
         producer.send("moved", b"x" * 100_000, partition=0)
     producer.flush(30)
@@ -107,9 +112,9 @@ def test_a_reassignment_that_runs(
     move = {TopicPartition("moved", 0): [2, 3]}
     try:
         cluster.ask(lambda admin: admin.alter_partition_reassignments(move))
-        said = plays.refuse("rolling_restart", *IMPATIENT)
-        assert "moved-0" in said
-        assert "throttled" in said
+        output = plays.refuse("rolling_restart", *IMPATIENT)
+        assert "moved-0" in output
+        assert "throttled" in output
         assert starts(hosts, topology) == before
     finally:
         cluster.ask(lambda admin: throttle(admin, None, None))
@@ -121,7 +126,7 @@ def test_a_reassignment_that_runs(
         cluster.ask(lambda admin: admin.delete_topics(["moved"]))
 
 
-def throttle(admin: KafkaAdminClient, replicas: str | None, rate: str | None) -> None:
+def throttle(admin: Any, replicas: str | None, rate: str | None) -> None:
     """Throttle the topic `moved`, or take the throttles away."""
     operation = "SET" if rate else "DELETE"
     topic = ConfigResource(
@@ -140,20 +145,20 @@ def test_check_mode_prints_the_plan(
     plays: Plays, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     before = starts(hosts, topology)
-    said = plays.succeed("rolling_restart", "-e", "rolling_restart_all=true", "--check")
-    assert "One at a time, each through the gate: k" in said
+    output = plays.succeed("rolling_restart", "-e", "rolling_restart_all=true", "--check")
+    assert "One at a time, each through the gate: k" in output
     assert starts(hosts, topology) == before
     assert hosts["k1"].run("ls /run/kafka/restart-pending").failed
 
 
 def test_down_nodes_come_first(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
-    """The same command mends what is down, before it takes another node."""
+    """The same command starts what is down, before it takes another node."""
     before = starts(hosts, topology)
     hosts["k3"].check_output("systemctl stop kafka")
     started = time.monotonic()
     with watching(topology) as watcher:
-        said = plays.succeed("rolling_restart")
-    assert "each through the gate: k3" in said
+        output = plays.succeed("rolling_restart")
+    assert "each through the gate: k3" in output
     assert watcher.most == 1, watcher.down
     assert starts(hosts, topology) == {**before, "k3": before["k3"] + 1}
     assert time.monotonic() - started < 60
@@ -161,7 +166,7 @@ def test_down_nodes_come_first(plays: Plays, topology: Topology, hosts: dict[str
 
 def test_no_container_is_rebooted(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
     before = starts(hosts, topology)
-    said = plays.refuse("rolling_reboot", "-e", "rolling_reboot_all=true")
-    assert "k1, k2, k3: a container is restarted by its machine. Nothing was changed." in said
+    output = plays.refuse("rolling_reboot", "-e", "rolling_reboot_all=true")
+    assert "k1, k2, k3: a container is restarted by its machine. Nothing was changed." in output
     assert starts(hosts, topology) == before
     assert all(host.run("ls /run/reboot-required").failed for host in hosts.values())

@@ -31,11 +31,11 @@ def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str,
     long_one()
     before = starts(hosts, topology)
     with watching(topology) as watcher:
-        said = plays.succeed("rolling_restart", *ALL, *PROVE)
+        output = plays.succeed("rolling_restart", *ALL, *PROVE)
     assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
     assert watcher.seen_down == set(topology.brokers)
     assert watcher.most == 1, watcher.down
-    assert "node 3 of 3" in said
+    assert "node 3 of 3" in output
     tasks = plays.remote_tasks()
     assert all(0 < tasks[host] <= TASKS for host in before), tasks
     report = plays.proof()
@@ -52,16 +52,16 @@ def test_a_roll_takes_little_more_than_its_nodes(plays: Plays) -> None:
         change["seconds"][phase] for change in changes for phase in ("stop", "start", "ready")
     )
     begun = min(change["start"] - change["seconds"]["gate"] for change in changes)
-    whole = max(change["end"] for change in changes) - begun
-    assert whole <= 1.5 * needed, (whole, needed)
+    took = max(change["end"] for change in changes) - begun
+    assert took <= 1.5 * needed, (took, needed)
 
 
 def test_a_second_run_restarts_nothing(
     plays: Plays, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     before = starts(hosts, topology)
-    said = plays.succeed("rolling_restart")
-    assert "changed=0" in said
+    output = plays.succeed("rolling_restart")
+    assert "changed=0" in output
     assert starts(hosts, topology) == before
 
 
@@ -71,14 +71,14 @@ def test_killed_at_each_step_and_run_again(
     """Killed as it plans, stops, starts, and between nodes: the same command brings it home."""
     long_one()
     before = starts(hosts, topology)
-    short = ("-e", "roll_slice=0.1")  # so that every step is told of
+    short = ("-e", "roll_slice=0.1")  # so that every step is reported
     with watching(topology) as watcher:
         killed = [plays.kill_at("plan | Order the turns", "rolling_restart", *ALL)]
         killed += [
             plays.kill_at(words, "rolling_restart", *short)
             for words in (" stops, ", " starts, ", " is back after ")
         ]
-        assert not any("PLAY RECAP" in said for said in killed), "one of them was not killed"
+        assert not any("PLAY RECAP" in output for output in killed), "one of them was not killed"
         plays.succeed("rolling_restart")
     assert watcher.most == 1, watcher.down
     assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
-from kafka.admin import ConfigResource, ConfigResourceType  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    ConfigResource,
+    ConfigResourceType,
+)
 from testinfra.host import Host
 
 from tests.support.change import Plays, starts, watching
@@ -28,7 +31,7 @@ def in_force(topology: Topology, key: str) -> set[str]:
         ConfigResource(ConfigResourceType.BROKER, str(node), {key: None})
         for node in topology.brokers
     ]
-    with KafkaAdminClient(bootstrap_servers=list(topology.brokers.values())) as admin:
+    with clients.admin(topology.connection) as admin:
         answer: dict[str, Any] = admin.describe_configs(asked, config_filter="all")["broker"]
     assert len(answer) == len(topology.brokers)
     return {found[key]["value"] for found in answer.values()}
@@ -93,13 +96,13 @@ def test_what_kafka_refuses_takes_one_node_down_and_is_undone(
         kafka_host_config={RESTARTED: 400, "replica.selector.class": "org.example.Missing"}
     )
     with watching(topology) as watcher:
-        said = plays.refuse("site", *PROVE)
+        output = plays.refuse("site", *PROVE)
     assert watcher.most == 1, watcher.down
     assert len(watcher.seen_down) == 1, "only the first node met it"
-    assert "org.example.Missing" in said
-    assert "did not start with its new files" in said
-    assert "They were put back" in said
-    assert "playbooks/rolling_restart.yml" in said or "playbooks/site.yml" in said
+    assert "org.example.Missing" in output
+    assert "did not start with its new files" in output
+    assert "They were put back" in output
+    assert "playbooks/rolling_restart.yml" in output or "playbooks/site.yml" in output
     for host, content in before.items():
         assert written(hosts[host]) == content, host
     plays.succeed("health")

@@ -1,4 +1,4 @@
-"""Up, back, up again and final, under the ledger; what is no way is refused before."""
+"""Up, back, up again and final, under the ledger; an illegal change is refused before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
 from tests.support.change import Plays, starts, watching
@@ -33,7 +33,7 @@ def running(hosts: dict[str, Host], topology: Topology) -> dict[str, str]:
 
 
 def finalized(topology: Topology) -> dict[str, int]:
-    with KafkaAdminClient(bootstrap_servers=list(topology.brokers.values())) as admin:
+    with clients.admin(topology.connection) as admin:
         features: dict[str, Any] = admin.describe_features()
     return {name: found["finalized"][1] for name, found in features.items() if "finalized" in found}
 
@@ -47,8 +47,8 @@ def test_site_sends_to_the_right_playbook(
 ) -> None:
     before = starts(hosts, topology)
     inventory.set(kafka_version=NEW)
-    said = plays.refuse("site")
-    assert "playbooks/rolling_upgrade.yml" in said
+    output = plays.refuse("site")
+    assert "playbooks/rolling_upgrade.yml" in output
     inventory.set(kafka_version="4.1.2")
     assert "playbooks/rollback.yml" in plays.refuse("rolling_upgrade")
     assert starts(hosts, topology) == before
@@ -60,8 +60,8 @@ def test_the_plan_of_an_upgrade_changes_nothing(
 ) -> None:
     before = starts(hosts, topology)
     inventory.set(kafka_version=NEW)
-    said = plays.succeed("rolling_upgrade", "--check")
-    assert "One at a time, each through the gate: k" in said
+    output = plays.succeed("rolling_upgrade", "--check")
+    assert "One at a time, each through the gate: k" in output
     assert starts(hosts, topology) == before
     assert hosts["k1"].run("ls -d /opt/millrace/kafka-4.3*").failed
 
@@ -69,13 +69,15 @@ def test_the_plan_of_an_upgrade_changes_nothing(
 def test_a_full_disk_of_programs_stops_nothing(
     plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
 ) -> None:
-    """What is missing is said before the first broker is stopped."""
+    """What is missing is reported before the first broker is stopped."""
     long_one()
     before = starts(hosts, topology)
     inventory.set(kafka_version=NEW)
     with full(hosts["k2"], "/opt/millrace"):
-        said = plays.refuse("rolling_upgrade")
-    assert re.search(rf"/opt/millrace has \d MiB free and /opt/millrace/kafka-{NEW}\S* needs", said)
+        output = plays.refuse("rolling_upgrade")
+    assert re.search(
+        rf"/opt/millrace has \d MiB free and /opt/millrace/kafka-{NEW}\S* needs", output
+    )
     assert starts(hosts, topology) == before
     assert all_run(OLD, hosts, topology)
 
@@ -94,23 +96,23 @@ def full(host: Host, path: str) -> Iterator[None]:
         host.check_output(f"umount {path}; umount {copy} && rmdir {copy}")
 
 
-WAYS = {
+CHANGES = {
     "up": ("rolling_upgrade", NEW),
     "back": ("rollback", OLD),
     "again": ("rolling_upgrade", NEW),
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_loses_nothing(
-    way: str,
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_loses_nothing(
+    change: str,
     plays: Plays,
     inventory: Inventory,
     topology: Topology,
     hosts: dict[str, Host],
 ) -> None:
-    """Binaries only: what is finalized stays as it was, so the way back is open."""
-    playbook, version = WAYS[way]
+    """Binaries only: what is finalized stays as it was, so a rollback stays possible."""
+    playbook, version = CHANGES[change]
     before, features = starts(hosts, topology), finalized(topology)
     inventory.set(kafka_version=version)
     with watching(topology) as watcher:
@@ -128,19 +130,19 @@ def test_a_second_upgrade_restarts_nothing(
     plays: Plays, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     before = starts(hosts, topology)
-    said = plays.succeed("rolling_upgrade", "-e", "soak_seconds=0")
-    assert "changed=0 " in said.partition("PLAY RECAP")[2]
+    output = plays.succeed("rolling_upgrade", "-e", "soak_seconds=0")
+    assert "changed=0 " in output.partition("PLAY RECAP")[2]
     assert starts(hosts, topology) == before
 
 
-def test_finalize_wants_a_word_and_then_is_final(
+def test_finalize_wants_a_confirmation_and_then_is_final(
     plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     before = finalized(topology)
     assert before["metadata.version"] == METADATA[OLD]
-    said = plays.refuse("finalize")
-    assert f"finalize_confirm={NEW}" in said
-    assert "metadata.version" in said
+    output = plays.refuse("finalize")
+    assert f"finalize_confirm={NEW}" in output
+    assert "metadata.version" in output
     assert "metadata.version" in plays.succeed("finalize", "--check")
     assert finalized(topology) == before
 
@@ -153,15 +155,15 @@ def test_finalize_wants_a_word_and_then_is_final(
 
     counts = starts(hosts, topology)
     inventory.set(kafka_version=OLD)
-    said = plays.refuse("rollback")
-    assert "metadata.version" in said
+    output = plays.refuse("rollback")
+    assert "metadata.version" in output
     assert starts(hosts, topology) == counts
     assert all_run(NEW, hosts, topology)
     inventory.set(kafka_version=NEW)
 
 
 @pytest.mark.parametrize("version", ["4.0.2", "3.9.2"])
-def test_older_clusters_come_the_whole_way(
+def test_older_clusters_are_upgraded_and_finalized(
     version: str,
     plays: Plays,
     inventory: Inventory,

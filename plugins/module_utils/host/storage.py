@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ansible_collections.millrace.streaming.plugins.module_utils.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_or_empty,
     parse_properties,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.uuids import is_cluster_id
+from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
 
 META = "meta.properties"
 _TOOL = "kafka.tools.StorageTool"
@@ -39,7 +39,7 @@ class LogDir:
 
 @dataclass(frozen=True)
 class Node:
-    """What the inventory says about a node; `features` are name=level."""
+    """What the inventory says about a node."""
 
     home: str
     config: str
@@ -48,7 +48,6 @@ class Node:
     node_id: int
     controller: bool
     initial_controllers: str = ""
-    features: tuple[str, ...] = ()
 
 
 def is_partition(name: str) -> bool:
@@ -66,19 +65,19 @@ def missing(dirs: Sequence[LogDir]) -> list[str]:
     return [log_dir.path for log_dir in dirs if log_dir.meta is None]
 
 
-def problems(node: Node, dirs: Sequence[LogDir], virgin: bool = False) -> list[str]:
-    """Say everything that forbids to format, or to go on with, these directories.
+def problems(node: Node, dirs: Sequence[LogDir], planned: bool = False) -> list[str]:
+    """Return everything that forbids to format, or to go on with, these directories.
 
-    With `virgin` (check mode) directories may not exist yet.
+    With `planned` (check mode) directories may not exist yet.
     """
     found: list[str] = []
     if not is_cluster_id(node.cluster_id):
         found.append(
             f"cluster id {node.cluster_id!r} is not 16 bytes as 22 characters of base64url; "
-            "mint one with kafka-storage random-uuid"
+            "generate one with kafka-storage random-uuid"
         )
     for log_dir in dirs:
-        if log_dir.exists or log_dir.meta is not None or virgin:
+        if log_dir.exists or log_dir.meta is not None or planned:
             found.extend(disk_problems(node, log_dir))
         else:
             found.append(f"{log_dir.path} does not exist: mount its disk, or create the directory")
@@ -86,14 +85,14 @@ def problems(node: Node, dirs: Sequence[LogDir], virgin: bool = False) -> list[s
 
 
 def disk_problems(node: Node, log_dir: LogDir) -> list[str]:
-    """Say what on a disk contradicts the node; each is `what: advice`."""
+    """Return what on a disk contradicts the node; each is `what: advice`."""
     if log_dir.meta is not None:
         return _meta_problems(node, log_dir.path, log_dir.meta)
     return _orphans(log_dir)
 
 
 def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str]:
-    """Say where the node's own configuration disagrees, for that is what the tool formats by."""
+    """Return where the node's own configuration disagrees, for that is what the tool formats by."""
     found: list[str] = []
     settings = parse_properties(config)
     if settings.get("node.id") != str(node.node_id):
@@ -151,8 +150,6 @@ def format_command(node: Node, config: str, partly: bool) -> list[str]:
             command += ["--initial-controllers", node.initial_controllers]
         else:
             command.append("--no-initial-controllers")
-    for feature in node.features:
-        command += ["--feature", feature]
     return command
 
 
@@ -203,7 +200,7 @@ Verdict = Literal["formatted", "replaced disk", "new"]
 
 def verdict(dirs: Sequence[LogDir]) -> Verdict:
     """Tell a node that is formatted from one with a replaced disk and one that is new."""
-    lacking = missing(dirs)
-    if not lacking:
+    unformatted = missing(dirs)
+    if not unformatted:
         return "formatted"
-    return "new" if len(lacking) == len(dirs) else "replaced disk"
+    return "new" if len(unformatted) == len(dirs) else "replaced disk"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka_admin import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     REQUEST_MS,
-    NotYetError,
+    UnavailableError,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 
 TOPIC = "millrace-canary"
 POLL_SECONDS = 0.1
@@ -71,43 +74,45 @@ def leads(admin: Any, broker: int, partition: int) -> bool:  # noqa: ANN401  as 
     return False
 
 
-def round_trip(address: str, partition: int, security: Mapping[str, Any], seconds: float) -> None:
-    """Write a record with acks=all and read it back by its offset.
+def round_trip(connection: Connection, partition: int, seconds: float) -> None:
+    """Write a record with acks=all through one broker, and read it back by its offset.
 
     Raises:
-        NotYetError: it was not acknowledged or not read in time, or another value was read.
+        UnavailableError: it was not acknowledged or not read in time, or another value was read.
 
     """
-    from kafka import KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped]  # no types
-    from kafka.errors import KafkaError  # type: ignore[import-untyped]  # no types
-
     value = uuid.uuid4().bytes
-    settings = {"bootstrap_servers": [address], "request_timeout_ms": REQUEST_MS, **security}
+    settings = {**connection.settings(), "request_timeout_ms": REQUEST_MS}
+    with _as_unavailable("it takes no client"):
+        producer = library.KafkaProducer(
+            acks="all", delivery_timeout_ms=int(seconds * 1000), **settings
+        )
+        consumer = library.KafkaConsumer(enable_auto_commit=False, **settings)
     try:
-        producer = KafkaProducer(acks="all", delivery_timeout_ms=int(seconds * 1000), **settings)
-        consumer = KafkaConsumer(enable_auto_commit=False, **settings)
-    except KafkaError as error:
-        text = f"it takes no client: {type(error).__name__}: {error}"
-        raise NotYetError(text) from error
-    try:
-        offset = producer.send(TOPIC, value, partition=partition).get(timeout=seconds).offset
-    except KafkaError as error:
-        text = f"it acknowledged no record: {type(error).__name__}: {error}"
-        raise NotYetError(text) from error
+        with _as_unavailable("it acknowledged no record"):
+            sent = producer.send(TOPIC, value, partition=partition).get(timeout=seconds)
     finally:
         producer.close(timeout=REQUEST_MS / 1000)
+    place = library.TopicPartition(TOPIC, partition)
     try:
-        place = TopicPartition(TOPIC, partition)
-        consumer.assign([place])
-        consumer.seek(place, offset)
-        if _read(consumer, offset, seconds) != value:
-            text = f"the record written at offset {offset} was not read back"
-            raise NotYetError(text)
-    except KafkaError as error:
-        text = f"it gave no record: {type(error).__name__}: {error}"
-        raise NotYetError(text) from error
+        with _as_unavailable("it gave no record"):
+            consumer.assign([place])
+            consumer.seek(place, sent.offset)
+            found = _read(consumer, sent.offset, seconds)
     finally:
         consumer.close()
+    if found != value:
+        text = f"the record written at offset {sent.offset} was not read back"
+        raise UnavailableError(text)
+
+
+@contextlib.contextmanager
+def _as_unavailable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except library.errors.KafkaError as error:
+        text = f"{what}: {type(error).__name__}: {error}"
+        raise UnavailableError(text) from error
 
 
 def _read(consumer: Any, offset: int, seconds: float) -> bytes | None:  # noqa: ANN401  as above

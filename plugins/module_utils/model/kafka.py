@@ -40,6 +40,7 @@ MARK = "/run/kafka/restart-pending"
 STATE = "/var/lib/millrace"
 PREVIOUS = f"{STATE}/kafka-previous.json"
 DYNAMIC_RECORD = f"{STATE}/kafka-dynamic.json"
+OPERATION = f"{STATE}/operation.json"
 _SERVER_PROPERTIES = "/etc/kafka/server.properties"
 CLIENT_PROPERTIES = "/etc/kafka/client.properties"
 

@@ -1,6 +1,6 @@
-"""Which Kafka keys a running broker takes, and what has to be told to it.
+"""What has to be altered so that a running broker has the dynamic keys of its server.properties.
 
-Pure: the caller reads the broker's configuration (DescribeConfigs) and alters it.
+Pure: the caller reads the broker's configuration and alters it.
 """
 
 from __future__ import annotations
@@ -8,36 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
 
-MIN_ISR = "min.insync.replicas"
-ELR_FEATURE = "eligible.leader.replicas.version"
-_DYNAMIC = ("per-broker", "cluster-wide")
-# Listeners and their security belong together, and Kafka takes many of them per listener alone.
-_RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
-_RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
-# Which disks take new partitions is what an operation on them says, not the file.
-_OPERATED = ("cordoned.log.dirs",)
 _BY_DEGREES = re.compile(r"\b(half|double)\b")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A key as a broker has it: `value` is what rules.
-
-    `entry` is the broker's own dynamic value, `below` what would rule without it, `static` what its
-    file said when it started, `default` Kafka's own. Each is None where there is none.
-    """
-
-    kind: str
-    value: str | None = None
-    entry: str | None = None
-    below: str | None = None
-    static: str | None = None
-    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,23 +48,6 @@ class Plan:
         )
 
 
-def dynamic_keys(version: str, owned: Iterable[str] = ()) -> list[str]:
-    """Return the keys that a broker of this version takes while it runs, and that may be told it.
-
-    They have the update mode per-broker or cluster-wide in Kafka's own table. Left out are secrets,
-    everything about listeners, and the `owned` keys, which Millrace itself writes.
-    """
-    never = {*owned, *_RESTARTED, *_OPERATED}
-    return sorted(
-        key
-        for key, entry in key_table.load(version).items()
-        if entry.get("update") in _DYNAMIC
-        and entry.get("type") != "password"
-        and key not in never
-        and not key.startswith(_RESTARTED_PREFIXES)
-    )
-
-
 def same(kind: str, one: str | None, other: str | None) -> bool:
     """Tell whether Kafka reads two texts as the same value of a type, such as `int` or `LIST`."""
     if one is None or other is None:
@@ -109,14 +68,6 @@ def same(kind: str, one: str | None, other: str | None) -> bool:
     return first == second
 
 
-def settings(described: Mapping[str, Mapping[str, Any]]) -> dict[str, Setting]:
-    """Return key -> setting of what kafka-python says of a broker, asked with synonyms.
-
-    A synonym of another name is another key, such as log.retention.hours of log.retention.ms.
-    """
-    return {key: _setting(key, answer) for key, answer in described.items()}
-
-
 def plan(
     keys: Iterable[str],
     desired: Mapping[str, str],
@@ -129,7 +80,8 @@ def plan(
     """Return what makes a running broker have the values of its file, `desired`, for these keys.
 
     A key that is not in the file, and was not when the broker started, is the operator's, unless it
-    is `recorded` as set from the file, or its entry is no more than Kafka's default.
+    is `recorded` as set from the file, or its entry is no more than Kafka's default. A recorded key
+    that is none of `keys` any more loses its entry, which would rule over the file for ever.
 
     With `elr`, eligible leader replicas (KIP-966), Kafka takes min.insync.replicas for the whole
     cluster alone, and forgets all eligible leaders each time it is set; `cluster_wide` names the
@@ -140,8 +92,15 @@ def plan(
     deleted: list[str] = []
     refused: dict[str, str] = {}
     recorded = frozenset(recorded)
-    for key in sorted(keys):
+    keys = frozenset(keys)
+    for key in sorted(keys | recorded):
         wanted, now = desired.get(key), found.get(key)
+        if key not in keys:
+            if now is not None and now.entry is not None:
+                deleted.append(key)
+                if wanted is not None and not same(now.kind, now.below, wanted):
+                    refused[key] = "it was changed online before, and is not any more"
+            continue
         if wanted is not None and "${" in wanted:
             # Kafka fills this in at its start; the key was marked for a restart then.
             continue
@@ -231,21 +190,6 @@ def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, st
         "before": "".join(f"{line}\n" for line in before),
         "after": "".join(f"{line}\n" for line in after),
     }
-
-
-def _setting(key: str, answer: Mapping[str, Any]) -> Setting:
-    """Return what an answer says; its synonyms come in the order in which they rule."""
-    own = [one for one in answer.get("synonyms") or () if one["name"] == key]
-    values = {str(one["source"]): one["value"] for one in own}
-    below = [one["value"] for one in own if one["source"] != "DYNAMIC_BROKER_CONFIG"]
-    return Setting(
-        kind=str(answer.get("config_type") or ""),
-        value=answer["value"],
-        entry=values.get("DYNAMIC_BROKER_CONFIG"),
-        below=below[0] if below else None,
-        static=values.get("STATIC_BROKER_CONFIG"),
-        default=values.get("DEFAULT_CONFIG"),
-    )
 
 
 def _step(current: str | None, target: str | None) -> int:

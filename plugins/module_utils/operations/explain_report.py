@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.explain import (
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import (
     DEFAULT_LAYER,
     EFFECTS,
 )
@@ -15,22 +15,22 @@ Hosts = Mapping[str, Mapping[str, Any]]
 
 def report(found: Mapping[str, Any], *, properties: bool = True) -> str:
     """Return the text of an explanation, without the properties where only changes were asked."""
-    described = {name: host for name, host in found["hosts"].items() if "error" not in host}
-    errors = [(name, host["error"]) for name, host in found["hosts"].items() if "error" in host]
-    lines = [f"{name}: cannot be explained: {error}" for name, error in errors]
-    lines += _headings(described)
+    hosts: Hosts = found["hosts"]
+    lines = [
+        f"{name}: {variable} cannot be resolved and is left out: {why}"
+        for name, host in hosts.items()
+        for variable, why in host["unresolved"].items()
+    ]
+    lines += _headings(hosts)
     if properties:
-        lines += _properties(described)
-    if found["outside"]:
-        names = ", ".join(found["outside"])
-        lines += ["", f"Outside this run (--limit?), so not explained: {names}."]
+        lines += _properties(hosts)
     if found["changes"]:
-        lines += _changes(described, found["changes"])
+        lines += _changes(hosts, found["changes"])
     return "\n".join(lines).strip("\n")
 
 
 def _headings(hosts: Hosts) -> Iterator[str]:
-    """Say what each host is."""
+    """Write what each host is."""
     kinds: dict[str, list[str]] = {}
     for name, host in hosts.items():
         roles = " and ".join(host["roles"] or [])
@@ -119,7 +119,7 @@ def _summary(hosts: Hosts, changes: Mapping[str, Mapping[str, list[str]]]) -> It
     yield f"Kafka needs a restart of {len(restart)} hosts{_listed(restart)}."
     if written != restart:
         yield (
-            "site.yml tells the others while they run; server.properties changes on "
+            "site.yml changes the others online; server.properties changes on "
             f"{len(written)} hosts{_listed(written)}."
         )
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ansible_collections.millrace.streaming.plugins.module_utils.change_classes import (
-    ELR_FEATURE,
-    MIN_ISR,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.versions import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.features import ELR
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
     KAFKA,
     release_numbers,
 )
@@ -116,13 +114,13 @@ def plan(
         if wanted[feature] > finalized.get(feature, 0)
     )
     problems = [
-        f"broker {node} supports {', '.join(lacking)}: run Kafka {target} on it, or unregister it "
+        f"broker {node} supports {', '.join(missing)}: run Kafka {target} on it, or unregister it "
         "if it is gone"
         for node, supported in sorted(supported_by_node.items())
-        if (lacking := _lacking(steps, supported))
+        if (missing := _missing(steps, supported))
     ]
     warnings: list[str] = []
-    if any(feature == ELR_FEATURE for feature, _, _ in steps):
+    if any(feature == ELR for feature, _, _ in steps):
         problems += _different(min_isr or {})
         warnings += _one_for_all(min_isr or {}, own_min_isr or {})
     return Plan(steps, tuple(problems), tuple(warnings))
@@ -141,7 +139,7 @@ def membership_problems(
 
 
 def lines(target: str, made: Plan) -> list[str]:
-    """Return a plan in words."""
+    """Return a plan for people."""
     words = [
         f"{feature}: {_number(feature, before)} -> {_number(feature, after)}"
         for feature, before, after in made.steps
@@ -156,7 +154,7 @@ def _different(min_isr: Mapping[int, str]) -> list[str]:
         return []
     parts = ", ".join(f"{value} on broker {node}" for node, value in sorted(min_isr.items()))
     return [
-        f"{MIN_ISR} differs ({parts}): {ELR_FEATURE} makes it one value for the whole cluster; set "
+        f"{MIN_ISR} differs ({parts}): {ELR} makes it one value for the whole cluster; set "
         "one in kafka_config and restart the brokers first"
     ]
 
@@ -165,7 +163,7 @@ def _one_for_all(min_isr: Mapping[int, str], own: Mapping[int, str]) -> list[str
     value = next(iter(min_isr.values()), "")
     removed = ", ".join(f"{value} on broker {node}" for node, value in sorted(own.items()))
     return [
-        f"with {ELR_FEATURE} {MIN_ISR}{f' ({value})' if value else ''} is kept for the whole "
+        f"with {ELR} {MIN_ISR}{f' ({value})' if value else ''} is kept for the whole "
         "cluster and rules over the brokers' files"
         + (f"; what was set for a broker alone is removed ({removed})" if removed else "")
     ]
@@ -181,7 +179,7 @@ def _number(feature: str, level: int) -> str:
     return f"{level} ({names[level]})" if feature == METADATA and level in names else str(level)
 
 
-def _lacking(steps: Iterable[Step], supported: Mapping[str, tuple[int, int]]) -> list[str]:
+def _missing(steps: Iterable[Step], supported: Mapping[str, tuple[int, int]]) -> list[str]:
     """Say of each feature that a node does not support as it should what it does support."""
     return [
         f"{feature} {_range(supported.get(feature))} ({level} is wanted)"

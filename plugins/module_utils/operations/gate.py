@@ -24,13 +24,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.availability_texts import TEXTS
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
-    Expected,
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
     Partition,
     Quorum,
     Snapshot,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate_texts import TEXTS
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
 SHOWN = 5
 NOBODY: frozenset[int] = frozenset()
@@ -57,7 +57,7 @@ class Policy:
         return bool({topic, "*"} & self.allow_outage)
 
 
-LASTING = frozenset({"single-replica", "no-spare-replica", "unsafe-quorum"})
+NON_RETRIABLE = frozenset({"single-replica", "no-spare-replica", "unsafe-quorum"})
 """Predicates about what the cluster is made of: no waiting changes it."""
 
 
@@ -206,7 +206,7 @@ def _quorum_blockers(
         *([] if led or helped else [_blocker("no-leader")]),
         *_about_nodes(
             ("voter-missing", expected.voters - voters - without),
-            ("strange-voter", voters - expected.voters if expected.voters else NOBODY),
+            ("unexpected-voter", voters - expected.voters if expected.voters else NOBODY),
             # Without a leader nobody knows who has how much.
             ("voter-behind", voters - _caught_up(quorum, policy) - without if led else NOBODY),
             allowed=policy.fetch_timeout_ms,
@@ -231,11 +231,11 @@ def _broker_blockers(
 ) -> list[Blocker]:
     registered = frozenset(broker.id for broker in snapshot.brokers)
     fenced = frozenset(broker.id for broker in snapshot.brokers if broker.fenced)
-    strange = registered - expected.brokers if expected.brokers else NOBODY
+    unexpected = registered - expected.brokers if expected.brokers else NOBODY
     return _about_nodes(
         ("not-registered", expected.brokers - registered - without),
-        ("fenced", fenced - strange - without),
-        ("strange-broker", strange),
+        ("fenced", fenced - unexpected - without),
+        ("unexpected-broker", unexpected),
     )
 
 

@@ -32,7 +32,7 @@ TEXTS: Mapping[str, str] = {
         "controller {ids} is not a voter, so fewer may fail than the inventory promises: add it "
         "to the quorum, or correct the inventory"
     ),
-    "strange-voter": (
+    "unexpected-voter": (
         "controller {ids} is a voter but not in the inventory, so nobody watches over it: add it "
         "to the inventory, or remove it from the quorum"
     ),
@@ -57,7 +57,7 @@ TEXTS: Mapping[str, str] = {
         "broker {ids} is registered but fenced, so it serves nobody: wait until it has caught up, "
         "or see its journal"
     ),
-    "strange-broker": (
+    "unexpected-broker": (
         "broker {ids} is registered but not in the inventory, so nobody watches over its "
         "replicas: add it to the inventory, or unregister it"
     ),

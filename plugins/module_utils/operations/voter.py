@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.properties import parse_properties
-from ansible_collections.millrace.streaming.plugins.module_utils.uuids import ZERO, kafka_text
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import ZERO, kafka_text
 
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 # What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.
@@ -56,8 +58,8 @@ def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
     return Step(remove=former or "", add=True)
 
 
-def hurdle(log: Mapping[str, Any], node_id: int, directory: str, max_lag: int) -> str:
-    """Say why the node cannot be added yet; empty if it can."""
+def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str, max_lag: int) -> str:
+    """Return why the node cannot be added yet; empty if it can."""
     end = next(
         (one["log_end_offset"] for one in log["current_voters"] if _id(one) == log["leader_id"]),
         None,

@@ -1,7 +1,7 @@
 """What a rule is: what it judges, what it finds, and how findings become problems and a report.
 
-A rule judges the whole cluster before a host is touched (`rule`), or one host by what was found on
-it before anything is changed there (`host_rule`).
+A rule judges the cluster before a host is touched (`rule`), or one host by what was found on it
+before anything is changed there (`host_rule`), or all of those hosts together (`hosts_rule`).
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Problem:
 
 ClusterCheck = Callable[[Cluster], Iterable[Finding]]
 HostCheck = Callable[[InspectedHost], Iterable[Finding]]
+HostsCheck = Callable[[Sequence[InspectedHost]], Iterable[Finding]]
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,12 @@ class Rule:
     in_container: Severity
     on_cluster: ClusterCheck | None = None
     on_host: HostCheck | None = None
+    on_hosts: HostsCheck | None = None
 
     @property
     def module(self) -> str:
         """The name of the module that has it."""
-        return str((self.on_cluster or self.on_host).__module__)
+        return str((self.on_cluster or self.on_host or self.on_hosts).__module__)
 
 
 REGISTERED: list[Rule] = []
@@ -121,6 +123,18 @@ def host_rule(
     return register
 
 
+def hosts_rule(
+    name: str, *, when: str, why: str, remedy: str, severity: Severity = "error"
+) -> Callable[[HostsCheck], HostsCheck]:
+    """Register a rule about all hosts that were inspected, judged once."""
+
+    def register(check: HostsCheck) -> HostsCheck:
+        REGISTERED.append(Rule(name, when, why, remedy, severity, severity, on_hosts=check))
+        return check
+
+    return register
+
+
 def judge_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
     """Return every problem of an inventory, in the order of the rules and of the inventory."""
     return [
@@ -133,7 +147,7 @@ def judge_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
 
 def judge_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
-    return [problem for one in rules if one.on_host for problem in _merged(one, _found(one, hosts))]
+    return [problem for one in rules for problem in _merged(one, _found(one, hosts))]
 
 
 def _found(one: Rule, hosts: Sequence[InspectedHost]) -> Iterator[tuple[Severity, Finding]]:
@@ -141,6 +155,8 @@ def _found(one: Rule, hosts: Sequence[InspectedHost]) -> Iterator[tuple[Severity
         severity = one.in_container if host.found.container else one.severity
         for found in one.on_host(host) if one.on_host else ():
             yield severity, Finding(found.where, found.what, found.fix, (host.name,))
+    for found in one.on_hosts(hosts) if one.on_hosts else ():
+        yield one.severity, found
 
 
 def _merged(one: Rule, findings: Iterable[tuple[Severity, Finding]]) -> Iterator[Problem]:

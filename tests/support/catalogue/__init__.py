@@ -1,7 +1,7 @@
-"""The catalogue of Kafka's faults, by their numbers in the design.
+"""The catalogue of Kafka's faults.
 
-Each injects, waits until it sees that the fault is there, and says so in `proof`; then it looks at
-what users and operators must see. Healing is the caller's.
+Each injects, waits until it sees that the fault is there, and writes that into `proof`; then it
+checks what users and operators must see. Healing is the caller's.
 """
 
 from tests.support.catalogue import disks, limits, network, processes, zookeeper

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
-from tests.support.catalogue.entry import begin, clock, fault, follower, said_since, stop
-from tests.support.faults import Record, Site
+from tests.support.catalogue.entry import begin, clock, fault, follower, journal_line, stop
+from tests.support.faults import Record, Target
 from tests.support.wait import wait_for
 
 DROP_INS = "/run/systemd/system/kafka.service.d"
@@ -27,25 +27,28 @@ TWIN, TWIN_PORT = "/var/tmp/kafka-twin", 19092  # noqa: S108 - on a host of the 
 
 
 @contextmanager
-def given(site: Site, where: str, *lines: str) -> Iterator[None]:
+def given(target: Target, where: str, *lines: str) -> Iterator[None]:
     """Run a node's service with other lines during the block; it is stopped at the end."""
-    stop(site, where)
-    site.sh(where, f"mkdir -p {DROP_INS}")
-    site.sh(where, f"echo %s > {DROP_INS}/fault.conf", "\n".join(("[Service]", *lines)))
+    stop(target, where)
+    target.sh(where, f"mkdir -p {DROP_INS}")
+    target.sh(where, f"echo %s > {DROP_INS}/fault.conf", "\n".join(("[Service]", *lines)))
     try:
-        site.sh(where, "systemctl daemon-reload && systemctl start kafka")
+        target.sh(where, "systemctl daemon-reload && systemctl start kafka")
         yield
     finally:
-        site.sh(where, f"rm -r {DROP_INS}; systemctl daemon-reload; systemctl stop kafka")
+        target.sh(where, f"rm -r {DROP_INS}; systemctl daemon-reload; systemctl stop kafka")
 
 
 @fault(27, "another process has a living broker's id", on="dedicated", long=True)
-def twin(site: Site, record: Record) -> None:
-    """The newcomer is turned away; the broker does not notice."""
-    node = follower(site)
-    where = begin(site, record, node)
-    pid, port = site.pid(where), site.topology.brokers[node].rsplit(":", 1)[1]
-    (data, *_others), mark = site.topology.kafka(where)["data_dirs"], clock(site, where)
+def twin(target: Target, record: Record) -> None:
+    """The newcomer is refused; the broker does not notice."""
+    node = follower(target)
+    where = begin(target, record, node)
+    pid, port = target.pid(where), target.topology.brokers[node].rsplit(":", 1)[1]
+    (data, *_others), mark = (
+        target.topology.cluster.kafka[where].data_dirs,
+        clock(target, where),
+    )
     script = f"""
         set -ef; rm -rf {TWIN}; mkdir {TWIN}
         sed -e 's#:{port}$#:{TWIN_PORT}#' -e 's#^log.dirs=.*#log.dirs={TWIN}/data#' \
@@ -55,26 +58,26 @@ def twin(site: Site, record: Record) -> None:
         kafka-storage.sh format --cluster-id $id --config {TWIN}/server.properties
         exec $(tr '\\0' ' ' < /proc/{pid}/cmdline | sed 's#/etc/kafka/server#{TWIN}/server#')
     """
-    site.sh(where, "systemd-run --unit=kafka-twin --collect bash -lc %s", script)
+    target.sh(where, "systemd-run --unit=kafka-twin --collect bash -lc %s", script)
     try:
-        record.proof = said_since(
-            site, where, mark, "DUPLICATE_BROKER_REGISTRATION", unit="kafka-twin"
+        record.proof = journal_line(
+            target, where, mark, "DUPLICATE_BROKER_REGISTRATION", unit="kafka-twin"
         )
-        site.acks_flow()
-        found = site.snapshot(without=node)
+        target.acks_flow()
+        found = target.snapshot(without=node)
         assert found
         assert not any(broker.fenced for broker in found.brokers if broker.id == node)
-        assert site.pid(where) == pid
+        assert target.pid(where) == pid
     finally:
-        site.hosts[where].run(f"systemctl stop kafka-twin; rm -rf {TWIN}")
+        target.hosts[where].run(f"systemctl stop kafka-twin; rm -rf {TWIN}")
 
 
 @fault(30, "a broker's clock is ten minutes ahead, then behind", long=True)
-def wrong_clock(site: Site, record: Record) -> None:
+def wrong_clock(target: Target, record: Record) -> None:
     """Its records have other times; the cluster keeps and serves them all the same."""
-    node = follower(site)
-    where = begin(site, record, node)
-    bring_faketime(site, where)
+    node = follower(target)
+    where = begin(target, record, node)
+    bring_faketime(target, where)
     seen = []
     for offset in (OFF_SECONDS, -OFF_SECONDS):
         settings = (
@@ -82,14 +85,14 @@ def wrong_clock(site: Site, record: Record) -> None:
             f"FAKETIME={offset:+d}",
             "FAKETIME_DONT_FAKE_MONOTONIC=1",
         )
-        with given(site, where, *(f"Environment={one}" for one in settings)):
-            site.whole()
-            seen.append(stamps_off(site, node, offset))
+        with given(target, where, *(f"Environment={one}" for one in settings)):
+            target.wait_until_healthy()
+            seen.append(stamps_off(target, node, offset))
     record.proof = f"{where} stamped records {' and '.join(seen)} off"
 
 
-def bring_faketime(site: Site, where: str) -> None:
-    """Take libfaketime, which lies over a process's clock, from this machine's package index."""
+def bring_faketime(target: Target, where: str) -> None:
+    """Take libfaketime, which replaces a process's clock, from this machine's package index."""
     with tempfile.TemporaryDirectory() as folder:
         got = subprocess.run(
             ["apt-get", "download", "libfaketime"],  # noqa: S607 - the system's
@@ -99,29 +102,30 @@ def bring_faketime(site: Site, where: str) -> None:
             text=True,
         )
         if got.returncode:
-            pytest.skip(f"no libfaketime is to be had here: {got.stderr[-200:]}")
+            pytest.skip(f"libfaketime cannot be downloaded here: {got.stderr[-200:]}")
         (package,) = Path(folder).glob("*.deb")
         subprocess.run(["dpkg-deb", "-x", package, folder], check=True)  # noqa: S603, S607 - the system's
         (library,) = Path(folder).rglob("libfaketimeMT.so.1")
         packed = base64.b64encode(gzip.compress(library.read_bytes())).decode()
-    site.sh(where, "echo %s | base64 -d | gunzip > %s && chmod 0644 %s", packed, FAKETIME, FAKETIME)
+    target.sh(
+        where, "echo %s | base64 -d | gunzip > %s && chmod 0644 %s", packed, FAKETIME, FAKETIME
+    )
 
 
-def stamps_off(site: Site, node: int, offset: float) -> str:
-    """See that a broker's clock is so many seconds off; tells how many there are."""
-    off = stamped(site, node) - time.time()
+def stamps_off(target: Target, node: int, offset: float) -> str:
+    """Check that a broker's clock is so many seconds off; returns how many there are."""
+    off = stamped(target, node) - time.time()
     assert abs(off - offset) < CLOCK_SECONDS, off
     return f"{off:+.0f} s"
 
 
-def stamped(site: Site, node: int) -> float:
+def stamped(target: Target, node: int) -> float:
     """The time in seconds that a broker's clock gives a record."""
     topic = "millrace-faults-clock"
     shape = {"assignments": {0: [node]}, "configs": {"message.timestamp.type": "LogAppendTime"}}
-    servers = list(site.topology.brokers.values())
-    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+    with clients.admin(target.topology.connection) as admin:
         admin.create_topics({topic: shape}, wait_for_metadata=True)
-        producer = KafkaProducer(bootstrap_servers=servers)
+        producer = clients.producer(target.topology.connection)
         try:
             return float(producer.send(topic, b"when").get(30).timestamp) / 1000
         finally:
@@ -130,31 +134,33 @@ def stamped(site: Site, node: int) -> float:
 
 
 @fault(32, "a heap that is too small", long=True)
-def out_of_memory(site: Site, record: Record) -> None:
+def out_of_memory(target: Target, record: Record) -> None:
     """The process ends at once, and its unit gives up instead of trying for ever."""
-    where = begin(site, record, follower(site))
-    mark = clock(site, where)
-    site.sh(where, f"sed -E 's/-Xm([sx])[0-9]+[kmg]/-Xm\\1{HEAP}/g' {ENVIRONMENT} > {SMALL}")
-    with given(site, where, f"EnvironmentFile={SMALL}"):
-        line = said_since(site, where, mark, "java.lang.OutOfMemoryError")
+    where = begin(target, record, follower(target))
+    mark = clock(target, where)
+    target.sh(where, f"sed -E 's/-Xm([sx])[0-9]+[kmg]/-Xm\\1{HEAP}/g' {ENVIRONMENT} > {SMALL}")
+    with given(target, where, f"EnvironmentFile={SMALL}"):
+        line = journal_line(target, where, mark, "java.lang.OutOfMemoryError")
         wait_for(
-            lambda: property_of(site, where, "ActiveState") == "failed",
+            lambda: property_of(target, where, "ActiveState") == "failed",
             seconds=180,
             what="a unit that has given up",
         )
-        site.acks_flow()
-        record.proof = f"{line}; given up after {property_of(site, where, 'NRestarts')} more starts"
+        target.acks_flow()
+        record.proof = (
+            f"{line}; given up after {property_of(target, where, 'NRestarts')} more starts"
+        )
 
 
-def property_of(site: Site, where: str, name: str) -> str:
-    return site.sh(where, "systemctl show --property=%s --value kafka", name)
+def property_of(target: Target, where: str, name: str) -> str:
+    return target.sh(where, "systemctl show --property=%s --value kafka", name)
 
 
 @fault(33, "fewer open files than it needs", long=True)
-def out_of_files(site: Site, record: Record) -> None:
+def out_of_files(target: Target, record: Record) -> None:
     """Whatever it can still do, nothing that it has is damaged, and the others serve."""
-    where = begin(site, record, follower(site))
-    mark = clock(site, where)
-    with given(site, where, f"LimitNOFILE={FILES}"):
-        record.proof = said_since(site, where, mark, "Too many open files", seconds=90)
-        site.acks_flow()
+    where = begin(target, record, follower(target))
+    mark = clock(target, where)
+    with given(target, where, f"LimitNOFILE={FILES}"):
+        record.proof = journal_line(target, where, mark, "Too many open files", seconds=90)
+        target.acks_flow()

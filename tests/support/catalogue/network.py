@@ -6,14 +6,12 @@ import os
 import socket
 import time
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
-from kafka import KafkaProducer  # type: ignore[import-untyped] # no types
-from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
 from tests.support.catalogue.entry import CLIENT_MS, begin, fault, gate_shuts, refuses
-from tests.support.faults import Record, Site, answered
+from tests.support.faults import Record, Target, answered
 from tests.support.wait import wait_for
 
 DROP = "ip route replace blackhole %s"
@@ -27,18 +25,18 @@ UNANSWERED = 500
 
 
 @fault(10, "a leader is cut from all other nodes")
-def leader_isolated(site: Site, record: Record) -> None:
+def leader_isolated(target: Target, record: Record) -> None:
     """Alone it may not acknowledge; the others elect."""
-    node = site.led_by(topic=site.side_topic)
-    where = begin(site, record, node)
-    others = [name for name in site.kafka_hosts if name != where]
-    cut(site, where, others)
-    after = site.elected(node, topic=site.side_topic)
-    site.fenced(node)
+    node = target.led_by(topic=target.side_topic)
+    where = begin(target, record, node)
+    others = [name for name in target.kafka_hosts if name != where]
+    cut(target, where, others)
+    after = target.elected(node, topic=target.side_topic)
+    target.fenced(node)
     # One attempt, and nobody else is asked who leads.
-    producer = KafkaProducer(
-        bootstrap_servers=[site.topology.brokers[node]],
-        kafka_client=asks_only_its_bootstrap,
+    producer = clients.producer(
+        target.topology.connection.at(target.topology.brokers[node]),
+        kafka_client=clients.pinned,
         acks="all",
         retries=0,
         enable_idempotence=False,
@@ -46,108 +44,106 @@ def leader_isolated(site: Site, record: Record) -> None:
         delivery_timeout_ms=2 * CLIENT_MS,
     )
     try:
-        sent = producer.send(site.side_topic, b"alone", partition=0)
+        sent = producer.send(target.side_topic, b"alone", partition=0)
         assert answered(lambda: sent.get(3 * CLIENT_MS / 1000)) is None, "acknowledged alone"
     finally:
         producer.close(timeout=1)
-    site.acks_flow()
+    target.acks_flow()
     record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
 
 
-def asks_only_its_bootstrap(**config: Any) -> Any:
-    """A client that believes what one broker says of the cluster."""
-    client = KafkaNetClient(**config)
-    manager = client._manager
-    manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
-    return client
-
-
 @fault(11, "a leader is cut from the other brokers only", on="dedicated", long=True)
-def leader_without_followers(site: Site, record: Record) -> None:
+def leader_without_followers(target: Target, record: Record) -> None:
     """It keeps its session and leads alone, and alone it acknowledges nothing."""
-    node = site.led_by(topic=site.side_topic)
-    where = begin(site, record, node)
+    node = target.led_by(topic=target.side_topic)
+    where = begin(target, record, node)
     record.least_acks = 20
-    cut(site, where, [name for name in site.topology.group("kafka_brokers") if name != where])
-    send(site, node, 1)  # who lacks no record does not lag
-    in_sync_alone(site, node)
-    refuses(site, node)
+    cut(
+        target,
+        where,
+        [name for name in target.topology.group("kafka_brokers") if name != where],
+    )
+    send(target, node, 1)  # who lacks no record does not lag
+    in_sync_alone(target, node)
+    refuses(target, node)
     record.proof = f"{node} leads and is in sync alone; a record was refused"
 
 
-def send(site: Site, node: int, size: int) -> None:
+def send(target: Target, node: int, size: int) -> None:
     """Have a leader take so many bytes for the side topic, whether or not others follow."""
-    producer = KafkaProducer(bootstrap_servers=[site.topology.brokers[node]], acks=1)
+    producer = clients.producer(
+        target.topology.connection.at(target.topology.brokers[node]), acks=1
+    )
     try:
         for begin_at in range(0, size, CHUNK):
             data = os.urandom(min(CHUNK, size - begin_at))
-            producer.send(site.side_topic, data, partition=0)
+            producer.send(target.side_topic, data, partition=0)
         producer.flush(timeout=LAG_SECONDS)
     finally:
         producer.close(timeout=1)
 
 
-def in_sync_alone(site: Site, node: int) -> None:
+def in_sync_alone(target: Target, node: int) -> None:
     """Wait until a leader has given all followers of the side topic up, and leads still."""
     wait_for(
-        lambda: (found := site.partition(topic=site.side_topic)) and found.isr == (node,),
+        lambda: (found := target.partition(topic=target.side_topic)) and found.isr == (node,),
         seconds=LAG_SECONDS,
         what=f"{node} is in sync alone",
     )
-    assert site.led_by(topic=site.side_topic) == node
+    assert target.led_by(topic=target.side_topic) == node
 
 
 @fault(12, "a leader is cut from the controllers only", on="dedicated")
-def leader_without_controllers(site: Site, record: Record) -> None:
+def leader_without_controllers(target: Target, record: Record) -> None:
     """Its session ends, and leadership leaves although its followers reach it."""
-    node = site.led_by()
-    where = begin(site, record, node)
-    controllers = [name for name in site.topology.group("kafka_controllers") if name != where]
+    node = target.led_by()
+    where = begin(target, record, node)
+    controllers = [name for name in target.topology.group("kafka_controllers") if name != where]
     since = time.monotonic()
-    cut(site, where, controllers)
-    after = site.elected(node)
+    cut(target, where, controllers)
+    after = target.elected(node)
     record.recovered(since)
-    site.fenced(node)
-    site.acks_flow()
+    target.fenced(node)
+    target.acks_flow()
     record.proof = f"cut from {', '.join(controllers)}; fenced; {after} leads after {node}"
 
 
 @fault(14, "the active controller is cut from the other controllers", on="dedicated")
-def quorum_split(site: Site, record: Record) -> None:
+def quorum_split(target: Target, record: Record) -> None:
     """The two elect, the one steps down, and the epoch does not run away (KIP-996)."""
-    node, epoch = site.controller(), site.epoch()
-    where = begin(site, record, node)
-    others = [name for name in site.topology.group("kafka_controllers") if name != where]
+    node, epoch = target.controller(), target.epoch()
+    where = begin(target, record, node)
+    others = [name for name in target.topology.group("kafka_controllers") if name != where]
     since = time.monotonic()
-    cut(site, where, others)
+    cut(target, where, others)
     wait_for(
-        lambda: site.epoch() > epoch and site.controller() != node,
+        lambda: target.epoch() > epoch and target.controller() != node,
         seconds=60,
         what=f"a leader after {node}",
     )
     record.recovered(since)
-    site.acks_flow()
-    after = site.epoch()
+    target.acks_flow()
+    after = target.epoch()
     assert after <= epoch + 5, f"the epoch ran from {epoch} to {after}"
-    record.proof = f"{site.controller()} leads epoch {after} after {node} in {epoch}"
+    record.proof = f"{target.controller()} leads epoch {after} after {node} in {epoch}"
 
 
 @fault(15, "clients do not hear from a leader")
-def clients_cut(site: Site, record: Record) -> None:
+def clients_cut(target: Target, record: Record) -> None:
     """It leads on; what it has taken without being heard is sent again, and is there once."""
-    node = site.led_by()
-    where = begin(site, record, node)
+    node = target.led_by()
+    where = begin(target, record, node)
     record.least_acks = 20
-    address, port = site.topology.brokers[node].rsplit(":", 1)
-    site.sh(where, MUTE, own_address(address), port)
+    address, port = target.topology.brokers[node].rsplit(":", 1)
+    target.sh(where, MUTE, own_address(address), port)
     with pytest.raises(TimeoutError):
         socket.create_connection((address, int(port)), timeout=CLIENT_MS / 1000).close()
     wait_for(
-        lambda: (now := site.status)["invoked"] - now["acked"] >= UNANSWERED,
+        lambda: (now := target.status)["invoked"] - now["acked"] >= UNANSWERED,
         seconds=60,
         what=f"{UNANSWERED} records without an answer",
     )
-    assert site.led_by(without=node) == node
+    assert target.led_by(without=node) == node
     record.proof = f"no connection to {where}, {UNANSWERED} records unanswered; {node} leads still"
 
 
@@ -159,23 +155,25 @@ def own_address(towards: str) -> str:
 
 
 @fault(17, "a leader's link is slow (1 Mbit/s)", on="dedicated", long=True)
-def slow_link(site: Site, record: Record) -> None:
+def slow_link(target: Target, record: Record) -> None:
     """Followers that cannot keep up leave the ISR, and the gate keeps the leader."""
-    node = site.led_by(topic=site.side_topic)
-    where = begin(site, record, node)
+    node = target.led_by(topic=target.side_topic)
+    where = begin(target, record, node)
     record.least_acks = 20
-    site.sh(where, SLOW)
-    send(site, node, FLOOD)
-    in_sync_alone(site, node)
-    gate_shuts(site, node, "last-in-sync")
+    target.sh(where, SLOW)
+    send(target, node, FLOOD)
+    in_sync_alone(target, node)
+    gate_shuts(target, node, "last-in-sync")
     record.proof = f"{FLOOD} bytes at 1 Mbit/s: {node} is in sync alone, and the gate keeps it"
 
 
-def cut(site: Site, where: str, others: Iterable[str]) -> None:
+def cut(target: Target, where: str, others: Iterable[str]) -> None:
     """Let no packet pass between a host and others, in either direction."""
     peers = list(others)
     for name in peers:
-        site.sh(name, DROP, site.topology.addresses[where])
-    site.sh(
-        where, "; ".join([DROP] * len(peers)), *(site.topology.addresses[name] for name in peers)
+        target.sh(name, DROP, target.topology.addresses[where])
+    target.sh(
+        where,
+        "; ".join([DROP] * len(peers)),
+        *(target.topology.addresses[name] for name in peers),
     )

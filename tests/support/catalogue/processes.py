@@ -5,15 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from kafka import (  # type: ignore[import-untyped] # no types
-    KafkaAdminClient,
-    KafkaConsumer,
-    KafkaProducer,
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     TopicPartition,
-)
-from kafka.errors import (  # type: ignore[import-untyped] # no types
-    KafkaError,
-    MessageSizeTooLargeError,
+    errors,
 )
 
 from tests.support.catalogue.entry import (
@@ -27,7 +22,7 @@ from tests.support.catalogue.entry import (
     start,
     stop,
 )
-from tests.support.faults import SIDE, Record, Site
+from tests.support.faults import SIDE, Record, Target
 from tests.support.wait import wait_for
 
 PAUSE = "systemctl kill --signal=STOP kafka"
@@ -37,210 +32,207 @@ NEVER = "millrace-faults-majority"
 
 
 @fault(1, "kill -9 of a partition's leader")
-def leader_killed(site: Site, record: Record) -> None:
+def leader_killed(target: Target, record: Record) -> None:
     """Another leads after its session at the latest, and systemd brings it back."""
-    node = site.led_by()
-    where = begin(site, record, node)
-    before = site.pid(where)
+    node = target.led_by()
+    where = begin(target, record, node)
+    before = target.pid(where)
     # Of the ledger's gap. Where it is the active controller too, a successor is elected first, and
     # gives every broker a new session.
-    election = site.election_seconds(node) if node == site.controller() else 0
-    limit = 1.1 * site.session_seconds(node) + 1 + election
-    site.sh(where, KILL)
-    after = site.elected(node)
+    election = target.election_seconds(node) if node == target.controller() else 0
+    limit = 1.1 * target.session_seconds(node) + 1 + election
+    target.sh(where, KILL)
+    after = target.elected(node)
     record.limited(limit)
-    pid = restarted(site, where, before)
+    pid = restarted(target, where, before)
     record.proof = f"process {before} is gone, {pid} came; {after} leads after {node}"
 
 
 @fault(2, "clean stop of a leader")
-def leader_stopped(site: Site, record: Record) -> None:
+def leader_stopped(target: Target, record: Record) -> None:
     """Leadership moves before it ends; what it leaves needs no recovery."""
-    node = site.led_by()
-    where = begin(site, record, node)
-    stop(site, where)
-    after = site.elected(node)
+    node = target.led_by()
+    where = begin(target, record, node)
+    stop(target, where)
+    after = target.elected(node)
     record.limited(1)
-    for data in site.topology.kafka(where)["data_dirs"]:
-        site.sh(where, "test -f %s/.kafka_cleanshutdown", data)
-    assert not site.pid(where)
+    for data in target.topology.cluster.kafka[where].data_dirs:
+        target.sh(where, "test -f %s/.kafka_cleanshutdown", data)
+    assert not target.pid(where)
     record.proof = f"no process; {after} leads after {node}; every log directory closed cleanly"
 
 
 @fault(3, "five bounces of whoever leads", long=True)
-def leader_chased(site: Site, record: Record) -> None:
-    """By turns clean and hard, each as soon as all replicas are in sync again."""
+def leader_chased(target: Target, record: Record) -> None:
+    """Alternately clean and hard, each as soon as all replicas are in sync again."""
     chased: list[str] = []
     for command in ("systemctl restart kafka", KILL) * 2 + ("systemctl restart kafka",):
-        node = site.led_by()
-        where = begin(site, record, node)
-        before = site.pid(where)
-        site.sh(where, command)
-        restarted(site, where, before)
+        node = target.led_by()
+        where = begin(target, record, node)
+        before = target.pid(where)
+        target.sh(where, command)
+        restarted(target, where, before)
         chased.append(where)
-        wait_for(lambda: not site.lacks(), seconds=90, what="every replica")
+        wait_for(lambda: not target.missing(), seconds=90, what="every replica")
     record.proof = f"bounced {', '.join(chased)}"
 
 
 @fault(4, "a leader hangs longer than its session (SIGSTOP)", on="any")
-def leader_paused(site: Site, record: Record) -> None:
+def leader_paused(target: Target, record: Record) -> None:
     """It is fenced; when it goes on it must not acknowledge as if it led."""
-    node = site.led_by()
-    where = begin(site, record, node)
+    node = target.led_by()
+    where = begin(target, record, node)
     paused = time.monotonic()
-    site.sh(where, PAUSE)
-    after = site.elected(node)
+    target.sh(where, PAUSE)
+    after = target.elected(node)
     record.recovered(paused)
-    site.fenced(node)
-    shrunk = site.partition(without=node)
+    target.fenced(node)
+    shrunk = target.partition(without=node)
     assert shrunk
     assert node not in shrunk.isr
-    site.acks_flow()
-    site.sh(where, GO_ON)
+    target.acks_flow()
+    target.sh(where, GO_ON)
     record.proof = f"fenced; {after} leads after {node}, in sync {shrunk.isr}"
 
 
 @fault(5, "kill -9 of the active controller")
-def controller_killed(site: Site, record: Record) -> None:
+def controller_killed(target: Target, record: Record) -> None:
     """Another one leads soon, and nobody who produces notices."""
-    node, epoch = site.controller(), site.epoch()
-    where = begin(site, record, node)
-    before, killed = site.pid(where), time.monotonic()
-    site.sh(where, KILL)
-    wait_for(lambda: site.epoch() > epoch, seconds=30, what=f"an epoch after {epoch}")
+    node, epoch = target.controller(), target.epoch()
+    where = begin(target, record, node)
+    before, killed = target.pid(where), time.monotonic()
+    target.sh(where, KILL)
+    wait_for(lambda: target.epoch() > epoch, seconds=30, what=f"an epoch after {epoch}")
     record.recovered(killed, 5.0)
-    site.acks_flow()
-    pid = restarted(site, where, before)
-    record.proof = f"process {before} is gone, {pid} came; epoch {epoch} became {site.epoch()}"
+    target.acks_flow()
+    pid = restarted(target, where, before)
+    record.proof = f"process {before} is gone, {pid} came; epoch {epoch} became {target.epoch()}"
 
 
 @fault(6, "the active controller hangs (SIGSTOP)")
-def controller_paused(site: Site, record: Record) -> None:
+def controller_paused(target: Target, record: Record) -> None:
     """The others elect; when it goes on it has to follow."""
-    node, epoch = site.controller(), site.epoch()
-    where = begin(site, record, node)
+    node, epoch = target.controller(), target.epoch()
+    where = begin(target, record, node)
     paused = time.monotonic()
-    site.sh(where, PAUSE)
-    wait_for(lambda: site.epoch() > epoch, seconds=60, what=f"an epoch after {epoch}")
+    target.sh(where, PAUSE)
+    wait_for(lambda: target.epoch() > epoch, seconds=60, what=f"an epoch after {epoch}")
     record.recovered(paused)
-    successor, later = site.controller(), site.epoch()
+    successor, later = target.controller(), target.epoch()
     assert successor != node
-    site.sh(where, GO_ON)
-    wait_for(lambda: not site.lacks(), seconds=60, what="it follows")
-    assert site.controller() == successor, "it took the quorum back"
-    assert site.epoch() == later, "it forced an election"
+    target.sh(where, GO_ON)
+    wait_for(lambda: not target.missing(), seconds=60, what="it follows")
+    assert target.controller() == successor, "it took the quorum back"
+    assert target.epoch() == later, "it forced an election"
     record.proof = f"{successor} leads epoch {later} after {node} in {epoch}, and still does"
 
 
 @fault(7, "one of three controllers is down", on="dedicated")
-def one_controller_down(site: Site, record: Record) -> None:
+def one_controller_down(target: Target, record: Record) -> None:
     """Metadata can be changed, and no second controller may be touched."""
-    node = min(site.topology.voters - {site.controller()})
-    where = begin(site, record, node)
-    stop(site, where)
-    with_topic(site, "millrace-faults-minority")
+    node = min(target.topology.voters - {target.controller()})
+    where = begin(target, record, node)
+    stop(target, where)
+    with_topic(target, "millrace-faults-minority")
 
-    gate_shuts(site, min(site.topology.voters - {node}), "quorum-majority", without=node)
+    gate_shuts(target, min(target.topology.voters - {node}), "quorum-majority", without=node)
     record.proof = f"{where} is stopped; a topic came and went; the gate names the quorum"
 
 
 @fault(8, "the majority of the controllers is down", on="dedicated")
-def controllers_lost(site: Site, record: Record) -> None:
+def controllers_lost(target: Target, record: Record) -> None:
     """Who produces notices nothing; metadata cannot be changed, and none of it is lost."""
-    before = topics(site)
-    down = sorted(site.topology.voters)[:2]
-    record.node = ", ".join(site.topology.node(node) for node in down)
+    before = topics(target)
+    down = sorted(target.topology.voters)[:2]
+    record.node = ", ".join(target.topology.node(node) for node in down)
     for node in down:
-        site.sh(site.topology.node(node), KILL + "; systemctl stop kafka")
-    site.acks_flow()
-    refused = refused_topic(site)
-    site.acks_flow()
+        target.sh(target.topology.node(node), KILL + "; systemctl stop kafka")
+    target.acks_flow()
+    refused = refused_topic(target)
+    target.acks_flow()
     for node in down:
-        start(site, site.topology.node(node))
-    wait_for(lambda: topics(site) >= before, seconds=60, what="all topics")
+        start(target, target.topology.node(node))
+    wait_for(lambda: topics(target) >= before, seconds=60, what="all topics")
     record.proof = f"both are stopped; a new topic was refused ({refused}); records were not"
 
 
 @fault(39, "fewer brokers than min.insync.replicas", on="dedicated")
-def too_few_replicas(site: Site, record: Record) -> None:
+def too_few_replicas(target: Target, record: Record) -> None:
     """Nothing is acknowledged, and everything can be read."""
-    nodes = sorted(site.topology.brokers)[1:]
-    record.node, record.least_acks = ", ".join(map(site.topology.node, nodes)), 0
+    nodes = sorted(target.topology.brokers)[1:]
+    record.node, record.least_acks = ", ".join(map(target.topology.node, nodes)), 0
     for node in nodes:
-        site.sh(site.topology.node(node), KILL + "; systemctl stop kafka")
-    last = min(site.topology.brokers)
+        target.sh(target.topology.node(node), KILL + "; systemctl stop kafka")
+    last = min(target.topology.brokers)
     wait_for(
-        lambda: (found := site.partition()) and found.isr == (last,),
+        lambda: (found := target.partition()) and found.isr == (last,),
         seconds=60,
         what=f"{last} is in sync alone",
     )
-    site.acks_stop()
-    before = site.acked
-    refuses(site, last)
-    count = readable(site, last)
-    assert site.acked == before, "acknowledged below min.insync.replicas"
+    target.acks_stop()
+    before = target.acked
+    refuses(target, last)
+    count = readable(target, last)
+    assert target.acked == before, "acknowledged below min.insync.replicas"
     record.proof = f"only {last} in sync; a record was refused, {count} were read"
 
 
-def readable(site: Site, node: int) -> int:
+def readable(target: Target, node: int) -> int:
     """Read what one broker gives of the ledger's first partition; how many records."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=[site.topology.brokers[node]], enable_auto_commit=False
-    )
+    connection = target.topology.connection.at(target.topology.brokers[node])
+    consumer = clients.consumer(connection, enable_auto_commit=False)
     try:
-        place = TopicPartition(site.topic, 0)
-        consumer.assign([place])
-        consumer.seek_to_beginning(place)
+        partition = TopicPartition(target.topic, 0)
+        consumer.assign([partition])
+        consumer.seek_to_beginning(partition)
         found = consumer.poll(timeout_ms=10_000, max_records=500)
     finally:
         consumer.close()
-    assert found.get(place), "nothing can be read"
-    return len(found[place])
+    assert found.get(partition), "nothing can be read"
+    return len(found[partition])
 
 
 @fault(40, "the last in sync is killed", on="dedicated")
-def last_in_sync_killed(site: Site, record: Record) -> None:
+def last_in_sync_killed(target: Target, record: Record) -> None:
     """Nobody leads who may lack a record; who left below min.insync.replicas may (ELR, KIP-966)."""
-    last = site.led_by()
-    early, late = sorted(set(site.topology.brokers) - {last})
-    record.node, record.least_acks = site.topology.node(last), 0
+    last = target.led_by()
+    early, late = sorted(set(target.topology.brokers) - {last})
+    record.node, record.least_acks = target.topology.node(last), 0
     for node in (early, late):
-        stop(site, site.topology.node(node))
-        out_of_sync(site, node)
-    site.sh(record.node, KILL + "; systemctl stop kafka")
-    start(site, site.topology.node(early))
+        stop(target, target.topology.node(node))
+        out_of_sync(target, node)
+    target.sh(record.node, KILL + "; systemctl stop kafka")
+    start(target, target.topology.node(early))
     wait_for(
-        lambda: (found := site.partition(without=last)) and found.offline,
+        lambda: (found := target.partition(without=last)) and found.offline,
         seconds=60,
         what="a partition without a leader",
     )
-    start(site, site.topology.node(late))
-    assert site.elected(last) == late
-    site.acks_flow()
+    start(target, target.topology.node(late))
+    assert target.elected(last) == late
+    target.acks_flow()
     record.proof = f"offline while only {early} was there; {late} leads, {last} still down"
 
 
-def out_of_sync(site: Site, node: int) -> None:
+def out_of_sync(target: Target, node: int) -> None:
     wait_for(
-        lambda: (found := site.partition(without=node)) and node not in found.isr,
+        lambda: (found := target.partition(without=node)) and node not in found.isr,
         seconds=30,
         what=f"{node} is out of sync",
     )
 
 
 @fault(38, "a record that is too large")
-def oversize(site: Site, record: Record) -> None:
+def oversize(target: Target, record: Record) -> None:
     """Refused once and for all."""
     record.node = "the client"
-    producer = KafkaProducer(
-        bootstrap_servers=list(site.topology.brokers.values()),
-        acks="all",
-        max_request_size=2 * TOO_LARGE,
+    producer = clients.producer(
+        target.topology.connection, acks="all", max_request_size=2 * TOO_LARGE
     )
     started = time.monotonic()
     try:
-        producer.send(site.side_topic, b"x" * TOO_LARGE, partition=0).get(30)
-    except MessageSizeTooLargeError as error:
+        producer.send(target.side_topic, b"x" * TOO_LARGE, partition=0).get(30)
+    except errors.MessageSizeTooLargeError as error:
         record.proof = f"{type(error).__name__} after {time.monotonic() - started:.1f} s"
     else:
         pytest.fail("it was taken")
@@ -248,35 +240,30 @@ def oversize(site: Site, record: Record) -> None:
         producer.close(timeout=1)
 
 
-def topics(site: Site) -> set[str]:
-    found = site.snapshot()
+def topics(target: Target) -> set[str]:
+    found = target.snapshot()
     return {one.topic for one in found.partitions} if found else set()
 
 
-def create(site: Site, topic: str) -> None:
-    """Create a topic, or say why it cannot be."""
-    admin = KafkaAdminClient(
-        bootstrap_servers=list(site.topology.brokers.values()), request_timeout_ms=CLIENT_MS
-    )
-    try:
+def create(target: Target, topic: str) -> None:
+    """Create a topic; raises KafkaError if it cannot be."""
+    with clients.admin(target.topology.connection, request_timeout_ms=CLIENT_MS) as admin:
         # What was refused may come when there is a majority again: it must not live on one broker.
         admin.create_topics({topic: SIDE}, timeout_ms=CLIENT_MS)
-    finally:
-        admin.close()
 
 
-def refused_topic(site: Site) -> str:
+def refused_topic(target: Target) -> str:
     """Ask for a topic that nobody can create now; why it was refused."""
     try:
-        create(site, NEVER)
-    except KafkaError as error:
+        create(target, NEVER)
+    except errors.KafkaError as error:
         return type(error).__name__
     pytest.fail("a topic was created without a majority")
 
 
-def with_topic(site: Site, topic: str) -> None:
+def with_topic(target: Target, topic: str) -> None:
     """Create a topic and delete it."""
-    create(site, topic)
-    wait_for(lambda: topic in topics(site), seconds=30, what=topic)
-    with KafkaAdminClient(bootstrap_servers=list(site.topology.brokers.values())) as admin:
+    create(target, topic)
+    wait_for(lambda: topic in topics(target), seconds=30, what=topic)
+    with clients.admin(target.topology.connection) as admin:
         admin.delete_topics([topic])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.support.catalogue.entry import fault
 from tests.support.catalogue.processes import refused_topic, topics
-from tests.support.faults import Record, Site
+from tests.support.faults import Record, Target
 from tests.support.wait import wait_for
-from tests.support.zookeeper import leader_of, modes, say
+from tests.support.zookeeper import four_letter_word, leader_of, modes
 
 KILL = "systemctl kill --signal=KILL zookeeper; systemctl stop zookeeper"
 START = "systemctl reset-failed zookeeper; systemctl start zookeeper"
@@ -14,27 +14,29 @@ REFUSES = "not currently serving requests"
 
 
 @fault(46, "the majority of ZooKeeper is down", on="zookeeper")
-def zookeeper_lost(site: Site, record: Record) -> None:
+def zookeeper_lost(target: Target, record: Record) -> None:
     """Who produces notices nothing; metadata cannot be changed, and none of it is lost."""
-    members, before = site.topology.group("zookeeper"), topics(site)
-    leader = leader_of(site.topology)
+    members, before = target.topology.group("zookeeper"), topics(target)
+    leader = leader_of(target.topology)
     last, *others = (name for name in members if name != leader)
     down = [leader, *others]
     record.node = ", ".join(down)
     try:
         for where in down:
-            site.sh(where, KILL)
+            target.sh(where, KILL)
         wait_for(
-            lambda: REFUSES in say(site.topology, last, "srvr"),
+            lambda: REFUSES in four_letter_word(target.topology, last, "srvr"),
             seconds=60,
             what=f"{last} serves nobody alone",
         )
-        site.acks_flow()
-        refused = refused_topic(site)
-        site.acks_flow()
+        target.acks_flow()
+        refused = refused_topic(target)
+        target.acks_flow()
     finally:
         for where in down:
-            site.sh(where, START)
-    wait_for(lambda: set(modes(site.topology)) == set(members), seconds=60, what="all of ZooKeeper")
-    wait_for(lambda: topics(site) >= before, seconds=60, what="all topics")
+            target.sh(where, START)
+    wait_for(
+        lambda: set(modes(target.topology)) == set(members), seconds=60, what="all of ZooKeeper"
+    )
+    wait_for(lambda: topics(target) >= before, seconds=60, what="all topics")
     record.proof = f"{last} alone serves nobody; a new topic was refused ({refused})"

@@ -1,0 +1,128 @@
+"""Ansible action: resolve the cluster of a run, and refuse it with every problem at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
+    random_cluster_id,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Problem
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+    InspectedHost,
+    Inspection,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import cluster_id, inventory, run
+
+OPTIONS = {
+    "generate_cluster_id": {"type": "bool", "default": False},
+    "known_cluster_id": {"type": "str", "default": ""},
+    "inspected": {"type": "dict", "default": {}},
+    "allow_version_change": {
+        "type": "str",
+        "choices": ["none", "up", "down", "any"],
+        "default": "none",
+    },
+    "json": {"type": "path"},
+    "junit": {"type": "path"},
+}
+
+
+class ActionModule(ActionBase):
+    """The action; it runs on the controller alone."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Resolve and judge."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
+        variables = task_vars or {}
+        cluster = run.current(variables)
+        if args["inspected"]:
+            return {**result, **self._judge_hosts(variables, cluster, args)}
+        problems = engine.judge_cluster(RULES, cluster)
+        write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)))
+        write(args["junit"], engine.as_junit(RULES, problems))
+        if engine.errors(problems):
+            message = engine.report(problems, "The inventory has", "no host was touched")
+            return {**result, **outcome(problems, message)}
+        changed = self._keep_cluster_id(variables, cluster, args)
+        return {**result, **outcome(problems), "changed": changed}
+
+    def _judge_hosts(
+        self, variables: dict[str, Any], before: Cluster, args: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Complete the cluster with what was found on the hosts, and judge that."""
+        found = {
+            str(name): Inspection.of(result["found"], result["clock_offset"])
+            for name, result in inventory.plain(args["inspected"]).items()
+        }
+        facts = {name: inspection.facts for name, inspection in found.items()}
+        cluster = run.renew(variables, facts)
+        known = engine.judge_cluster(RULES, before)
+        hosts = [
+            InspectedHost(cluster, name, inspection, args["allow_version_change"])
+            for name, inspection in found.items()
+        ]
+        problems = [one for one in engine.judge_cluster(RULES, cluster) if one not in known]
+        problems += engine.judge_hosts(RULES, hosts)
+        message = engine.report(problems, "The hosts have", "nothing was changed")
+        return outcome(problems, message)
+
+    def _keep_cluster_id(
+        self, variables: dict[str, Any], cluster: Cluster, args: Mapping[str, Any]
+    ) -> bool:
+        """Keep the cluster id beside the inventory where it is to be; return whether it is new."""
+        kraft = bool(cluster.controllers)
+        wanted = args["known_cluster_id"] or (args["generate_cluster_id"] and kraft)
+        path = Path(cluster.inventory.directory) / inventory.CLUSTER_ID_FILE
+        found = cluster_id.read(path) if cluster.kafka else ""
+        if any(node.settings["kafka_cluster_id"] for node in cluster.kafka.values()):
+            return False
+        if found or not wanted:
+            return False
+        if self._task.check_mode:
+            kept = args["known_cluster_id"] or random_cluster_id()
+        else:
+            kept = cluster_id.keep(path, args["known_cluster_id"])
+        run.renew(variables, {}, kept)
+        return True
+
+
+def write(path: str | None, text: str) -> None:
+    """Write a file that the caller asked for, its name relative to the caller's directory.
+
+    Raises:
+        AnsibleActionFail: a file that cannot be written; names it.
+
+    """
+    if path:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            message = f"the verdict cannot be written: {error}"
+            raise AnsibleActionFail(message) from error
+
+
+def outcome(problems: Sequence[Problem], message: str = "") -> dict[str, Any]:
+    """Return what the task gives back: all problems, and a failure if there is an error."""
+    result: dict[str, Any] = {
+        "changed": False,
+        "problems": [problem.as_dict() for problem in engine.errors(problems)],
+        "notes": [problem.as_dict() for problem in engine.warnings(problems)],
+    }
+    if lines := engine.warning_lines(problems):
+        result["warnings"] = lines
+    if engine.errors(problems):
+        result |= {"failed": True, "msg": message}
+    return result

@@ -1,0 +1,208 @@
+"""Ansible action: take one Kafka node through its part of a roll, and show what it waits for."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    QUIET_SECONDS,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
+    DOES,
+    HostLostError,
+    NodeRoll,
+    StoppedError,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+OPTIONS = {
+    "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},
+    "node": {"type": "str", "required": True},
+    "controller_last": {"type": "bool", "default": False},
+    "resume": {"type": "str", "required": True},
+    "events": {"type": "str", "default": ""},
+    "slice": {"type": "float", "default": 10.0},
+}
+
+
+class ActionModule(ActionBase):
+    """The controller's half of a node's restart; the task is delegated to the node's host.
+
+    A restart that goes wrong is no failure of the task: `stopped` says why, and the tasks that
+    follow put the former files back on nodes that wait, before they fail.
+    """
+
+    TRANSFERS_FILES = False
+    _requires_connection = True
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Take the node through its action, unless it is done."""
+        super().run(tmp, task_vars)
+        _, self._args = ActionBase.validate_argument_spec(self, OPTIONS)
+        self._variables = task_vars or {}
+        self._name = str(self._args["node"])
+        record = operation.current("")
+        if self._name not in record["left"] or self._task.check_mode:
+            return {"changed": False, "skipped": True}
+        die_with_ansible()
+        self._cluster = run.current(self._variables)
+        self._state = desired.of_service(self._cluster, self._name, "kafka")
+        begun = time.time()
+        roll = NodeRoll(
+            self._args["action"],
+            self._restart,
+            {"write_files": self._write_files, "reboot": self._reboot},
+            self._state["limits"],
+            self._say,
+            self._args["slice"],
+        )
+        operation.save({**record, "node": self._name})
+        try:
+            roll.run()
+        except StoppedError as error:
+            command = operation.resume_command(self._args["resume"])
+            stopped = f"{self._name}: {error}\n{error.now}; then go on with: {command}"
+            operation.save({**operation.current(""), "reason": f"{self._name}: {error}"})
+            return {
+                "changed": error.touched,
+                "stopped": stopped,
+                "restored": roll.restored,
+                "waiting_nodes": [name for name in record["left"] if name != self._name],
+            }
+        if roll.deferred:
+            return {"changed": False, "deferred": True}
+        left = [name for name in record["left"] if name != self._name]
+        operation.save({**record, "done": [*record["done"], self._name], "left": left})
+        if roll.changed:
+            self._report(record, roll, begun)
+        return {"changed": roll.changed, "seconds": roll.seconds}
+
+    def _restart(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Call the module on the node's host."""
+        ids = {name: node.id for name, node in self._cluster.kafka.items()}
+        record = operation.current("")
+        answer: dict[str, Any]
+        try:
+            answer = self._execute_module(
+                module_name="millrace.streaming.kafka_restart",
+                module_args={
+                    **self._state["cluster"],
+                    **self._state["gate"],
+                    "node": self._state["node"],
+                    "remaining": [ids[name] for name in record["left"]],
+                    "controller_last": self._args["controller_last"],
+                    "operation": {**record, "quiet_seconds": self._quiet(options)},
+                    **options,
+                },
+                task_vars=self._variables,
+            )
+        except AnsibleConnectionFailure as error:
+            # An unreachable host would let the next node be restarted.
+            raise HostLostError(str(error)) from error
+        return answer
+
+    def _quiet(self, options: Mapping[str, Any]) -> float:
+        """Return for how long nobody may hear of this run after this call."""
+        rebooting = self._args["action"] == "reboot" and options["phase"] in ("gate", "stop")
+        return QUIET_SECONDS + (float(self._state["limits"]["reboot"]) if rebooting else 0.0)
+
+    def _write_files(self) -> str | None:
+        """Give the node the files of its version; the distribution is unpacked already."""
+        options = {
+            key: value
+            for key, value in self._state["service"].items()
+            if key in ("files", "restart_marks", "previous")
+        }
+        try:
+            answer = self._execute_module(
+                module_name="millrace.streaming.service",
+                module_args=options,
+                task_vars=self._variables,
+            )
+        except AnsibleConnectionFailure as error:
+            return f"its host is not reached any more: {error}"
+        return str(answer.get("msg", answer)) if answer.get("failed") else None
+
+    def _reboot(self) -> str | None:
+        """Reboot the host, which starts the node by itself."""
+        arguments = {
+            "reboot_timeout": self._state["limits"]["reboot"],
+            # Until systemd is done with it. Whether it starts is judged after it, where what it
+            # refuses is taken back.
+            "test_command": 'test -z "$(systemctl show --property=Job --value kafka)"',
+            "msg": "Millrace reboots this host",
+        }
+        answer = self._other_action("ansible.builtin.reboot", arguments)
+        if answer.get("changed"):
+            return None
+        why = str(answer.get("msg", ""))
+        if answer.get("rebooted", answer.get("unreachable", False)):
+            return f"it did not come back: {why} See its console"
+        arguments = {"name": "kafka", "state": "started"}
+        self._execute_module(
+            module_name="ansible.builtin.systemd_service",
+            module_args=arguments,
+            task_vars=self._variables,
+        )
+        return f"it was not rebooted, and its node was started again: {why}"
+
+    def _other_action(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        task = self._task.copy()
+        task.args = arguments
+        action = self._shared_loader_obj.action_loader.get(
+            name,
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        try:
+            answer: dict[str, Any] = action.run(task_vars=self._variables)
+        except AnsibleConnectionFailure as error:
+            return {"unreachable": True, "msg": str(error)}
+        return answer
+
+    def _report(self, record: Mapping[str, Any], roll: NodeRoll, begun: float) -> None:
+        """Show that the node is back, and write it down for the proof."""
+        ended = time.time()
+        parts = ", ".join(
+            f"{name} {roll.seconds[name]:.1f} s" for name in DOES if name in roll.seconds
+        )
+        done, total = len(record["done"]) + 1, len(record["plan"])
+        rest = (total - done) * (ended - begun)
+        to_go = f"; about {rest:.0f} s to go" if done < total else ""
+        self._say(f"node {done} of {total}, is back after {ended - begun:.1f} s ({parts}){to_go}")
+        if self._args["events"]:
+            event = {
+                "node": self._name,
+                "phase": "restart",
+                "start": round(begun + roll.seconds.get("gate", 0.0), 3),
+                "end": round(ended, 3),
+                **{f"{name}_seconds": value for name, value in roll.seconds.items()},
+            }
+            with Path(self._args["events"]).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(event) + "\n")
+
+    def _say(self, text: str) -> None:
+        self._display.display(f"  {self._name} {text}", color="cyan")
+
+
+def die_with_ansible() -> None:
+    """Let this worker end when Ansible is killed: it would go on restarting nodes for nobody."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

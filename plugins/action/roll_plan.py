@@ -1,0 +1,134 @@
+"""Ansible action: which Kafka nodes a roll takes, in which order, and whether it has the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
+    Quorum,
+    Snapshot,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+
+OPTIONS = {
+    "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},
+    "backwards": {"type": "bool", "default": False},
+    "nodes": {"type": "dict", "required": True},
+    "locks": {"type": "dict", "default": {}},
+    "health": {"type": "dict", "default": {}},
+    "what": {"type": "str", "required": True},
+}
+
+
+class ActionModule(ActionBase):
+    """Plan; runs on the controller alone."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return `plan`, the names in their order, and how the lock stands.
+
+        `nodes` are the nodes of the play as the module kafka_node found them, `locks` the same of
+        hosts outside it that hold the lock too.
+        """
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
+        cluster = run.current(task_vars or {})
+        nodes: Mapping[str, Mapping[str, Any]] = args["nodes"]
+        wanted = [name for name, node in nodes.items() if is_wanted(args["action"], node)]
+        names = order(cluster, wanted, nodes, args["health"], backwards=args["backwards"])
+        refused = refusals(cluster, args["action"], {name: nodes[name] for name in names})
+        if refused:
+            return {**result, "failed": True, "msg": f"{' '.join(refused)} Nothing was changed."}
+        record = {**operation.current(args["what"]), "plan": names, "left": names}
+        if not self._task.check_mode:
+            operation.save(record)
+        lock = held(cluster, {**args["locks"], **nodes})
+        return {**result, "changed": False, "plan": names, **lock}
+
+
+def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
+    """Tell whether a node, as the module kafka_node found it, is to be taken."""
+    if action == "upgrade":
+        return bool(node["home"]) and not node["settled"]
+    if action == "reboot":
+        return bool(node["reboot_required"])
+    return bool(node["marked"]) or not node["running"]
+
+
+def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return why nodes cannot be taken at all."""
+    if action != "reboot":
+        return []
+    containers = [name for name, node in nodes.items() if node["container"]]
+    members = [name for name in nodes if name in cluster.zookeeper]
+    found = []
+    if containers:
+        found.append(f"{', '.join(containers)}: a container is restarted by its machine.")
+    if members:
+        found.append(
+            f"{', '.join(members)}: ZooKeeper runs there too, which has no gate. Reboot these by "
+            "hand, one at a time, each when the others serve."
+        )
+    return found
+
+
+def order(
+    cluster: Cluster,
+    names: list[str],
+    nodes: Mapping[str, Mapping[str, Any]],
+    health: Mapping[str, Any],
+    *,
+    backwards: bool,
+) -> list[str]:
+    """Return nodes in the order of their restarts (`gate.order`).
+
+    `health` is the answer of the module kafka_health: who is registered, and who leads now.
+    """
+    ready = {broker["id"] for broker in health.get("brokers", []) if not broker["fenced"]}
+    by_id = {int(cluster.kafka[name].id or 0): name for name in names}
+    found = [
+        gate.Node(
+            number,
+            broker=cluster.kafka[name].is_broker,
+            controller=cluster.kafka[name].is_controller,
+            rack=str(cluster.kafka[name].settings["kafka_rack"]),
+            ready=(not cluster.kafka[name].is_broker or number in ready)
+            and bool(nodes[name]["running"]),
+        )
+        for number, name in by_id.items()
+    ]
+    leader = int(health.get("controller", -1))
+    quorum = Quorum(leader, 0, ()) if cluster.controllers else None
+    ordered = gate.order(found, Snapshot("", (), leader, quorum), reverse_roles=backwards)
+    return [by_id[number] for number in ordered]
+
+
+def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return how the lock stands: taken, held by another operation, or by one that is dead."""
+    hosts = operation.lock_hosts(cluster)
+    asked = [host for host in hosts if host in nodes]
+    lost = [host for host in asked if nodes[host]["holder"]]
+    if len(asked) - len(lost) > len(hosts) // 2:
+        return {"lock": "taken"}
+    if not lost:
+        return {"lock": "incomplete", "missing": [host for host in hosts if host not in nodes]}
+    holder = nodes[lost[0]]["holder"]
+    ages = [
+        float(node["former_operation"]["age"])
+        for node in nodes.values()
+        if node["former_operation"].get("id") == holder["id"]
+    ]
+    dead = operation.is_dead(holder, ages)
+    return {
+        "lock": "abandoned" if dead else "held",
+        "holder": holder["id"],
+        "holder_description": operation.describe(holder),
+    }

@@ -1,0 +1,1 @@
+"""What modules do on a host: files, units, distributions, storage, mounts."""

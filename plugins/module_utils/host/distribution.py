@@ -1,0 +1,116 @@
+"""A distribution on a host: a tarball, unpacked once into a directory of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+MARKER = ".unpacked"
+_LEFTOVER = ".unpacking"
+_CHUNK = 2**20
+
+
+class DistributionError(Exception):
+    """It cannot be unpacked; the text says why and what to do."""
+
+
+def is_unpacked(home: Path, sha256: str) -> bool:
+    """Tell whether a directory was unpacked from the tarball with this sum.
+
+    Raises:
+        DistributionError: there is something else in its place.
+
+    """
+    held = ""
+    with contextlib.suppress(OSError):
+        held = (home / MARKER).read_text().strip()
+    if held != sha256 and (home.is_symlink() or home.exists()):
+        text = (
+            f"{home} exists but was not unpacked from this tarball: its {MARKER} says "
+            f"{held or 'nothing'}, wanted is {sha256}. Nothing was changed: remove the directory "
+            "if no process uses it"
+        )
+        raise DistributionError(text)
+    return held == sha256
+
+
+def check_space(home: Path, size: int) -> None:
+    """Check that there is room for a tarball of so many bytes, with a fifth to spare.
+
+    Raises:
+        DistributionError: there is not; says how much is missing.
+
+    """
+    place = next(parent for parent in home.parents if parent.exists())
+    needed, free = size * 6 // 5, shutil.disk_usage(place).free
+    if free < needed:
+        text = (
+            f"{home} needs {_mib(needed)} MiB on the file system of {place}, {_mib(free)} MiB are "
+            f"free: free {_mib(needed - free)} MiB there"
+        )
+        raise DistributionError(text)
+
+
+def unpack(archive: Path, home: Path, sha256: str) -> None:
+    """Make a home from its tarball; on a problem what was begun is removed.
+
+    It is unpacked beside the home and renamed at the end, so an interrupted run leaves no half
+    tree.
+
+    Raises:
+        DistributionError: the tarball is damaged, or tar cannot unpack it.
+        OSError: the directory cannot be written.
+
+    """
+    home.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    for leftover in home.parent.glob(f".*{_LEFTOVER}"):
+        shutil.rmtree(leftover)
+    begun = home.with_name(f".{home.name}{_LEFTOVER}")
+    begun.mkdir(mode=0o755)
+    try:
+        _extract(archive, begun, sha256)
+        (begun / MARKER).write_text(f"{sha256}\n")
+        (begun / MARKER).chmod(0o644)
+        begun.chmod(0o755)
+        begun.rename(home)
+    finally:
+        if begun.exists():
+            shutil.rmtree(begun)
+
+
+def _extract(archive: Path, into: Path, sha256: str) -> None:
+    """Run tar, and check the tarball's checksum while it runs."""
+    tar = ["/bin/tar", "--extract", "--no-same-owner", "--same-permissions"]
+    with subprocess.Popen(  # noqa: S603 - own arguments, no shell reads them
+        [*tar, "--file", str(archive), "--directory", str(into)],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        arrived = sha256_of(archive)
+        _, errors = process.communicate()
+    if arrived != sha256:
+        text = (
+            f"the tarball that arrived has sha256 {arrived}, wanted is {sha256}: the transfer was "
+            "damaged, nothing was kept: run again"
+        )
+        raise DistributionError(text)
+    if process.returncode:
+        text = f"tar could not unpack {archive} into {into}: {errors.strip()[-500:]}"
+        raise DistributionError(text)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sum of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _mib(size: int) -> int:
+    """Return bytes in MiB, rounded up."""
+    return -(-size // 2**20)

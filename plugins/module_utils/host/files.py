@@ -1,0 +1,433 @@
+"""The files of a host: what differs from what is wanted, and making it so.
+
+Wanted are entries, path -> a mapping with `state` (file, directory, link or absent; file by
+default), `content`, `mode` (four octal digits), `owner`, `group`, `target` (of a link), `format`
+(text or properties; by default by the suffix .properties), `restart` (a change of content needs a
+restart), `dynamic` (keys of a properties file that its process takes while it runs) and `secret`
+(the content is never shown).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    changed_keys,
+    parse_or_empty,
+)
+
+SYSUSERS = "/etc/sysusers.d/"
+"""Directory of accounts: what is written there is needed before a file can belong to one."""
+
+
+class ApplyError(Exception):
+    """A path could not be written; `done` are those that were changed before it."""
+
+    def __init__(self, path: str, reason: str, done: Sequence[str]) -> None:
+        """Put the reason into words."""
+        self.done = list(done)
+        super().__init__(
+            f"{path} could not be written: {reason}. "
+            f"Changed before it: {', '.join(done) or 'nothing'}. "
+            "Remove the cause and run again: what is done stays, the rest follows."
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is wanted at one path; mode is a number, owner and group are names."""
+
+    path: str
+    state: str = "file"
+    owner: str = "root"
+    group: str = "root"
+    mode: int = 0o644
+    content: bytes = field(default=b"", repr=False)
+    target: str = ""
+    properties: bool = False
+    restart: bool = False
+    secret: bool = False
+    dynamic: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, path: str, wanted: Mapping[str, Any]) -> Entry:
+        """Return the entry of plain data."""
+        state = wanted.get("state", "file")
+        mode = wanted.get("mode") or ("0755" if state == "directory" else "0644")
+        kind = wanted.get("format") or ("properties" if path.endswith(".properties") else "text")
+        return cls(
+            path,
+            state,
+            str(wanted.get("owner") or "root"),
+            str(wanted.get("group") or "root"),
+            int(mode, 8),
+            str(wanted.get("content") or "").encode("utf-8", "surrogateescape"),
+            str(wanted.get("target") or ""),
+            kind == "properties" and state in ("file", "absent"),
+            bool(wanted.get("restart")),
+            bool(wanted.get("secret")),
+            tuple(wanted.get("dynamic") or ()),
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What lies at a path: kind is absent, file, directory, link or other.
+
+    A link to a directory has kind link; `leads_to_directory` tells. `children` are names in a
+    directory that is wanted absent.
+    """
+
+    kind: str = "absent"
+    content: bytes = field(default=b"", repr=False)
+    mode: int = 0
+    owner: str = ""
+    group: str = ""
+    target: str = ""
+    leads_to_directory: bool = False
+    children: tuple[str, ...] = ()
+
+    @property
+    def is_directory(self) -> bool:
+        """Tell whether a path below this one can exist."""
+        return self.kind == "directory" or self.leads_to_directory
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs: in what it holds (`content`), in mode or owner, or in both.
+
+    `keys` are those of a properties file that differ, `restart_keys` those of them that only a
+    restart brings.
+    """
+
+    entry: Entry
+    before: Found
+    content: bool
+    attributes: bool
+    keys: tuple[str, ...] = ()
+    restart_keys: tuple[str, ...] = ()
+
+    @property
+    def needs_restart(self) -> bool:
+        """Tell whether the process that reads this must be restarted to have the change.
+
+        Comments and order in a properties file that is merely rewritten do not count.
+        """
+        rewritten = self.entry.properties and self.before.kind == self.entry.state
+        return self.entry.restart and self.content and bool(self.restart_keys or not rewritten)
+
+
+Read = Callable[[str], Found]
+
+
+def entries_of(wanted: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+    """Return entries of plain data, path -> mapping."""
+    return [Entry.of(path, one) for path, one in wanted.items()]
+
+
+def plan(entries: Iterable[Entry], read: Read) -> list[Change]:
+    """Return the changes in the order to make them.
+
+    First accounts, then parents before children, then removals, deepest first.
+    """
+    ordered = sorted(
+        entries,
+        key=lambda entry: (not entry.path.startswith(SYSUSERS), entry.path.count("/"), entry.path),
+    )
+    changes = [change for entry in ordered if (change := _change(entry, read(entry.path)))]
+    kept = [change for change in changes if change.entry.state != "absent"]
+    removed = [change for change in changes if change.entry.state == "absent"]
+    return [*kept, *reversed(removed)]
+
+
+def problems(entries: Sequence[Entry], read: Read, *, planned: bool = False) -> list[str]:
+    """Return what on the host stands in the way.
+
+    Where it is only `planned`, a parent that is missing may be what an earlier task would make.
+    """
+    wanted = {entry.path: entry for entry in entries}
+    return [
+        f"{entry.path}: {text}"
+        for entry in entries
+        for text in (
+            _parent_problem(entry, wanted, read, planned=planned),
+            _kind_problem(entry, wanted, read(entry.path)),
+        )
+        if text
+    ]
+
+
+def unknown_accounts(entries: Iterable[Entry]) -> list[str]:
+    """Name each user and group that the host does not have, with the first path that wants it."""
+    missing: dict[str, str] = {}
+    for entry in entries:
+        if entry.state not in ("absent", "link"):
+            for what, name, lookup in (
+                ("owner", entry.owner, pwd.getpwnam),
+                ("group", entry.group, grp.getgrnam),
+            ):
+                try:
+                    lookup(name)
+                except KeyError:
+                    missing.setdefault(f"{what} {name}", entry.path)
+    return [f"{path}: {what} does not exist on this host" for what, path in missing.items()]
+
+
+def diff(change: Change) -> list[dict[str, str]]:
+    """Return the change as Ansible shows it; a secret's content appears on neither side."""
+    entry, before = change.entry, change.before
+    parts: list[dict[str, str]] = []
+    if change.content:
+        old = _shown(before.kind, before.content, before.target)
+        new = _shown(entry.state, entry.content, entry.target)
+        if entry.secret and "file" in (entry.state, before.kind):
+            old = "" if before.kind == "absent" else "(secret content before)\n"
+            new = "" if entry.state == "absent" else "(secret content after, different)\n"
+        parts.append(_part(entry.path, old, new))
+    if change.attributes:
+        was = (
+            "" if before.kind == "absent" else f"{before.owner}:{before.group} {before.mode:04o}\n"
+        )
+        now = f"{entry.owner}:{entry.group} {entry.mode:04o}\n"
+        parts.append(_part(f"{entry.path} (owner, group, mode)", was, now))
+    return parts
+
+
+class Host:
+    """The files of this host, each read once."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        """Remember which directories are wanted absent."""
+        self._listed = {entry.path for entry in entries if entry.state == "absent"}
+        self._found: dict[str, Found] = {}
+
+    def read(self, path: str) -> Found:
+        """Return what lies at a path."""
+        if path not in self._found:
+            self._found[path] = self._read(Path(path))
+        return self._found[path]
+
+    def _read(self, path: Path) -> Found:
+        try:
+            status = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return Found()
+        target, leads_to_directory = "", False
+        if _kind(status) == "link":
+            target = os.readlink(path)  # noqa: PTH115 - as it is written, which Path would tidy
+            leads_to_directory = path.is_dir()
+            if leads_to_directory:
+                status = path.stat()
+        listed = str(path) in self._listed and _kind(status) == "directory" and not target
+        return Found(
+            kind="link" if target else _kind(status),
+            content=path.read_bytes() if _kind(status) == "file" else b"",
+            mode=stat.S_IMODE(status.st_mode),
+            owner=_user_name(status.st_uid),
+            group=_group_name(status.st_gid),
+            target=target,
+            leads_to_directory=leads_to_directory,
+            children=tuple(child.name for child in path.iterdir()) if listed else (),
+        )
+
+
+def write(path: Path, content: bytes, owner: str, group: str, mode: int) -> None:
+    """Replace a file atomically; its content is never readable by more than owner and mode say."""
+    temporary = path.with_name(f".{path.name}.millrace-new")
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchown(stream.fileno(), _user_id(owner), _group_id(group))
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+
+
+def write_own(path: Path, content: str, mode: int = 0o600) -> None:
+    """Replace a file of Millrace's own state, its directory made if need be."""
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    write(path, content.encode(), str(os.geteuid()), str(os.getegid()), mode)
+
+
+def apply(change: Change) -> None:
+    """Make one change.
+
+    Raises:
+        OSError: it cannot be made.
+
+    """
+    entry, path = change.entry, Path(change.entry.path)
+    if entry.state == "absent":
+        if change.before.kind == "directory":
+            path.rmdir()
+        else:
+            path.unlink()
+    elif entry.state == "link":
+        temporary = path.with_name(f".{path.name}.millrace-new")
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        temporary.symlink_to(entry.target)
+        temporary.replace(path)
+    elif entry.state == "file" and change.content:
+        write(path, entry.content, entry.owner, entry.group, entry.mode)
+    else:
+        if change.content:
+            # Hosts that share a file system may make the same directory at the same moment.
+            path.mkdir(mode=0o700, exist_ok=True)
+        os.chown(path, _user_id(entry.owner), _group_id(entry.group))
+        path.chmod(entry.mode)
+
+
+def make(changes: Iterable[Change]) -> None:
+    """Make changes in their order.
+
+    Raises:
+        ApplyError: names what was done and what was not.
+
+    """
+    done: list[str] = []
+    for change in changes:
+        try:
+            apply(change)
+        except OSError as error:
+            path = change.entry.path
+            raise ApplyError(path, error.strerror or str(error), done) from error
+        done.append(change.entry.path)
+
+
+def _change(entry: Entry, found: Found) -> Change | None:
+    if entry.state == "absent":
+        content, attributes = found.kind != "absent", False
+    elif entry.state == "link":
+        content, attributes = found.kind != "link" or found.target != entry.target, False
+    elif entry.state == "directory":
+        content = not found.is_directory
+        attributes = content or _attributes_differ(entry, found)
+    else:
+        content = found.kind != "file" or found.content != entry.content
+        attributes = found.kind != "file" or _attributes_differ(entry, found)
+    if not (content or attributes):
+        return None
+    keys: list[str] = []
+    if entry.properties and content:
+        keys = changed_keys(_text(found.content), _text(entry.content))
+    return Change(entry, found, content, attributes, tuple(keys), _restart_keys(keys, entry, found))
+
+
+def _restart_keys(keys: list[str], entry: Entry, found: Found) -> tuple[str, ...]:
+    """Return those of the changed keys that the process does not take while it runs.
+
+    What `${...}` stands for only the process knows, so nobody can tell it the value.
+    """
+    if not entry.dynamic or found.kind != "file":
+        return tuple(keys)
+    texts = [parse_or_empty(_text(content)) for content in (found.content, entry.content)]
+    return tuple(
+        key
+        for key in keys
+        if key not in entry.dynamic or any("${" in text.get(key, "") for text in texts)
+    )
+
+
+def _parent_problem(
+    entry: Entry, wanted: Mapping[str, Entry], read: Read, *, planned: bool
+) -> str | None:
+    parent = str(PurePosixPath(entry.path).parent)
+    ours = wanted.get(parent)
+    if entry.state == "absent" or (ours is not None and ours.state in ("directory", "link")):
+        return None
+    found = read(parent)
+    if found.is_directory or (planned and found.kind == "absent"):
+        return None
+    if found.kind == "absent":
+        return f"its parent directory {parent} does not exist; create it, or mount its disk"
+    return f"its parent {parent} is {_named(found.kind)}, not a directory; move it away"
+
+
+def _kind_problem(entry: Entry, wanted: Mapping[str, Entry], found: Found) -> str | None:
+    if found.kind in ("absent", entry.state):
+        return None
+    if entry.state == "absent":
+        left = sorted(
+            name
+            for name in found.children
+            if (child := wanted.get(f"{entry.path}/{name}")) is None or child.state != "absent"
+        )
+        if not left:
+            return None
+        more = ", ..." if len(left) > 3 else ""
+        return f"is a directory that holds {', '.join(left[:3])}{more}: empty it first"
+    if entry.state == "directory" and found.leads_to_directory:
+        return None
+    if entry.state == "file" and found.kind == "link":
+        return None
+    return (
+        f"is {_named(found.kind)} on the host, where {_named(entry.state)} should be; "
+        "nothing was changed: move it away"
+    )
+
+
+def _attributes_differ(entry: Entry, found: Found) -> bool:
+    return (entry.mode, entry.owner, entry.group) != (found.mode, found.owner, found.group)
+
+
+def _part(header: str, before: str, after: str) -> dict[str, str]:
+    return {"before_header": header, "after_header": header, "before": before, "after": after}
+
+
+def _shown(kind: str, content: bytes, target: str) -> str:
+    if kind == "file":
+        return _text(content)
+    return {"absent": "", "link": f"link to {target}\n"}.get(kind, f"{kind}\n")
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _named(kind: str) -> str:
+    return {"other": "a device, socket or pipe"}.get(kind, f"a {kind}")
+
+
+def _kind(status: os.stat_result) -> str:
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(status.st_mode), "other")
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def _user_id(name: str) -> int:
+    return int(name) if name.isdecimal() else pwd.getpwnam(name).pw_uid
+
+
+def _group_id(name: str) -> int:
+    return int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid

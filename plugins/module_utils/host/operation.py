@@ -1,0 +1,74 @@
+"""The record of an operation on a cluster, and the lock that it is, in a file on hosts of it.
+
+The file says who does what, in which order, and what is done and left: anyone can read it there.
+While its state is `running` it locks the cluster. Its holder writes it anew while it works; one
+that was silent for longer than it said counts as dead, which is for somebody to decide who has seen
+the file on every host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.host import files
+
+RUNNING = "running"
+QUIET_SECONDS = 120
+"""How long a holder is silent at most, where its record gives no other number."""
+
+Record = Mapping[str, Any]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the record in a file, with its `age` in seconds; empty without one."""
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return {**found, "age": round(max(0.0, time.time() - path.stat().st_mtime), 1)}
+    return {}
+
+
+def holder(found: Record, own: str) -> dict[str, Any]:
+    """Return the record of another operation that holds the lock, empty if none does."""
+    held = found.get("state") == RUNNING and found.get("id") != own
+    return dict(found) if held else {}
+
+
+def take(path: Path, record: Record, *, over: str = "") -> dict[str, Any]:
+    """Write a record unless another operation holds the lock; return what was there before.
+
+    `over` is the id of a holder that is known to be dead. Taken or not shows by `holder`.
+    """
+    with _alone(path):
+        found = read(path)
+        if not holder(found, str(record["id"])) or found["id"] == over:
+            write(path, record)
+        return found
+
+
+def write(path: Path, record: Record) -> None:
+    """Write a record; the file is for everybody to read."""
+    text = json.dumps(dict(record), indent=2) + "\n"
+    files.write_own(path, text, 0o644)
+
+
+def update(path: Path, record: Record) -> None:
+    """Write the record of an operation, unless another one has the file meanwhile."""
+    with _alone(path):
+        if not holder(read(path), str(record["id"])):
+            write(path, record)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with path.with_name(f".{path.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,161 @@
+"""Which services run on older files than they have, and the files with which each last started.
+
+A restart mark is a file in the service's runtime directory, which exists while the process runs: a
+start clears it, and an aborted run leaves it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.host import files
+from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Change, Entry
+
+
+def add_to_mark(mark: Path, changed: Mapping[str, Iterable[str]]) -> None:
+    """Add changed paths and their keys to a service's restart mark.
+
+    A service that does not run has no directory for it and needs none.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        existing = mark.read_text(errors="replace") if mark.is_file() else ""
+        text = merged_mark(existing, changed).encode()
+        files.write(mark, text, str(os.geteuid()), str(os.getegid()), 0o644)
+
+
+def merged_mark(existing: str, changed: Mapping[str, Iterable[str]]) -> str:
+    """Return a mark's text: the paths and keys that it named so far, and those of `changed`.
+
+    Anything that is not such a mark counts as empty: that a mark exists is what matters.
+    """
+    try:
+        known = json.loads(existing or "{}")["paths"]
+        paths = {str(path): {str(key) for key in keys} for path, keys in known.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        paths = {}
+    for path, keys in changed.items():
+        paths.setdefault(path, set()).update(keys)
+    text = {path: sorted(keys) for path, keys in sorted(paths.items())}
+    return json.dumps({"paths": text}, indent=2) + "\n"
+
+
+def make(
+    changes: Sequence[Change],
+    marks: Sequence[Path],
+    previous: Path | None,
+    former: Mapping[str, Any],
+) -> None:
+    """Make all changes; if one needs a restart, write the marks first.
+
+    Before, the former state is kept of what a service reads while it runs, that is while a mark's
+    directory exists. What was kept stays as long as a mark stands: the running process was started
+    with that.
+
+    Raises:
+        ApplyError: names what was done and what was not.
+
+    """
+    needed = {one.entry.path: one.restart_keys for one in changes if one.needs_restart}
+    current = str(previous)
+    try:
+        read = any(change.entry.restart and change.content for change in changes)
+        runs = any(mark.parent.is_dir() for mark in marks)
+        marked = any(mark.exists() for mark in marks)
+        if previous and read and runs and not (previous.exists() and marked):
+            keep(previous, former)
+        for mark in marks if needed else ():
+            current = str(mark)
+            add_to_mark(mark, needed)
+        files.make(changes)
+        # A process that started in between may have read an old file; its directory is new.
+        for mark in marks if needed else ():
+            current = str(mark)
+            if not mark.exists():
+                add_to_mark(mark, needed)
+    except OSError as error:
+        raise files.ApplyError(current, error.strerror or str(error), []) from error
+
+
+def former_state(entries: Iterable[Entry], read: files.Read) -> dict[str, Any]:
+    """Return as entries what lies where a process reads: all that restart it, and all links.
+
+    With these entries the process would start as it last did. A device or socket is left out.
+    """
+    states: dict[str, Any] = {}
+    for entry in entries:
+        found = read(entry.path)
+        if (entry.restart or entry.state == "link") and found.kind != "other":
+            states[entry.path] = _former(entry, found)
+    return states
+
+
+def _former(entry: Entry, found: files.Found) -> dict[str, Any]:
+    if found.kind == "absent":
+        return {"state": "absent"}
+    if found.kind == "link":
+        return {"state": "link", "target": found.target}
+    former: dict[str, Any] = {
+        "state": found.kind,
+        "mode": f"{found.mode:04o}",
+        "owner": found.owner,
+        "group": found.group,
+    }
+    if found.kind == "file":
+        # As text, since what Kafka refuses must be put back as well.
+        content = found.content.decode("utf-8", "surrogateescape")
+        former.update(content=content, format="text", secret=entry.secret)
+    return former
+
+
+def keep(previous: Path, states: Mapping[str, Any]) -> None:
+    """Write what `restore` needs; only root may read it, since secrets are among it."""
+    files.write_own(previous, json.dumps({"entries": states}, indent=2) + "\n")
+
+
+def kept_changes(previous: Path) -> list[Change]:
+    """Return what `restore` would change, nothing where nothing was kept.
+
+    Raises:
+        ValueError: the file is not what `keep` wrote.
+
+    """
+    try:
+        text = previous.read_text(encoding="utf-8")
+        entries = files.entries_of(json.loads(text)["entries"])
+    except FileNotFoundError:
+        return []
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        message = f"{previous} is not what Millrace keeps before a change: {error}"
+        raise ValueError(message) from error
+    return files.plan(entries, files.Host(entries).read)
+
+
+def can_restore(previous: Path) -> bool:
+    """Tell whether there are files to put back that a service can run on."""
+    return previous.is_file() and not any(
+        change.entry.state == "absent" and change.entry.path.endswith(".service")
+        for change in kept_changes(previous)
+    )
+
+
+def restore(previous: Path, marks: Sequence[Path] = ()) -> list[str]:
+    """Put back the files and links that were kept, and return the changed paths.
+
+    The marks and what was kept are removed at the end, so an abort can be run again.
+
+    Raises:
+        ValueError: the file is not what `keep` wrote.
+        ApplyError: a path could not be written.
+
+    """
+    changes = kept_changes(previous)
+    files.make(changes)
+    for path in (*marks, previous):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+    return [change.entry.path for change in changes]

@@ -1,0 +1,1 @@
+"""The one adapter to Kafka: whoever speaks its protocol goes through here."""

@@ -1,0 +1,44 @@
+"""Features of a cluster (KIP-584): what brokers support, what is finalized, raising a level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+
+ELR = "eligible.leader.replicas.version"
+_TIMEOUT_MS = 30_000
+
+
+def supported(admin: Any) -> dict[str, tuple[int, int]]:  # noqa: ANN401  kafka-python has no types
+    """Return feature -> (lowest, highest level) that the asked broker supports."""
+    described = admin.describe_features()
+    return {name: one["supported"] for name, one in described.items() if "supported" in one}
+
+
+def finalized(admin: Any) -> dict[str, int]:  # noqa: ANN401  as above
+    """Return feature -> finalized level, as the asked broker knows it."""
+    described = admin.describe_features()
+    return {name: one["finalized"][1] for name, one in described.items() if "finalized" in one}
+
+
+def update(admin: Any, wanted: Mapping[str, int], *, validate_only: bool) -> str:  # noqa: ANN401
+    """Send features to the active controller; return why it refuses, empty if it does not.
+
+    The admin client's own method puts the whole answer into its error.
+    """
+    request = library.UpdateFeaturesRequest(
+        timeout_ms=_TIMEOUT_MS,
+        feature_updates=admin._build_feature_updates(dict(wanted)),
+        validate_only=validate_only,
+        min_version=1,
+    )
+    response = admin._manager.run(admin._send_request_to_controller, request)
+    for answer in (response, *(response.results or ())):
+        error = library.errors.for_code(answer.error_code)
+        if answer.error_code and error.retriable:
+            raise error(answer.error_message)
+        if answer.error_code:
+            return str(answer.error_message or error.description)
+    return ""

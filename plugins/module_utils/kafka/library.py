@@ -1,0 +1,83 @@
+"""kafka-python, and the only place that imports it.
+
+A name is imported when it is first read: on a host the library lies beside Kafka, and is found once
+`use` was called. It has no types.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+# Name -> the module of kafka-python that has it.
+_NAMES = {
+    "ConsumerRebalanceListener": "kafka",
+    "KafkaAdminClient": "kafka",
+    "KafkaConsumer": "kafka",
+    "KafkaProducer": "kafka",
+    "OffsetAndMetadata": "kafka",
+    "OffsetSpec": "kafka",
+    "TopicPartition": "kafka",
+    "AlterConfigOp": "kafka.admin",
+    "ConfigResource": "kafka.admin",
+    "ConfigResourceType": "kafka.admin",
+    "MemberToRemove": "kafka.admin",
+    "CooperativeStickyAssignor": "kafka.coordinator.assignors.cooperative_sticky",
+    "RangePartitionAssignor": "kafka.coordinator.assignors.range",
+    "Future": "kafka.future",
+    "KafkaNetSocket": "kafka.net",
+    "KafkaNetClient": "kafka.net.compat",
+    "murmur2": "kafka.partitioner.default",
+    "ProducerIdAndEpoch": "kafka.producer.transaction_manager",
+    "TransactionManager": "kafka.producer.transaction_manager",
+    "TransactionState": "kafka.producer.transaction_manager",
+    "IncrementalAlterConfigsRequest": "kafka.protocol.admin",
+    "UpdateFeaturesRequest": "kafka.protocol.admin",
+    "MemoryRecords": "kafka.record",
+    "MemoryRecordsBuilder": "kafka.record",
+    "calc_crc32c": "kafka.record.util",
+    "MemberState": "kafka.structs",
+}
+_MODULES = {"codec": "kafka.codec", "errors": "kafka.errors"}
+
+
+class NoLibraryError(Exception):
+    """kafka-python is not there; the text says where it was looked for."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401  kafka-python has no types
+    module = _MODULES.get(name) or _NAMES.get(name)
+    if module is None:
+        raise AttributeError(name)
+    with warnings.catch_warnings():
+        # kafka-python reads its schemas with functions that Python 3.11 deprecates.
+        warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
+        found = importlib.import_module(module)
+    # Once: warnings' filters are the whole process's, and clients have threads.
+    globals()[name] = found if name in _MODULES else getattr(found, name)
+    return globals()[name]
+
+
+def use(directory: Path) -> None:
+    """Import kafka-python from a directory of a host from now on: unpacked there, or as a wheel.
+
+    Raises:
+        NoLibraryError: it is not there.
+
+    """
+    unpacked = (directory / "kafka" / "__init__.py").is_file()
+    source = directory if unpacked else max(directory.glob("kafka_python*.whl"), default=None)
+    if source is None:
+        text = (
+            f"kafka-python is not in {directory} on this host: it is part of the Kafka "
+            "distribution, install that first"
+        )
+        raise NoLibraryError(text)
+    sys.path.insert(0, str(source))
+    # The client reports each refused connection; the verdict says what matters.
+    logging.getLogger("kafka").addHandler(logging.NullHandler())
+    logging.getLogger("kafka").propagate = False

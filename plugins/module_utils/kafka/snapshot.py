@@ -1,0 +1,244 @@
+"""A cluster at one moment: brokers, quorum, partitions, as the admin client's answers tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+
+MIN_ISR = "min.insync.replicas"
+THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A registered broker; a fenced one is registered but serves nobody (KIP-631)."""
+
+    id: int
+    host: str = ""
+    port: int = 0
+    rack: str | None = None
+    fenced: bool = False
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A voter or observer of the metadata log.
+
+    `lag` is in records behind the leader; `behind_ms` is the time since the replica last had
+    everything, or None if it never had (KIP-836).
+    """
+
+    id: int
+    lag: int
+    behind_ms: int | None
+
+
+@dataclass(frozen=True)
+class Quorum:
+    """The KRaft quorum as its leader sees it; leader_id is -1 while there is none."""
+
+    leader_id: int
+    leader_epoch: int
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...] = ()
+    high_watermark: int = 0
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition; leader is -1 while it is offline. `min_isr` as configured for its topic."""
+
+    topic: str
+    index: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    min_isr: int = 1
+
+    @property
+    def name(self) -> str:
+        """Return topic and index as Kafka's tools write them."""
+        return f"{self.topic}-{self.index}"
+
+    @property
+    def offline(self) -> bool:
+        """Tell whether nobody leads it."""
+        return self.leader < 0
+
+    @property
+    def under_replicated(self) -> bool:
+        """Tell whether a replica is not in sync."""
+        return len(self.isr) < len(self.replicas)
+
+    @property
+    def under_min_isr(self) -> bool:
+        """Tell whether acks=all is refused; brokers cap the setting at the number of replicas."""
+        return len(self.isr) < min(self.min_isr, len(self.replicas))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster at one moment, internal topics included; without quorum it runs on ZooKeeper.
+
+    `reassigning` are partitions on the move, `throttled` topics whose replication is held back;
+    both are read for the gate alone.
+    """
+
+    cluster_id: str
+    brokers: tuple[Broker, ...]
+    controller_id: int
+    quorum: Quorum | None
+    partitions: tuple[Partition, ...] = ()
+    unreadable_topics: Mapping[str, int] = field(default_factory=dict)
+    reassigning: tuple[str, ...] = ()
+    throttled: tuple[str, ...] = ()
+
+
+def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-python has no types
+    """Return the cluster as it is now; with `gate` all that decides whether a node may stop.
+
+    Raises:
+        LookupError: the settings of a topic are not shown to this client.
+
+    """
+    topics = admin.describe_topics()
+    wanted = [topic["name"] for topic in topics] if gate else shrunk_topics(topics)
+    settings = _topic_settings(admin, wanted)
+    hidden = sorted(name for name in wanted if gate and MIN_ISR not in settings.get(name, {}))
+    if hidden:  # or deleted just now: the next snapshot will tell
+        text = f"the settings of {', '.join(hidden[:5])} are not shown: may this client see them?"
+        raise LookupError(text)
+    moves = admin.list_partition_reassignments() if gate else {}
+    return snapshot(
+        admin.describe_cluster(),
+        topics,
+        described_quorum(admin),
+        # A topic that was deleted meanwhile has no settings.
+        {name: int(keys[MIN_ISR]) for name, keys in settings.items() if MIN_ISR in keys},
+        reassigning=[f"{move.topic}-{move.partition}" for move in moves],
+        throttled=[name for name, keys in settings.items() if any(map(keys.get, THROTTLES))],
+    )
+
+
+def described_quorum(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  as above
+    """Return DescribeQuorum's answer, None where the cluster has no KRaft quorum."""
+    without = (library.errors.IncompatibleBrokerVersion, library.errors.UnsupportedVersionError)
+    try:
+        answer: Mapping[str, Any] = admin.describe_metadata_quorum()
+    except without:
+        return None
+    return answer
+
+
+def _topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:  # noqa: ANN401
+    if not topics:
+        return {}
+    keys = dict.fromkeys((MIN_ISR, *THROTTLES))
+    answer = admin.describe_configs(
+        [library.ConfigResource(library.ConfigResourceType.TOPIC, name, keys) for name in topics],
+        config_filter="all",
+    )
+    return {
+        name: {key: setting["value"] for key, setting in settings.items()}
+        for name, settings in answer["topic"].items()
+    }
+
+
+def shrunk_topics(topics: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the topics whose min.insync.replicas matters: those with a replica out of sync.
+
+    A partition with all replicas in sync has at least min(min.insync.replicas, replicas) of them.
+    """
+    return sorted(
+        topic["name"]
+        for topic in topics
+        if any(
+            len(partition["isr_nodes"]) < len(partition["replica_nodes"])
+            for partition in topic["partitions"]
+        )
+    )
+
+
+def snapshot(
+    cluster: Mapping[str, Any],
+    topics: Iterable[Mapping[str, Any]],
+    quorum: Mapping[str, Any] | None,
+    min_isr: Mapping[str, int],
+    *,
+    reassigning: Iterable[str] = (),
+    throttled: Iterable[str] = (),
+) -> Snapshot:
+    """Build a snapshot from DescribeCluster, Metadata and DescribeQuorum as the client gives them.
+
+    For `problems` alone `min_isr` needs only the topics of `shrunk_topics`.
+    """
+    topics = list(topics)
+    kraft = _quorum(quorum) if quorum is not None else None
+    return Snapshot(
+        cluster_id=str(cluster["cluster_id"]),
+        brokers=tuple(
+            Broker(
+                broker["broker_id"],
+                broker["host"],
+                broker["port"],
+                broker.get("rack"),
+                bool(broker.get("is_fenced", False)),
+            )
+            for broker in sorted(cluster["brokers"], key=lambda broker: int(broker["broker_id"]))
+        ),
+        controller_id=kraft.leader_id if kraft else cluster["controller_id"],
+        quorum=kraft,
+        partitions=tuple(
+            Partition(
+                topic["name"],
+                partition["partition_index"],
+                partition["leader_id"],
+                tuple(partition["replica_nodes"]),
+                tuple(partition["isr_nodes"]),
+                min_isr.get(topic["name"], 1),
+            )
+            for topic in sorted(topics, key=lambda topic: str(topic["name"]))
+            for partition in sorted(
+                topic["partitions"], key=lambda partition: int(partition["partition_index"])
+            )
+        ),
+        unreadable_topics={
+            topic["name"]: topic["error_code"] for topic in topics if topic["error_code"]
+        },
+        reassigning=tuple(sorted(reassigning)),
+        throttled=tuple(sorted(throttled)),
+    )
+
+
+def _quorum(answer: Mapping[str, Any]) -> Quorum:
+    log = answer["topics"][0]["partitions"][0]
+    states = [*log["current_voters"], *log["observers"]]
+    leader = next((s for s in states if s["replica_id"] == log["leader_id"]), None)
+    end = leader["log_end_offset"] if leader else log["high_watermark"]
+    # The leader stamps itself with its own present, so no clock of another host takes part.
+    now = leader.get("last_caught_up_timestamp", -1) if leader else -1
+
+    def replica(state: Mapping[str, Any]) -> Replica:
+        caught_up = state.get("last_caught_up_timestamp", -1)
+        behind = max(0, now - caught_up) if min(caught_up, now) >= 0 else None
+        return Replica(state["replica_id"], max(0, end - state["log_end_offset"]), behind)
+
+    # A node that was formatted anew has a new directory id; the leader lists its former one for
+    # five minutes more (KIP-853). A voter, else the last one to fetch, is the node as it is.
+    voters = {state["replica_id"] for state in log["current_voters"]}
+    by_fetch = sorted(log["observers"], key=lambda state: state.get("last_fetch_timestamp", -1))
+    observers = {s["replica_id"]: s for s in by_fetch if s["replica_id"] not in voters}
+    return Quorum(
+        leader_id=log["leader_id"],
+        leader_epoch=log["leader_epoch"],
+        voters=_sorted(map(replica, log["current_voters"])),
+        observers=_sorted(map(replica, observers.values())),
+        high_watermark=log["high_watermark"],
+    )
+
+
+def _sorted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
+    return tuple(sorted(replicas, key=lambda replica: replica.id))

@@ -1,0 +1,1 @@
+"""Operations on a running cluster: judging it, the gate, restarts, changes, upgrades."""

@@ -1,0 +1,188 @@
+"""A roll: the same action on one Kafka node after the other, and each node's way through it.
+
+Pure, over functions that the controller gives: one that calls the module `kafka_restart` on the
+node's host, one for each step that the controller does itself, a clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+LIMITS = {"gate": 600.0, "stop": 330.0, "start": 120.0, "ready": 1800.0, "canary": 60.0}
+"""Seconds of each phase, where an inventory says nothing else."""
+SLICE_SECONDS = 10.0
+DOES = {
+    "gate": "waits at the gate",
+    "write_files": "gets the files of its version",
+    "stop": "stops",
+    "reboot": "reboots",
+    "start": "starts",
+    "ready": "waits until it is in sync",
+    "canary": "sends a record through it",
+}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Phases of the module `kafka_restart`, from one until before another."""
+
+    first: str
+    until: str
+    forced: bool = False
+
+
+# What each action does to a node, in order; a name is a step of the controller.
+ACTIONS: Mapping[str, Sequence[Phases | str]] = {
+    "restart": (Phases("gate", "done"),),
+    "upgrade": (Phases("gate", "stop", forced=True), "write_files", Phases("gate", "done")),
+    "reboot": (Phases("gate", "start", forced=True), "reboot", Phases("start", "done")),
+}
+_LATER = "Nothing after this node was touched. Fix it"
+_WHAT_NOW = {
+    "gate": "The node was not touched. Fix what is named",
+    "stop": "It was asked to stop and still runs. See its journal",
+}
+
+
+class HostLostError(Exception):
+    """The node's host is not reached any more."""
+
+
+class StoppedError(Exception):
+    """The roll ends at this node; the text says why, `now` what to do."""
+
+    def __init__(self, text: str, now: str = _LATER, *, touched: bool = True) -> None:
+        """Say what to do now, and whether the node was touched."""
+        super().__init__(text)
+        self.now, self.touched = now, touched
+
+
+Call = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Step = Callable[[], Optional[str]]
+
+
+@dataclass
+class NodeRoll:
+    """One node on its way through an action.
+
+    `call` gives options to the module and returns its answer. `steps` do what the controller does
+    itself, and return why they could not. `say` shows a line to the operator.
+    """
+
+    action: str
+    call: Call
+    steps: Mapping[str, Step]
+    limits: Mapping[str, float]
+    say: Callable[[str], None]
+    slice_seconds: float = SLICE_SECONDS
+    clock: Callable[[], float] = time.monotonic
+    seconds: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    changed: bool = False
+    deferred: bool = False
+
+    def run(self) -> None:
+        """Take the node through its action, or until it is `deferred` to the end of the roll.
+
+        Raises:
+            StoppedError: it went wrong; what was put back is in `restored`.
+
+        """
+        for part in ACTIONS[self.action]:
+            if isinstance(part, Phases):
+                self._phases(part)
+            else:
+                self._step(part)
+            if self.deferred:
+                return
+        if self.degraded:
+            text = f"it serves again, but {'; '.join(self.degraded)}"
+            raise StoppedError(text)
+
+    def _step(self, name: str) -> None:
+        begun = self.clock()
+        why = self.steps[name]()
+        self.seconds[name] = self.clock() - begun
+        if why:
+            raise StoppedError(why)
+        self.changed = True
+
+    def _phases(self, part: Phases) -> None:
+        """Call the module slice by slice until the last phase is over or a deadline has passed."""
+        phase, since, failed = part.first, self.clock(), ""
+        while True:
+            left = self._limit(phase) - (self.clock() - since)
+            timed_out = phase == "start" and left < 0
+            answer = self._call(part, phase, left, timed_out)
+            if answer["start_failed"]:
+                if failed or not answer["restored"]:
+                    raise StoppedError(_does_not_start(answer["start_failed"], bool(failed)))
+                failed = str(answer["start_failed"])
+                self.say("does not start with its new files; they are put back, it starts again")
+                since = self.clock()
+            if answer["phase"] != phase:
+                phase, since = answer["phase"], self.clock()
+            if answer["deferred"]:
+                self.deferred = True
+                return
+            if phase in (part.until, "done"):
+                break
+            left = self._limit(phase) - (self.clock() - since)
+            over = left < 0 and (phase != "start" or timed_out)
+            if over or answer["non_retriable"]:
+                text = _too_long(phase, self._limit(phase) if over else 0, answer["waiting"])
+                raise StoppedError(text, _WHAT_NOW.get(phase, _LATER), touched=phase != "gate")
+            reasons = "; ".join(answer["waiting"]) or "no answer yet"
+            self.say(f"{DOES[phase]}, {max(left, 0):.0f} s left: {reasons}")
+        if failed:
+            raise StoppedError(_put_back(failed, self.restored))
+
+    def _call(self, part: Phases, phase: str, left: float, timed_out: bool) -> Mapping[str, Any]:
+        options = {
+            "phase": phase,
+            "until": part.until,
+            "forced": part.forced,
+            "start_timed_out": timed_out,
+            "slice": min(max(left, 0.1), self.slice_seconds),
+        }
+        try:
+            answer = self.call(options)
+        except HostLostError as error:
+            text = f"it {DOES[phase]}, and its host is not reached any more: {error}"
+            raise StoppedError(text, touched=phase != "gate") from error
+        if answer.get("failed") or "phase" not in answer:
+            text = f"it {DOES.get(phase, phase)}: {answer.get('msg', answer)}"
+            raise StoppedError(text, touched=phase != "gate")
+        for name, spent in answer["seconds"].items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+        self.degraded += answer["degraded"]
+        self.restored += answer["restored"]
+        self.changed = self.changed or bool(answer["changed"])
+        return answer
+
+    def _limit(self, phase: str) -> float:
+        return float(self.limits.get(phase, LIMITS.get(phase, 1.0)))
+
+
+def _too_long(phase: str, limit: float, waiting: Sequence[str]) -> str:
+    reasons = "\n- ".join(waiting or ["no answer"])
+    if not limit:
+        return f"it {DOES[phase]}, and no waiting would open it:\n- {reasons}"
+    return f"it {DOES[phase]} for more than {limit:.0f} s:\n- {reasons}"
+
+
+def _does_not_start(why: str, again: bool) -> str:
+    how = "does not start with its former files either" if again else "does not start"
+    return f"it {how}: {why}\nIt is left as it is."
+
+
+def _put_back(why: str, restored: Sequence[str]) -> str:
+    return (
+        f"it did not start with its new files: {why}\n"
+        f"They were put back ({', '.join(restored)}) and it serves again as before; what was "
+        "changed online stays so until site.yml runs."
+    )

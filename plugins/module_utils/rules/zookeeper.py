@@ -1,0 +1,95 @@
+"""The rules about ZooKeeper's properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.key_table import nearest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
+    integer,
+    yaml_type,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Finding, rule
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import own_properties
+
+# Whole numbers, with the least that an ensemble works with where there is one.
+_NUMBERS: Mapping[str, int | None] = {
+    "autopurge.purgeInterval": None,
+    "autopurge.snapRetainCount": None,
+    "clientPortListenBacklog": None,
+    "commitLogCount": None,
+    "connectToLearnerMasterLimit": None,
+    "fsync.warningthresholdms": None,
+    "globalOutstandingLimit": None,
+    "initLimit": 1,
+    "jute.maxbuffer": None,
+    "maxClientCnxns": None,
+    "maxCnxns": None,
+    "maxSessionTimeout": None,
+    "minSessionTimeout": None,
+    "observerMasterPort": None,
+    "preAllocSize": None,
+    "secureClientPort": None,
+    "snapCount": None,
+    "syncLimit": 1,
+    "tickTime": 1,
+}
+_OTHERS = (
+    "authProvider.sasl",
+    "clientPortAddress",
+    "dataLogDir",
+    "electionAlg",
+    "extendedTypesEnabled",
+    "forceSync",
+    "leaderServes",
+    "localSessionsEnabled",
+    "localSessionsUpgradingEnabled",
+    "metricsProvider.className",
+    "peerType",
+    "portUnification",
+    "quorumListenOnAllIPs",
+    "secureClientPortAddress",
+    "serverCnxnFactory",
+    "skipACL",
+    "snapshot.trust.empty",
+    "sslQuorum",
+    "sslQuorumReloadCertFiles",
+    "syncEnabled",
+)
+_KNOWN = {key.lower(): key for key in (*_NUMBERS, *_OTHERS)}
+_SIMILAR = 0.88
+_SIZE = "jute.maxbuffer"
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")  # as Java reads a property of its own
+
+
+@rule(
+    "zookeeper-key",
+    when="a key of `zookeeper_config` is nearly, and not quite, one of ZooKeeper's",
+    why="ZooKeeper takes any key for a property of some class and ignores it silently.",
+    remedy="Correct the key; the message names the nearest one.",
+)
+def _zookeeper_key(cluster: Cluster) -> Iterator[Finding]:
+    for one in own_properties(cluster, "zookeeper"):
+        near = nearest(one.key.lower(), list(_KNOWN), _SIMILAR)
+        if near and one.key not in _KNOWN.values():
+            what, fix = f"ZooKeeper has no key {one.key}.", f"Did you mean {_KNOWN[near]}?"
+            yield Finding(one.where, what, fix, (one.host,))
+
+
+@rule(
+    "zookeeper-value",
+    when="a property of ZooKeeper that takes a whole number has another value",
+    why="ZooKeeper would refuse to start, or take its default silently.",
+    remedy="Set a whole number; times are in milliseconds, limits in ticks.",
+)
+def _zookeeper_value(cluster: Cluster) -> Iterator[Finding]:
+    for one in own_properties(cluster, "zookeeper"):
+        if one.key not in _NUMBERS or (one.key == _SIZE and _HEXADECIMAL.fullmatch(str(one.value))):
+            continue
+        number, least = integer(one.value), _NUMBERS[one.key]
+        if number is None or (least is not None and number < least):
+            what = f"{one.value!r} ({yaml_type(one.value)}) is no legal value of {one.key}."
+            fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
+            yield Finding(one.where, what, fix, (one.host,))

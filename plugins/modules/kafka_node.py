@@ -1,0 +1,234 @@
+#!/usr/bin/python
+"""Ansible module: the state of one Kafka node, and its part in the lock of an operation."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.host.files import ApplyError
+from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+
+DOCUMENTATION = r"""
+module: kafka_node
+short_description: The state of one Kafka node, and its part in the lock of an operation
+version_added: 0.3.0
+description:
+  - Says whether a node runs, waits for a restart, has the distribution that it should have, and
+    whether its host asks for a reboot.
+  - With O(operation) it also takes the lock that one operation at a time has on a cluster, on this
+    host, or writes how far the operation is.
+options:
+  unit:
+    description: Name of the service.
+    type: str
+    default: kafka
+  mark:
+    description: The restart mark, as O(millrace.streaming.service#module:restart_marks) writes it.
+    type: path
+    default: /run/kafka/restart-pending
+  previous:
+    description: The node's former files, as O(millrace.streaming.service#module:previous).
+    type: path
+    default: /var/lib/millrace/kafka-previous.json
+  home:
+    description: Directory of the distribution that the node should have.
+    type: path
+    required: true
+  link:
+    description: Link to the distribution that the node has.
+    type: path
+    default: /opt/millrace/kafka
+  request_restart:
+    description: Mark the node for a restart, whatever it runs on.
+    type: bool
+    default: false
+  request_reboot:
+    description: Let the host ask for a reboot, so that a run that goes on knows.
+    type: bool
+    default: false
+  restore:
+    description: Put the former files back where the node is marked, since another node refused the
+      new ones. A node that was restarted with them keeps them.
+    type: bool
+    default: false
+  record:
+    description: File of the operation's record.
+    type: path
+    default: /var/lib/millrace/operation.json
+  operation:
+    description: Record of the operation to write, with C(id) and C(state).
+    type: dict
+  take:
+    description: Whether to take the lock with O(operation); otherwise its holder writes it anew.
+    type: bool
+    default: false
+  over:
+    description: The id of an operation whose lock may be taken, since its holder is dead.
+    type: str
+    default: ""
+attributes:
+  check_mode:
+    description: Says how the node is, and changes nothing; the lock is neither taken nor written.
+    support: full
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: See how the node is
+  millrace.streaming.kafka_node:
+    home: /opt/millrace/kafka-4.3.1-196d4cfc31c8
+  register: node
+"""
+
+RETURN = r"""
+marked:
+  description: Whether the node waits for a restart, or would.
+  returned: always
+  type: bool
+running:
+  description: Whether the service runs.
+  returned: always
+  type: bool
+home:
+  description: Name of the directory of the distribution that the node has; empty without one.
+  returned: always
+  type: str
+settled:
+  description: Whether it runs with the distribution O(home), and waits for no restart.
+  returned: always
+  type: bool
+reboot_required:
+  description: Whether the host asks for a reboot, or has a newer kernel than it runs.
+  returned: always
+  type: bool
+container:
+  description: Whether the host is a container.
+  returned: always
+  type: bool
+restored:
+  description: Files that were put back.
+  returned: always
+  type: list
+  elements: str
+holder:
+  description: Record of another operation that holds the lock on this host, with its C(age) in
+    seconds; empty if none does.
+  returned: always
+  type: dict
+former_operation:
+  description: The record that was there before.
+  returned: always
+  type: dict
+"""
+
+# Debian leaves a newer kernel, of which only those of the same flavour count: 6.1.0-44-cloud-amd64
+# and 6.12.48+deb13-cloud-amd64 are of one, 6.1.0-44-amd64 is of another.
+_KERNEL = re.compile(r"vmlinuz-([0-9][^-]*(?:-[0-9][^-]*)?)(.*)")
+
+
+REBOOT_REQUIRED = Path("/run/reboot-required")
+
+
+def reboot_required(boot: Path = Path("/boot"), asked: Path = REBOOT_REQUIRED) -> bool:
+    """Tell whether the host asks for a reboot: Ubuntu by a file, Debian by a newer kernel."""
+    if asked.exists():
+        return True
+    running = _KERNEL.fullmatch(f"vmlinuz-{os.uname().release}")
+    kernels = [found for one in boot.glob("vmlinuz-*") if (found := _KERNEL.fullmatch(one.name))]
+    if running is None:
+        return False
+    same = [found[1] for found in kernels if found[2] == running[2]]
+    return bool(same) and max(same, key=_version) != running[1]
+
+
+def _version(text: str) -> list[tuple[int, int | str]]:
+    """Return a version as `ls -v` orders it: runs of digits as numbers."""
+    parts = re.findall(r"\d+|\D+", text)
+    return [(1, int(part)) if part.isdigit() else (0, part) for part in parts]
+
+
+def lock(module: AnsibleModule) -> dict[str, Any]:
+    """Take or write the operation's record; return what was there before."""
+    params = module.params
+    path, record = Path(params["record"]), params["operation"]
+    if module.check_mode or not record:
+        return operation.read(path)
+    if params["take"]:
+        return operation.take(path, record, over=params["over"])
+    found = operation.read(path)
+    operation.update(path, record)
+    return found
+
+
+def request(module: AnsibleModule, mark: Path) -> None:
+    """Mark the node for a restart.
+
+    It runs on the files as they are: what was kept of earlier ones is of no use to it.
+    """
+    previous = Path(module.params["previous"])
+    if not mark.exists() and not module.check_mode:
+        if previous.exists():
+            previous.unlink()
+        restart.add_to_mark(mark, {"asked for": []})
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "unit": {"type": "str", "default": "kafka"},
+            "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
+            "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
+            "home": {"type": "path", "required": True},
+            "link": {"type": "path", "default": "/opt/millrace/kafka"},
+            "request_restart": {"type": "bool", "default": False},
+            "request_reboot": {"type": "bool", "default": False},
+            "restore": {"type": "bool", "default": False},
+            "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
+            "operation": {"type": "dict"},
+            "take": {"type": "bool", "default": False},
+            "over": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    mark, previous, link = Path(params["mark"]), Path(params["previous"]), Path(params["link"])
+    former = lock(module)
+    held = operation.holder(former, str((params["operation"] or {}).get("id", "")))
+    running = Unit(params["unit"]).state().running
+    free = not held or held["id"] == params["over"]
+    wanted = params["request_restart"] and running and free
+    if wanted:
+        request(module, mark)
+    if params["request_reboot"] and free and not module.check_mode:
+        REBOOT_REQUIRED.touch()
+    restored: list[str] = []
+    if params["restore"] and mark.exists() and not module.check_mode:
+        try:
+            restored = restart.restore(previous, [mark]) if restart.can_restore(previous) else []
+        except (OSError, ValueError, ApplyError) as error:
+            module.fail_json(msg=f"the former files could not be put back: {error}")
+    marked = mark.exists() or wanted
+    home = os.path.realpath(link) if link.is_symlink() else ""
+    module.exit_json(
+        changed=bool(restored),
+        marked=marked,
+        running=running,
+        home=Path(home).name,
+        settled=running and not marked and home == os.path.realpath(params["home"]),
+        reboot_required=params["request_reboot"] or reboot_required(),
+        container=Path("/run/systemd/container").exists(),
+        restored=restored,
+        holder=held,
+        former_operation=former,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+#!/usr/bin/python
+"""Ansible module: a service's distribution, files and units on a host, in one task."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.millrace.streaming.plugins.module_utils.host import (
+    distribution,
+    files,
+    restart,
+    unit,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Change, Entry
+from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+
+DOCUMENTATION = r"""
+module: service
+short_description: A service's distribution, files and units, compared and made so in one task
+version_added: 0.3.0
+description:
+  - Unpacks a distribution once, writes files, directories and links, and runs systemd units.
+  - Everything is checked before anything is changed; all problems are reported at once.
+  - Each file is replaced atomically, with its final owner and mode from the first moment. What lies
+    in C(/etc/sysusers.d) is written first, and its accounts are made.
+  - The tarball of a distribution lies on the controller. An action of the same name transfers it
+    only where it is not unpacked, and checks its sum there; the host checks it again.
+options:
+  distribution:
+    description:
+      - Mapping with C(home), the directory to make, C(sha256) of the tarball, and C(tarball), its
+        path on the controller. The action adds C(archive), its path on the host.
+    type: dict
+  files:
+    description:
+      - Mapping of absolute path to what should be there, with the keys C(state) (V(file),
+        V(directory), V(link) or V(absent); default V(file)), C(content), C(mode) (four octal
+        digits), C(owner), C(group), C(target) (of a link), C(format) (V(text) or V(properties);
+        default by the suffix C(.properties)), C(restart) (a change of content needs a restart),
+        C(dynamic) (keys of a properties file that its process takes while it runs, so that a
+        change of nothing else needs no restart; a value with C(${...}) always needs one) and
+        C(secret) (the content is never shown).
+      - The parent directory of each path must exist or be an entry itself; in check mode it may be
+        missing. V(absent) removes files, links and directories that are empty or become so.
+    type: dict
+    default: {}
+  units:
+    description: The service's systemd units, without C(.service).
+    type: list
+    elements: str
+    default: []
+  started:
+    description: Whether the units are enabled and started.
+    type: bool
+    default: false
+  restart_marks:
+    description:
+      - File to write when the content of an entry with C(restart) changes, or several, one for each
+        unit. It names the changed paths and keys of all runs since it was last removed.
+      - It is written only where its parent directory exists. In the unit's runtime directory,
+        which exists only while the process runs, a start of the unit clears it.
+      - It is written before the files are replaced, so an abort in between errs on the safe side.
+    type: list
+    elements: path
+    default: []
+  previous:
+    description:
+      - File to keep the former state in of every entry with C(restart) and of every link, so that a
+        service that does not start with what is new can be put back. It is written before a change
+        that needs a restart, as long as no O(restart_marks) stands. Only root can read it.
+    type: path
+attributes:
+  check_mode:
+    description: Reports the same change and diff as the real run and changes nothing.
+    support: full
+  diff_mode:
+    description: Shows content, owner, group and mode; never the content of a secret entry.
+    support: full
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Install, configure and run a service
+  millrace.streaming.service:
+    distribution:
+      home: /opt/millrace/zookeeper-3.9.5-2603e872a881
+      tarball: /var/cache/millrace/zookeeper-3.9.5-2603e872a881.tar
+      sha256: 2603e872a88127aea09faae0a7bdfedf5037890b8b2d6c69919ad5bf1f8174f5
+    files:
+      /etc/sysusers.d/zookeeper.conf:
+        content: "u zookeeper - 'ZooKeeper' /nonexistent /usr/sbin/nologin\n"
+      /etc/zookeeper:
+        state: directory
+      /etc/zookeeper/zoo.cfg:
+        content: "{{ zoo_cfg_text }}"
+        restart: true
+    units: [zookeeper]
+    started: true
+    restart_marks: /run/zookeeper/restart-pending
+"""
+
+RETURN = r"""
+changed_paths:
+  description: Paths that were changed, or would be, in the order of the changes.
+  returned: success
+  type: list
+  elements: str
+changed_keys:
+  description: For each changed properties file the sorted keys added, removed or changed.
+  returned: success
+  type: dict
+restart_needed:
+  description: Whether any mark stands after this task, from this run or an earlier one.
+  returned: success
+  type: bool
+running:
+  description: Whether every unit runs, or would, and is enabled.
+  returned: success
+  type: bool
+started_units:
+  description: Units that were enabled or started, or would be.
+  returned: success
+  type: list
+  elements: str
+"""
+
+
+def hide_secrets(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries as they may be shown in the result's invocation."""
+    return {
+        path: {**one, "content": "(secret)"} if one.get("secret") else one
+        for path, one in wanted.items()
+    }
+
+
+class Service:
+    """What the options want, and how the host differs from it."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        """Compare; fail with everything that stands in the way."""
+        self._module, self._params = module, module.params
+        wanted = self._params["files"]
+        self._params["files"] = hide_secrets(wanted)
+        self.entries = files.entries_of(wanted)
+        self._host = files.Host(self.entries)
+        self.marks = [Path(mark) for mark in self._params["restart_marks"]]
+        self.units = [Unit(name) for name in self._params["units"]]
+        self.home, self.unpacked = self._distribution()
+        problems = files.problems(self.entries, self._host.read, planned=module.check_mode)
+        if problems:
+            count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+            lines = "\n- ".join(problems)
+            module.fail_json(msg=f"{count} with the files, nothing was changed:\n- {lines}")
+        self.changes = files.plan(self.entries, self._host.read)
+
+    def _distribution(self) -> tuple[Path | None, bool]:
+        wanted = self._params["distribution"]
+        if not wanted:
+            return None, True
+        home = Path(wanted["home"])
+        unpacked = distribution.is_unpacked(home, wanted["sha256"])
+        if not unpacked and "size" in wanted:
+            distribution.check_space(home, wanted["size"])
+        return home, unpacked
+
+    def make(self) -> None:
+        """Bring accounts, distribution and files to what is wanted."""
+        accounts = [one for one in self.changes if one.entry.path.startswith(files.SYSUSERS)]
+        make_accounts(self._module, self.entries, accounts)
+        wanted = self._params["distribution"] or {}
+        if self.home and not self.unpacked:
+            distribution.unpack(Path(wanted["archive"]), self.home, wanted["sha256"])
+        previous = Path(self._params["previous"]) if self._params["previous"] else None
+        former = restart.former_state(self.entries, self._host.read)
+        others = [change for change in self.changes if change not in accounts]
+        restart.make(others, self.marks, previous, former)
+        if any(change.entry.path.startswith("/etc/systemd/") for change in self.changes):
+            unit.reload()
+
+    def start(self) -> list[str]:
+        """Enable and start the units that are not; return the names of those."""
+        changed = []
+        for one in self.units:
+            state = one.state()
+            if state.needs_reload and not self._module.check_mode:
+                unit.reload()
+            if state.file_state == "enabled" and state.running:
+                continue
+            changed.append(one.name)
+            if not self._module.check_mode:
+                one.enable()
+                if not state.running:
+                    one.start()
+        return changed
+
+    def result(self) -> dict[str, Any]:
+        """Return what differs, or differed."""
+        changes = self.changes
+        result: dict[str, Any] = {
+            "changed": bool(changes) or not self.unpacked,
+            "changed_paths": [change.entry.path for change in changes],
+            "changed_keys": {one.entry.path: list(one.keys) for one in changes if one.keys},
+            "restart_needed": any(
+                mark.exists() or (mark.parent.is_dir() and any(x.needs_restart for x in changes))
+                for mark in self.marks
+            ),
+        }
+        if self._module._diff:
+            unpacked = {"before": "", "after": f"unpacked {self.home}\n"}
+            result["diff"] = [
+                *([] if self.unpacked else [unpacked]),
+                *(part for change in changes for part in files.diff(change)),
+            ]
+        return result
+
+
+def make_accounts(module: AnsibleModule, entries: list[Entry], changes: Sequence[Change]) -> None:
+    """Write the accounts' files, and make the accounts that are missing."""
+    files.make(changes)
+    wanted = [entry.path for entry in entries if entry.path.startswith(files.SYSUSERS)]
+    if wanted and files.unknown_accounts(entries):
+        done = subprocess.run(  # noqa: S603 - own arguments, no shell
+            ["systemd-sysusers", *wanted],  # noqa: S607 - systemd's own place differs between systems
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            module.fail_json(msg=f"systemd-sysusers could not make the accounts: {done.stderr}")
+    if missing := files.unknown_accounts(entries):
+        lines = "\n- ".join(missing)
+        module.fail_json(msg=f"accounts are missing, no other file was written:\n- {lines}")
+
+
+def run(module: AnsibleModule) -> dict[str, Any]:
+    """Compare, make it so, and return the module's result."""
+    service = Service(module)
+    result = service.result()
+    if (
+        not service.unpacked
+        and not module.check_mode
+        and "archive" not in (module.params["distribution"] or {})
+    ):
+        return {**result, "needs_archive": True}
+    if not module.check_mode:
+        service.make()
+    started = service.start() if module.params["started"] else []
+    states = [one.state() for one in service.units]
+    running = all(one.running and one.file_state == "enabled" for one in states)
+    return {
+        **result,
+        "changed": result["changed"] or bool(started),
+        "started_units": started,
+        "running": running or (bool(started) and module.check_mode),
+    }
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "distribution": {"type": "dict"},
+            "files": {"type": "dict", "default": {}},
+            "units": {"type": "list", "elements": "str", "default": []},
+            "started": {"type": "bool", "default": False},
+            "restart_marks": {"type": "list", "elements": "path", "default": []},
+            "previous": {"type": "path"},
+        },
+        supports_check_mode=True,
+        # The host's journal would otherwise hold every file's content.
+        no_log=True,
+    )
+    try:
+        result = run(module)
+    except files.ApplyError as error:
+        module.fail_json(msg=str(error), changed=bool(error.done), changed_paths=error.done)
+    except (distribution.DistributionError, OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Distributions on the controller: packed once, and checked before a host gets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible_collections.millrace.streaming.plugins.module_utils.host.distribution import (
+    sha256_of,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    RECIPES,
+    Distribution,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+
+
+def wanted(cluster: Cluster) -> list[Distribution]:
+    """Return every distribution that a host of the cluster gets, each once."""
+    found = {
+        service.distribution.home: service.distribution
+        for host in cluster.hosts
+        for service in cluster.services(host).values()
+    }
+    return list(found.values())
+
+
+def have(distributions: Iterable[Distribution], say: Callable[[str], None]) -> list[str]:
+    """Pack what is missing, check everything, and return what was packed.
+
+    Raises:
+        AnsibleActionFail: one cannot be packed, or is not what is recorded.
+
+    """
+    packed = []
+    for one in distributions:
+        if not one.tarball.is_file():
+            say(f"  packing {one.product} {one.version}, once")
+            _pack(one)
+            packed.append(str(one.tarball))
+        verify(one.tarball, one.sha256, one.checksum_file)
+    return packed
+
+
+def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
+    """Check a tarball; one that was checked since it was last written is not read again.
+
+    Raises:
+        AnsibleActionFail: it is missing, or its checksum is another one.
+
+    """
+    if not tarball.is_file():
+        message = f"the tarball {tarball} does not exist on the controller; run artifacts.yml"
+        raise AnsibleActionFail(message)
+    status = tarball.stat()
+    stamp = f"{sha256} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n"
+    checked = tarball.with_suffix(".tar.checked")
+    if checked.is_file() and checked.read_text() == stamp:
+        return
+    found = sha256_of(tarball)
+    if found != sha256:
+        message = (
+            f"{tarball} has the sha256 {found}, but {recorded or 'its record'} records {sha256}. "
+            "What is packed is not what was reviewed, so no host is touched. Remove the file to "
+            "have it packed again; if its contents were changed on purpose, record the new sum."
+        )
+        raise AnsibleActionFail(message)
+    checked.write_text(stamp)
+
+
+def _pack(one: Distribution) -> None:
+    archive = [str(one.archive["url"]), str(one.archive["sha512"])] if one.archive else []
+    command = [str(RECIPES / "pack"), one.product, one.version, str(one.tarball), *archive]
+    done = subprocess.run(  # noqa: S603 - our own script
+        command,
+        check=False,
+        env={**os.environ, "PYTHON": sys.executable},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        message = f"{one.product} {one.version} could not be packed: {done.stdout.strip()[-3000:]}"
+        raise AnsibleActionFail(message)

@@ -1,0 +1,118 @@
+"""The record of the operation that this run of Ansible does: who, what, plan, done, left.
+
+The controller keeps it for the run's tasks; the module `kafka_node` writes it on hosts, where it is
+the lock of the cluster.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible import constants, context
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    QUIET_SECONDS,
+    RUNNING,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+
+MOST_LOCKED = 3
+"""Hosts that hold the lock where there are no controllers."""
+
+
+def current(what: str) -> dict[str, Any]:
+    """Return the record of this run's operation, begun if it is the first one that asks."""
+    path = _path()
+    if path.is_file():
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+    record = {
+        "id": uuid.uuid4().hex,
+        "state": RUNNING,
+        "what": what,
+        "who": f"{getpass.getuser()} on {socket.gethostname()}",
+        "machine": _machine(),
+        "pid": os.getppid(),
+        "command": " ".join(sys.argv),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "plan": [],
+        "done": [],
+        "left": [],
+        "node": "",
+        "reason": "",
+        "quiet_seconds": QUIET_SECONDS,
+    }
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(json.dumps(record))
+    except FileExistsError:  # another host's task of this run was faster
+        return current(what)
+    return record
+
+
+def save(record: Mapping[str, Any]) -> None:
+    """Keep the record for the tasks to come."""
+    draft = _path().with_suffix(".new")
+    draft.write_text(json.dumps(dict(record)), encoding="utf-8")
+    draft.replace(_path())
+
+
+def forget() -> None:
+    """Let the next operation of this run begin with a record of its own."""
+    _path().unlink(missing_ok=True)
+
+
+def lock_hosts(cluster: Cluster) -> list[str]:
+    """Return the hosts that hold the lock of a cluster: a majority of them has to be taken."""
+    controllers = cluster.inventory.members("kafka_controllers")
+    return list(controllers or cluster.inventory.members("kafka_brokers")[:MOST_LOCKED])
+
+
+def is_dead(holder: Mapping[str, Any], ages: Sequence[float]) -> bool:
+    """Tell whether another operation's holder is gone.
+
+    `ages` are the seconds since each host was written by it. On this machine its process tells.
+    """
+    if holder.get("machine") == _machine():
+        return not Path(f"/proc/{holder.get('pid')}").exists()
+    quiet = float(holder.get("quiet_seconds") or QUIET_SECONDS)
+    return min(ages, default=0.0) > quiet
+
+
+def describe(record: Mapping[str, Any]) -> str:
+    """Return an operation in one line, for a message."""
+    done, left = (", ".join(record.get(key, ())) or "nothing" for key in ("done", "left"))
+    return (
+        f"{record.get('what')}, started {record.get('started')} by {record.get('who')} "
+        f"({record.get('command')}); done: {done}; left: {left}"
+    )
+
+
+def resume_command(playbook: str) -> str:
+    """Return the command that goes on from here, with the inventory and the limit of this run."""
+    words = ["ansible-playbook"]
+    for source in context.CLIARGS.get("inventory") or ():
+        words += ["-i", source]
+    if context.CLIARGS.get("subset"):
+        words += ["--limit", context.CLIARGS["subset"]]
+    return " ".join([*words, f"playbooks/{playbook}.yml"])
+
+
+def _path() -> Path:
+    run = constants.DEFAULT_LOCAL_TMP  # type: ignore[attr-defined]  # set when Ansible starts
+    return Path(run) / "millrace-operation.json"
+
+
+def _machine() -> str:
+    try:
+        return Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        return socket.gethostname()

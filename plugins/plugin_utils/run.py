@@ -1,0 +1,83 @@
+"""The cluster of a run of Ansible: resolved once, and read by every task of it.
+
+It lies in the directory that Ansible makes for each run, which is its owner's alone and goes with
+the run: a cluster holds secrets.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import pickle
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ansible import constants
+from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory
+
+INSPECTION = "preflight_result"
+"""The variable in which a play registers what was found on a host."""
+
+
+def current(task_vars: Mapping[str, Any]) -> Cluster:
+    """Return the cluster of this run, resolved if no task has done it yet."""
+    overrides = inventory.play_overrides(task_vars)
+    path = _path(overrides)
+    with _lock(path):
+        if path.is_file():
+            return _load(path)
+        found = cluster.resolve(
+            inventory.from_hostvars(task_vars["hostvars"], task_vars["groups"], overrides)
+        )
+        _store(path, found)
+    return found
+
+
+def renew(
+    task_vars: Mapping[str, Any], facts: Mapping[str, Facts], cluster_id: str = ""
+) -> Cluster:
+    """Return the cluster with what was found on hosts since, and keep it for the tasks to come."""
+    path = _path(inventory.play_overrides(task_vars))
+    before = current(task_vars)
+    known = {name: host.facts for name, host in before.hosts.items() if host.facts is not None}
+    kept = before.inventory
+    if cluster_id:
+        kept = inventory.with_cluster_id(kept, cluster_id)
+    found = cluster.resolve(kept, {**known, **facts})
+    with _lock(path):
+        _store(path, found)
+    return found
+
+
+def _path(overrides: Mapping[str, Any]) -> Path:
+    # Variables of a play make another cluster of the same inventory.
+    words = repr(sorted(overrides.items())) if overrides else ""
+    name = hashlib.sha256(words.encode()).hexdigest()[:12]
+    run = constants.DEFAULT_LOCAL_TMP  # type: ignore[attr-defined]  # set when Ansible starts
+    return Path(run) / f"millrace-{name}"
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Let one task of this run resolve or renew at a time."""
+    with path.with_name(f"{path.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _load(path: Path) -> Cluster:
+    found: Cluster = pickle.loads(path.read_bytes())  # noqa: S301 - written by this run, in its owner's own directory
+    return found
+
+
+def _store(path: Path, found: Cluster) -> None:
+    draft = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        pickle.dump(found, stream)
+    draft.replace(path)

@@ -1,0 +1,216 @@
+"""A clean inventory for tests of the rules to spoil: groups, and each host's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    HostVariables,
+    Inventory,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+    Problem,
+    judge_cluster,
+)
+
+NODES = ("k1", "k2", "k3")
+TMP = "/tmp"  # noqa: S108 - what a rule refuses
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+MEMORY_MB = 6144
+
+
+@dataclass
+class Draft:
+    """The clean inventory, three combined nodes that carry Spark, for a case to spoil."""
+
+    groups: dict[str, list[str]] = field(
+        default_factory=lambda: {
+            "all": list(NODES),
+            "ungrouped": [],
+            "kafka_controllers": list(NODES),
+            "kafka_brokers": list(NODES),
+            "spark_masters": ["k1"],
+            "spark_workers": ["k2", "k3"],
+            "spark_history": ["k1"],
+        }
+    )
+    variables: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {
+            name: {
+                "kafka_node_id": number,
+                "kafka_advertised_host": name,
+                "kafka_allow_plaintext": True,
+                "kafka_heap": "512m",
+                "host_memory_mb": MEMORY_MB,
+            }
+            for number, name in enumerate(NODES, start=1)
+        }
+    )
+    unresolved: dict[str, dict[str, str]] = field(default_factory=dict)
+    connections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hidden: dict[str, set[str]] = field(default_factory=dict)
+
+    def variable(self, name: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a variable of the inventory."""
+        for host in on:
+            self.variables[host][name] = value
+        return self
+
+    def unresolvable(self, name: str, reason: str, on: tuple[str, ...] = NODES) -> Self:
+        """Give a variable an expression that fails."""
+        for host in on:
+            self.variables[host].pop(name, None)
+            self.unresolved.setdefault(host, {})[name] = reason
+        return self
+
+    def own(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a property in kafka_config."""
+        return self._property("kafka_config", key, value, on)
+
+    def own_spark(self, key: str, value: object) -> Self:
+        """Set a property in spark_config."""
+        return self._property("spark_config", key, value, NODES)
+
+    def own_zookeeper(self, key: str, value: object) -> Self:
+        """Set a property of a new ensemble in zookeeper_config."""
+        self.ensemble()
+        return self._property("zookeeper_config", key, value, tuple(self.groups["zookeeper"]))
+
+    def _property(self, layer: str, key: str, value: object, on: tuple[str, ...]) -> Self:
+        for host in on:
+            self.variables[host].setdefault(layer, {})[key] = value
+        return self
+
+    def ids(self, **ids: object) -> Self:
+        """Set node ids."""
+        for name, number in ids.items():
+            self.variable("kafka_node_id", number, on=(name,))
+        return self
+
+    def without_kafka(self, *names: str) -> Self:
+        """Take hosts out of the Kafka groups."""
+        for name in names:
+            self.groups["kafka_controllers"].remove(name)
+            self.groups["kafka_brokers"].remove(name)
+        return self
+
+    def without_spark(self) -> Self:
+        """Leave Spark's groups out."""
+        return (
+            self.drop_group("spark_masters").drop_group("spark_workers").drop_group("spark_history")
+        )
+
+    def drop_group(self, group: str) -> Self:
+        """Leave a group out."""
+        del self.groups[group]
+        return self
+
+    def add_host(self, name: str, **variables: object) -> Self:
+        """Add a host to no group."""
+        self.groups["all"].append(name)
+        self.variables[name] = dict(variables)
+        return self
+
+    def join(self, group: str, name: str) -> Self:
+        """Put a host into a group."""
+        self.groups[group].append(name)
+        return self
+
+    def controllers(self, *names: str) -> Self:
+        """Choose the controllers."""
+        self.groups["kafka_controllers"] = list(names)
+        return self
+
+    def reached_at(self, name: str, address: str, port: int = 22) -> Self:
+        """Set where Ansible reaches a host."""
+        self.connections[name] = {"ansible_host": address, "ansible_port": port}
+        return self
+
+    def listeners(self, *listeners: tuple[str, Any, str], on: tuple[str, ...] = NODES) -> Self:
+        """Set the brokers' listeners."""
+        keys = ("name", "port", "protocol")
+        written = [dict(zip(keys, one, strict=True)) for one in listeners]
+        return self.variable("kafka_listeners", written, on)
+
+    def controller_listener(
+        self, name: str, port: int = 9093, protocol: str = "PLAINTEXT", on: tuple[str, ...] = NODES
+    ) -> Self:
+        """Set the controllers' listener."""
+        listener = {"name": name, "port": port, "protocol": protocol}
+        return self.variable("kafka_controller_listener", listener, on)
+
+    def racks(self, *racks: str) -> Self:
+        """Set the rack of each node."""
+        for host, rack in zip(NODES, racks, strict=True):
+            self.variable("kafka_rack", rack, on=(host,))
+        return self
+
+    def pem(self) -> Self:
+        """Set stores as the documents advise."""
+        for store, file in (("keystore", "node.pem"), ("truststore", "ca.pem")):
+            self.own(f"ssl.{store}.type", "PEM")
+            self.own(f"ssl.{store}.location", f"/etc/kafka/tls/{file}")
+        return self
+
+    def vault(self, place: str) -> Self:
+        """Let a value, `variable[key]`, come from a vault."""
+        for host in self.groups["all"]:
+            self.hidden.setdefault(host, set()).add(place)
+        return self
+
+    def archive(self, **archive: object) -> Self:
+        """Install Kafka from an archive."""
+        self.variable("kafka_distribution_source", "archive")
+        return self.variable("kafka_archive", archive)
+
+    def ensemble(self, *names: str) -> Self:
+        """Put ZooKeeper on hosts, three new ones by default."""
+        members = names or ("z1", "z2", "z3")
+        self.groups["zookeeper"] = list(members)
+        for number, name in enumerate(members, start=1):
+            if name not in self.groups["all"]:
+                self.add_host(name)
+            self.variable("zookeeper_id", number, on=(name,))
+        return self
+
+    def zookeeper_mode(self, version: str = "3.9.2") -> Self:
+        """Put the brokers on an ensemble."""
+        self.ensemble().drop_group("kafka_controllers")
+        return self.variable("kafka_version", version)
+
+    def inventory(self) -> Inventory:
+        """Return the inventory as it is read."""
+        hosts = {
+            name: HostVariables(
+                name,
+                self.variables.get(name, {}),
+                self.unresolved.get(name, {}),
+                self.connections.get(name, {}),
+                frozenset(self.hidden.get(name, ())),
+            )
+            for name in self.groups["all"]
+        }
+        return Inventory(self.groups, hosts)
+
+    def cluster(self, facts: Mapping[str, Facts] | None = None) -> Cluster:
+        """Return what the model makes of it."""
+        return resolve(self.inventory(), facts)
+
+    def problems(self) -> list[Problem]:
+        """Judge it by all rules."""
+        return judge_cluster(RULES, self.cluster())
+
+
+Change = Callable[[Draft], object]
+# Rule, name of the case, the mistake, parts of the message: what an operator needs to correct it.
+Case = tuple[str, str, Change, tuple[str, ...]]
+# Rule, name of the variation, the variation.
+Legal = tuple[str, str, Change]

@@ -1,0 +1,275 @@
+"""Wrong inventories, at least one a rule: their groups, variables and versions."""
+
+from __future__ import annotations
+
+from tests.unit.rules.draft import Case
+
+CASES: list[Case] = [
+    (
+        "empty-group",
+        "history",
+        lambda d: d.groups.update(spark_history=[]),
+        ("group spark_history", "Add a host to spark_history"),
+    ),
+    *(
+        (
+            "unknown-group",
+            wrong,
+            lambda d, wrong=wrong: d.groups.update({wrong: ["k1"]}),
+            (f"group {wrong}", f"Did you mean {right}?"),
+        )
+        for wrong, right in (
+            ("kafka_broker", "kafka_brokers"),
+            ("kafka-controllers", "kafka_controllers"),
+            ("zookeepers", "zookeeper"),
+            ("Kafka", "kafka"),
+            ("spark_wokers", "spark_workers"),
+        )
+    ),
+    (
+        "lonely-group",
+        "brokers without controllers",
+        lambda d: d.drop_group("kafka_controllers"),
+        ("kafka_brokers (k1, k2 and k3) but no kafka_controllers",),
+    ),
+    (
+        "lonely-group",
+        "controllers without brokers",
+        lambda d: d.drop_group("kafka_brokers"),
+        ("but no kafka_brokers", "Add the group kafka_brokers"),
+    ),
+    (
+        "lonely-group",
+        "workers without masters",
+        lambda d: d.drop_group("spark_masters"),
+        ("spark_workers (k2 and k3) but no spark_masters",),
+    ),
+    (
+        "lonely-group",
+        "masters without workers",
+        lambda d: d.drop_group("spark_workers"),
+        ("spark_masters (k1) but no spark_workers",),
+    ),
+    (
+        "lonely-group",
+        "controllers beside an ensemble",
+        lambda d: d.ensemble().drop_group("kafka_brokers"),
+        ("kafka_controllers (k1, k2 and k3) but no kafka_brokers",),
+    ),
+    (
+        "idle-zookeeper",
+        "beside controllers",
+        lambda d: d.ensemble().without_spark(),
+        ("z1, z2 and z3", "set kafka_version: 3.9.2"),
+    ),
+    (
+        "host-without-group",
+        "one",
+        lambda d: d.add_host("k4"),
+        ("groups of k4", "Add to kafka_controllers, kafka_brokers,"),
+    ),
+    (
+        "unknown-variable",
+        "near",
+        lambda d: d.variable("kafka_hep", "1g"),
+        ("kafka_hep of k1, k2, k3", "Did you mean kafka_heap?"),
+    ),
+    (
+        "unknown-variable",
+        "far",
+        lambda d: d.variable("spark_qqqqqqqqqqqqq", 1, on=("k2",)),
+        ("spark_qqqqqqqqqqqqq of k2", "Delete it."),
+    ),
+    (
+        "unknown-variable",
+        "renamed",
+        lambda d: d.variable("distribution_cache", "/srv/cache"),
+        ("distribution_cache of k1, k2, k3", "Set service_cache instead."),
+    ),
+    (
+        "variable-value",
+        "type",
+        lambda d: d.variable("kafka_stop_timeout", "soon"),
+        ("unable to convert to int", "Set kafka_stop_timeout to an int; the default is 300."),
+    ),
+    (
+        "variable-value",
+        "choice",
+        lambda d: d.variable("kafka_profile", "fast", on=("k2",)),
+        ("got: fast", "kafka_profile of k2", "durable, throughput or small"),
+    ),
+    (
+        "variable-value",
+        "choice of a part",
+        lambda d: d.listeners(("CLIENT", 9092, "TLS")),
+        ("PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL", "got: TLS", "kafka_listeners"),
+    ),
+    (
+        "variable-value",
+        "below",
+        lambda d: d.listeners(("CLIENT", "x", "PLAINTEXT")),
+        ("port", "unable to convert to int", "Set kafka_listeners to a list of dict"),
+    ),
+    (
+        "variable-value",
+        "unknown part",
+        lambda d: d.variable(
+            "kafka_listeners", [{"name": "A", "port": 9092, "protocol": "PLAINTEXT", "prot": 1}]
+        ),
+        ("kafka_listeners.prot", "name, port, protocol"),
+    ),
+    (
+        "variable-value",
+        "another type, reported once",
+        lambda d: d.variable("kafka_archive", "kafka.tgz"),
+        ("argument 'kafka_archive' is of type str", "Set kafka_archive to a dict"),
+    ),
+    (
+        "variable-value",
+        "no parts",
+        lambda d: d.variable("kafka_archive", True),
+        ("kafka_archive is a boolean", "Set kafka_archive to a dict"),
+    ),
+    (
+        "variable-value",
+        "properties that are none",
+        lambda d: d.variable("kafka_config", "junk"),
+        ("argument 'kafka_config'", "Set kafka_config to a dict"),
+    ),
+    (
+        "variable-value",
+        "nothing follows from the default in its place",
+        lambda d: (
+            d.pem().controller_listener("CONTROLLER", protocol="SSL"),
+            d.listeners(("INTERNAL", 9092, "SSL")).listeners(("INTERNAL", 9092, "TLS"), on=("k2",)),
+            d.variable("kafka_allow_plaintext", False),
+            d.variable("kafka_inter_broker_listener", "INTERNAL"),
+        ),
+        ("kafka_listeners of k2",),
+    ),
+    (
+        "variable-value",
+        "an archive that is none",
+        lambda d: d.archive().variable("kafka_archive", "kafka.tgz"),
+        ("Set kafka_archive to a dict",),
+    ),
+    (
+        "unresolved-variable",
+        "Kafka",
+        lambda d: d.unresolvable("kafka_heap", "'x' is undefined (group_vars/all.yml:3)"),
+        ("kafka_heap of k1, k2, k3", "'x' is undefined (group_vars/all.yml:3)"),
+    ),
+    (
+        "unresolved-variable",
+        "ZooKeeper's id, which is not missing",
+        lambda d: d.ensemble().unresolvable("zookeeper_id", "'y' is undefined", on=("z2",)),
+        ("zookeeper_id of z2", "'y' is undefined"),
+    ),
+    (
+        "unresolved-variable",
+        "a node id, which is not missing",
+        lambda d: d.unresolvable("kafka_node_id", "'y' is undefined", on=("k2",)),
+        ("kafka_node_id of k2", "'y' is undefined"),
+    ),
+    (
+        "unresolved-variable",
+        "a version, which does not differ",
+        lambda d: d.variable("kafka_version", "4.2.1").unresolvable(
+            "kafka_version", "'y' is undefined", on=("k2",)
+        ),
+        ("kafka_version of k2", "'y' is undefined"),
+    ),
+    (
+        "same-address",
+        "copied line",
+        lambda d: d.reached_at("k1", "10.0.0.1").reached_at("k3", "10.0.0.1"),
+        ("k1 and k3", "10.0.0.1, port 22", "Set ansible_host of k3"),
+    ),
+    (
+        "loopback-address",
+        "address",
+        lambda d: d.reached_at("k2", "127.0.0.1"),
+        ("127.0.0.1", "ansible_host of k2"),
+    ),
+    (
+        "loopback-address",
+        "alias",
+        lambda d: d.add_host("localhost").join("spark_workers", "localhost"),
+        ("localhost is reached at localhost",),
+    ),
+    (
+        "version",
+        "unknown",
+        lambda d: d.variable("kafka_version", "4.9.9"),
+        ("Kafka 4.9.9", "Set kafka_version: 4.3.1, 4.2.1"),
+    ),
+    (
+        "version",
+        "read as a number",
+        lambda d: d.variable("kafka_version", 3.1),
+        ("kafka_version as 3.1 (number)", "'3.9.2', in quotes"),
+    ),
+    (
+        "version",
+        "bad",
+        lambda d: d.variable("kafka_version", "4.2.0"),
+        ("Kafka 4.2.0 is refused", "KAFKA-20322", "4.3.1"),
+    ),
+    (
+        "version",
+        "bad, of one host",
+        lambda d: d.variable("kafka_version", "4.1.0", on=("k2",)),
+        ("Kafka 4.1.0 is refused", "OAUTHBEARER", "kafka_version of k2"),
+    ),
+    (
+        "version",
+        "spark",
+        lambda d: d.variable("spark_version", "3.5.0", on=("k1",)),
+        ("Spark 3.5.0", "spark_version of k1", "Set spark_version: 4.2.0"),
+    ),
+    (
+        "version-differs",
+        "kafka",
+        lambda d: d.variable("kafka_version", "4.2.1", on=("k2",)),
+        ("4.3.1 on k1 and k3 and 4.2.1 on k2", "Set kafka_version: 4.3.1"),
+    ),
+    (
+        "zookeeper-mode",
+        "Kafka 4",
+        lambda d: d.zookeeper_mode("4.3.1"),
+        (
+            "Kafka 4.3.1 on the ensemble z1, z2 and z3",
+            "Add the group kafka_controllers, or set kafka_version: 3.9.2",
+        ),
+    ),
+    (
+        "archive-incomplete",
+        "no url",
+        lambda d: d.archive(sha512="a" * 128),
+        ("kafka_archive.url", "kafka_2.13-4.3.1.tgz"),
+    ),
+    (
+        "archive-incomplete",
+        "sha256",
+        lambda d: d.archive(url="/srv/kafka.tgz", sha512="a" * 64),
+        ("64 characters, 128 hexadecimal digits", "kafka_archive.sha512"),
+    ),
+    (
+        "archive-incomplete",
+        "no digits",
+        lambda d: d.archive(url="/srv/kafka.tgz", sha512="x" * 128),
+        ("no hexadecimal digits",),
+    ),
+    (
+        "archive-name",
+        "version",
+        lambda d: d.archive(url="https://h/a/kafka_2.13-4.2.1.tgz", sha512="a" * 128),
+        ("Kafka 4.2.1 for Scala 2.13", "kafka_version is 4.3.1"),
+    ),
+    (
+        "archive-name",
+        "Scala",
+        lambda d: d.archive(url="/srv/kafka_2.12-4.3.1.tgz", sha512="a" * 128),
+        ("Kafka 4.3.1 for Scala 2.12", "Set kafka_archive.url to kafka_2.13-4.3.1.tgz"),
+    ),
+]

@@ -1,0 +1,205 @@
+"""Each rule about inventories by one that it refuses and one that it lets pass."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import (
+    convert,
+    documented,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+    Problem,
+    errors,
+    judge_cluster,
+    report,
+    warnings,
+)
+
+from tests.unit.rules import (
+    legal,
+    legal_properties,
+    refused,
+    refused_kafka,
+    refused_nodes,
+    refused_properties,
+)
+from tests.unit.rules.draft import NODES, TMP, Change, Draft
+
+REFUSED = [
+    *refused.CASES,
+    *refused_nodes.CASES,
+    *refused_kafka.CASES,
+    *refused_properties.CASES,
+]
+LEGAL = [*legal.CASES, *legal_properties.CASES]
+
+
+def judged(*changes: Change) -> list[Problem]:
+    draft = Draft()
+    for change in changes:
+        change(draft)
+    return draft.problems()
+
+
+def text(problems: list[Problem]) -> str:
+    return "\n".join(line for problem in problems for line in problem.lines())
+
+
+def test_clean_inventory_has_no_problem() -> None:
+    assert judged() == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "mistake", "parts"),
+    [
+        pytest.param(rule, mistake, parts, id=f"{rule}: {name}")
+        for rule, name, mistake, parts in REFUSED
+    ],
+)
+def test_one_mistake_is_one_problem(rule: str, mistake: Change, parts: tuple[str, ...]) -> None:
+    problems = judged(mistake)
+    message = text(problems)
+    assert [problem.rule for problem in problems] == [rule], message
+    assert [part for part in parts if part not in message] == [], message
+    assert "hunter2" not in message
+
+
+@pytest.mark.parametrize(
+    "change", [pytest.param(change, id=f"{rule}: {name}") for rule, name, change in LEGAL]
+)
+def test_legal_variations(change: Change) -> None:
+    problems = judged(change)
+    assert problems == [], text(problems)
+
+
+def test_every_rule_has_a_wrong_and_a_legal_case() -> None:
+    names = {rule.name for rule in RULES if rule.on_cluster}
+    assert names == {case[0] for case in REFUSED}
+    assert names == {case[0] for case in LEGAL}
+
+
+def test_warnings_refuse_nothing() -> None:
+    problems = judged(lambda d: d.own("log.cleaner.enable", True).own("num.io.threads", 0))
+    assert [problem.rule for problem in warnings(problems)] == ["deprecated-key"]
+    assert [problem.rule for problem in errors(problems)] == ["key-value"]
+    assert "1 problem;" in report(problems, "The inventory has", "no host was touched")
+
+
+def test_suggested_ids_are_unused_and_differ() -> None:
+    draft = Draft().controllers("k1", "k2", "ctl1").ids(k1=3, k2=2, k3=3)
+    draft.add_host("ctl1", kafka_node_id=2, kafka_allow_plaintext=True)
+    fixes = [problem.fix for problem in draft.problems()]
+    assert ["kafka_node_id: 1 on k3" in fixes[0], "kafka_node_id: 100 on ctl1" in fixes[1]] == [
+        True,
+        True,
+    ]
+
+
+def test_several_mistakes_are_as_many_problems_in_a_stable_order() -> None:
+    mistakes: list[Change] = [
+        lambda d: d.groups.update(spark_history=[]),
+        lambda d: d.add_host("k4"),
+        lambda d: d.variable("kafka_hep", "1g"),
+        lambda d: d.unresolvable("kafka_rack", "'x' is undefined"),
+        lambda d: d.variable("kafka_profile", "fast"),
+        lambda d: d.variable("spark_master_port", 9092, on=("k1",)),
+        lambda d: d.variable("kafka_heap", "lots"),
+        lambda d: d.variable("kafka_data_dirs", [f"{TMP}/kafka"]),
+        lambda d: d.ids(k3=2),
+        lambda d: d.own("default.replication.factor", 4),
+        lambda d: d.own("node.id", 9),
+        lambda d: d.own("num.partition", 1),
+        lambda d: d.variable("kafka_cluster_id", "x"),
+    ]
+    problems = judged(*mistakes)
+    assert [problem.rule for problem in problems] == [
+        "empty-group",
+        "host-without-group",
+        "unknown-variable",
+        "unresolved-variable",
+        "variable-value",
+        "port-clash",
+        "heap-value",
+        "data-dir-in-tmp",
+        "node-id-duplicate",
+        "cluster-id",
+        "replication-factor",
+        "owned-key",
+        "unknown-key",
+    ]
+    assert problems == judged(*reversed(mistakes))
+
+
+def test_each_unresolved_variable_is_a_problem_and_the_rest_is_judged() -> None:
+    draft = Draft().unresolvable("kafka_heap", "a").unresolvable("kafka_rack", "b", on=("k2",))
+    problems = draft.own("num.partition", 1).problems()
+    assert [(problem.rule, problem.hosts) for problem in problems] == [
+        ("unresolved-variable", NODES),
+        ("unresolved-variable", ("k2",)),
+        ("unknown-key", NODES),
+    ]
+
+
+def test_secret_that_its_spec_refuses_is_not_shown() -> None:
+    _, found = convert("kafka_password", "hunter2", {"type": "dict", "no_log": True})
+    assert len(found) == 1
+    assert "hunter2" not in found[0]
+
+
+SPARK_KEYS = (
+    "spark.authenticate.secret",
+    "spark.jars.packages",
+    "spark.sql.streaming.checkpointLocation",
+    "spark.executor.memory",
+    "spark.executor.cores",
+    "spark.authenticate",
+    "spark.shuffle.service.port",
+)
+KAFKA_KEYS = (
+    "log.cleanup.policy",
+    "ssl.key.password",
+    "super.users",
+    "authorizer.class.name",
+    "min.insync.replicas",
+    "default.replication.factor",
+    "log.retention.ms",
+    "listeners",
+    "unknown",
+)
+JUNK: tuple[object, ...] = (None, "", "junk", -1, 2.5, True, [], [None, "x", {}], {"a": [1]})
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_no_rule_fails_on_malformed_input(junk: object) -> None:
+    drafts = [Draft().own(key, junk) for key in KAFKA_KEYS]
+    drafts += [
+        Draft().own_spark("spark.shuffle.service.enabled", True).own_spark(key, junk)
+        for key in SPARK_KEYS
+    ]
+    drafts += [
+        Draft().own_zookeeper("tickTime", junk),
+        Draft().own_zookeeper("jute.maxbuffer", junk),
+    ]
+    for name in documented():
+        drafts.append(Draft().variable(name, junk))
+        drafts.append(Draft().zookeeper_mode().variable(name, junk, on=(*NODES, "z1")))
+    drafts += [
+        Draft().variable("kafka_listeners", [{"name": junk, "port": junk, "protocol": "SSL"}, junk])
+    ]
+    drafts += [Draft().archive(url=junk, sha512=junk)]
+    for key in ("ansible_host", "ansible_port"):
+        draft = Draft()
+        draft.connections["k1"] = {key: junk}
+        drafts.append(draft)
+    for draft in drafts:
+        problems = judge_cluster(RULES, draft.cluster())
+        report(problems, "The inventory has", "no host was touched")
+
+
+def test_problem_is_plain_data() -> None:
+    [problem] = judged(lambda draft: draft.ids(k2=None))
+    data = problem.as_dict()
+    assert (data["rule"], data["severity"], data["hosts"]) == ("node-id-missing", "error", ["k2"])
+    assert data["where"] == "kafka_node_id of k2"
+    assert {*data} == {"rule", "severity", "where", "what", "why", "fix", "hosts"}
