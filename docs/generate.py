@@ -8,56 +8,51 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+
+if TYPE_CHECKING:
+    from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Rule
 
 _VERBS = {"error": "Refused", "warning": "A warning"}
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def errors() -> dict[Path, str]:
-    """Return docs/errors.md, written from the rules about inventories and the checks of hosts."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import RULES
-    from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import CHECKS
+    """Return docs/errors.md, written from the rules about inventories and hosts."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 
     lines = [
         "# Refused inventories and hosts",
         "",
-        _generated("errors", "the rules and checks"),
+        _generated("errors", "the rules"),
         "",
-        "Before a run touches a host, the whole inventory is judged on the controller and every",
-        "problem is reported at once, each with the name of its rule in brackets. The message",
-        "names the value to set for the inventory at hand; this page says what a rule is about.",
-        "Then every host is looked at once, before anything is changed on any: see",
-        "[at first contact](#at-first-contact). An error ends the run; a warning is only shown.",
+        "Before a run touches a host, the inventory is judged on the controller and every problem",
+        "is reported at once, each with the name of its rule in brackets. The message names the",
+        "value to set for the inventory at hand; this page says what a rule is about. Then every",
+        "host is inspected, before anything is changed on any: see",
+        "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
+        "warning is only shown.",
         "",
         "## In the inventory",
+        *(line for rule in RULES if rule.on_cluster for line in _rule(rule)),
+        "",
+        "## On the hosts, before anything is changed",
+        "",
+        "`playbooks/preflight.yml` does this alone. All hosts are judged together, in one message.",
+        "In a container, whose kernel and clock are another machine's, some errors are warnings.",
+        *(line for rule in RULES if not rule.on_cluster for line in _rule(rule)),
     ]
-    for rule in RULES:
-        verb = _VERBS[rule.severity]
-        lines += _refusal(rule.name, f"{verb} when {rule.when}.", rule.why, rule.remedy)
-    lines += [
-        "",
-        "## At first contact",
-        "",
-        "`playbooks/preflight.yml` does the same alone. A host's errors come in one message, and",
-        "all hosts are judged before the run ends. In a container, whose kernel and clock are its",
-        "machine's, some errors are warnings.",
-        "",
-        "Where nodes run different versions of Java, a warning (java-differs) names them. Where a",
-        "majority of controllers or of ZooKeeper has no data and another member has, the run is",
-        "refused (majority-without-data): the empty ones would elect a leader without its records.",
-    ]
-    for check in CHECKS:
-        verb = _VERBS[check.severity]
-        also = "; in a container a warning" if check.container != check.severity else ""
-        lines += _refusal(check.name, f"{verb} when {check.when}{also}.", check.why, check.remedy)
     return {ROOT / "docs" / "errors.md": "\n".join(lines) + "\n"}
 
 
-def _refusal(name: str, when: str, why: str, remedy: str) -> list[str]:
-    return ["", f"### {name}", "", when, "", f"- Why: {why}", f"- What to set: {remedy}"]
+def _rule(rule: Rule) -> list[str]:
+    """Return the section of a rule."""
+    also = "; in a container a warning" if rule.in_container != rule.severity else ""
+    when = f"{_VERBS[rule.severity]} when {rule.when}{also}."
+    why, remedy = f"- Why: {rule.why}", f"- What to set: {rule.remedy}"
+    return ["", f"### {rule.name}", "", when, "", why, remedy]
 
 
 def configuration() -> dict[Path, str]:

@@ -11,7 +11,7 @@ OPTIONS = {
     "what": {"type": "str", "default": ""},
     "host": {"type": "str"},
     "over": {"type": "str", "default": ""},
-    "finish": {"type": "str", "choices": ["finished", "stopped", "refused"]},
+    "finish": {"type": "bool", "default": False},
     "request_restart": {"type": "bool", "default": False},
     "request_reboot": {"type": "bool", "default": False},
     "restore": {"type": "bool", "default": False},
@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
     ) -> dict[str, Any]:
         """Run the task.
 
-        `host` is the node's, where the task is delegated to it. `finish` writes how the operation
+        `host` is the node's, where the task is delegated to it. `finish` records how the operation
         ended, which gives the lock back.
         """
         super().run(tmp, task_vars)
@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
         lock_hosts = operation.lock_hosts(cluster)
         args["home"] = cluster.kafka[name].distribution.home
         if finish:
-            args["operation"] = {**operation.current(what), "state": finish, "node": ""}
+            args["operation"] = operation.ended(operation.current(what))
         elif what and name in lock_hosts:
             args |= {"operation": operation.current(what), "take": True}
         answer: dict[str, Any] = self._execute_module(

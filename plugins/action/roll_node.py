@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import signal
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
@@ -16,7 +14,10 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
     QUIET_SECONDS,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    desired,
+    module_options,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
     DOES,
     HostLostError,
@@ -24,6 +25,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll
     StoppedError,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.events import write_event
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 OPTIONS = {
@@ -55,17 +57,18 @@ class ActionModule(ActionBase):
         self._variables = task_vars or {}
         self._name = str(self._args["node"])
         record = operation.current("")
-        if self._name not in record["left"] or self._task.check_mode:
+        if self._name not in record["left"] or record["reason"] or self._task.check_mode:
             return {"changed": False, "skipped": True}
         die_with_ansible()
         self._cluster = run.current(self._variables)
-        self._state = desired.of_service(self._cluster, self._name, "kafka")
+        self._options = module_options.kafka_restart(self._cluster, self._name)
+        self._limits = module_options.limits(self._cluster.kafka[self._name])
         begun = time.time()
         roll = NodeRoll(
             self._args["action"],
             self._restart,
             {"write_files": self._write_files, "reboot": self._reboot},
-            self._state["limits"],
+            self._limits,
             self._say,
             self._args["slice"],
         )
@@ -99,9 +102,7 @@ class ActionModule(ActionBase):
             answer = self._execute_module(
                 module_name="millrace.streaming.kafka_restart",
                 module_args={
-                    **self._state["cluster"],
-                    **self._state["gate"],
-                    "node": self._state["node"],
+                    **self._options,
                     "remaining": [ids[name] for name in record["left"]],
                     "controller_last": self._args["controller_last"],
                     "operation": {**record, "quiet_seconds": self._quiet(options)},
@@ -117,15 +118,12 @@ class ActionModule(ActionBase):
     def _quiet(self, options: Mapping[str, Any]) -> float:
         """Return for how long nobody may hear of this run after this call."""
         rebooting = self._args["action"] == "reboot" and options["phase"] in ("gate", "stop")
-        return QUIET_SECONDS + (float(self._state["limits"]["reboot"]) if rebooting else 0.0)
+        return QUIET_SECONDS + (float(self._limits["reboot"]) if rebooting else 0.0)
 
     def _write_files(self) -> str | None:
         """Give the node the files of its version; the distribution is unpacked already."""
-        options = {
-            key: value
-            for key, value in self._state["service"].items()
-            if key in ("files", "restart_marks", "previous")
-        }
+        wanted = desired.of_service(self._cluster, self._name, "kafka")
+        options = {key: wanted[key] for key in ("files", "restart_marks", "previous")}
         try:
             answer = self._execute_module(
                 module_name="millrace.streaming.service",
@@ -139,7 +137,7 @@ class ActionModule(ActionBase):
     def _reboot(self) -> str | None:
         """Reboot the host, which starts the node by itself."""
         arguments = {
-            "reboot_timeout": self._state["limits"]["reboot"],
+            "reboot_timeout": self._limits["reboot"],
             # Until systemd is done with it. Whether it starts is judged after it, where what it
             # refuses is taken back.
             "test_command": 'test -z "$(systemctl show --property=Job --value kafka)"',
@@ -195,8 +193,7 @@ class ActionModule(ActionBase):
                 "end": round(ended, 3),
                 **{f"{name}_seconds": value for name, value in roll.seconds.items()},
             }
-            with Path(self._args["events"]).open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(event) + "\n")
+            write_event(self._args["events"], event)
 
     def _say(self, text: str) -> None:
         self._display.display(f"  {self._name} {text}", color="cyan")

@@ -13,14 +13,14 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
 
 OPTIONS = {
     "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},
     "backwards": {"type": "bool", "default": False},
     "nodes": {"type": "dict", "required": True},
-    "locks": {"type": "dict", "default": {}},
+    "other_nodes": {"type": "list", "elements": "dict", "default": []},
     "health": {"type": "dict", "default": {}},
-    "what": {"type": "str", "required": True},
 }
 
 
@@ -35,23 +35,46 @@ class ActionModule(ActionBase):
     ) -> dict[str, Any]:
         """Return `plan`, the names in their order, and how the lock stands.
 
-        `nodes` are the nodes of the play as the module kafka_node found them, `locks` the same of
-        hosts outside it that hold the lock too.
+        `nodes` is name -> the nodes of the play as the module kafka_node found them, `other_nodes`
+        are results of the same for hosts outside it that hold the lock too. `refused` says why this
+        operation may not go on, empty if it may.
         """
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, args = ActionBase.validate_argument_spec(self, OPTIONS)
         cluster = run.current(task_vars or {})
-        nodes: Mapping[str, Mapping[str, Any]] = args["nodes"]
+        nodes: Mapping[str, Mapping[str, Any]] = plain(args["nodes"])
         wanted = [name for name, node in nodes.items() if is_wanted(args["action"], node)]
         names = order(cluster, wanted, nodes, args["health"], backwards=args["backwards"])
-        refused = refusals(cluster, args["action"], {name: nodes[name] for name in names})
-        if refused:
-            return {**result, "failed": True, "msg": f"{' '.join(refused)} Nothing was changed."}
-        record = {**operation.current(args["what"]), "plan": names, "left": names}
+        others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
+        lock = held(cluster, {**others, **nodes})
+        not_taken = refusals(cluster, args["action"], {name: nodes[name] for name in names})
         if not self._task.check_mode:
-            operation.save(record)
-        lock = held(cluster, {**args["locks"], **nodes})
-        return {**result, "changed": False, "plan": names, **lock}
+            fresh = {"plan": names, "left": names, "done": [], "reason": ""}
+            operation.save({**operation.current(""), **fresh})
+        return {
+            **result,
+            "changed": False,
+            "plan": names,
+            "versions": running_versions(cluster, {name: nodes[name] for name in names}),
+            **lock,
+            "refused": lock["refused"] or not_taken,
+            "lines": lines(names, lock["lock"], lock["refused"], args["health"]),
+        }
+
+
+def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the versions of Kafka that nodes have and that are not those they should have."""
+    found = {str(node["home"]).split("-")[1]: name for name, node in nodes.items() if node["home"]}
+    return sorted(one for one, name in found.items() if one != cluster.kafka[name].version)
+
+
+def lines(names: list[str], lock: str, holder: str, health: Mapping[str, Any]) -> list[str]:
+    """Return the plan for people, with what is in its way now."""
+    if not names:
+        return ["No node needs it."]
+    taken_over = [f"Taken over: {holder}"] if lock == "abandoned" else []
+    blockers = [f"In the way now: {one['text']}" for one in health.get("blockers", [])]
+    return [*taken_over, f"One at a time, each through the gate: {', '.join(names)}", *blockers]
 
 
 def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
@@ -63,10 +86,10 @@ def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
     return bool(node["marked"]) or not node["running"]
 
 
-def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return why nodes cannot be taken at all."""
+def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return why nodes cannot be taken at all, empty if they can."""
     if action != "reboot":
-        return []
+        return ""
     containers = [name for name, node in nodes.items() if node["container"]]
     members = [name for name in nodes if name in cluster.zookeeper]
     found = []
@@ -77,7 +100,7 @@ def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any
             f"{', '.join(members)}: ZooKeeper runs there too, which has no gate. Reboot these by "
             "hand, one at a time, each when the others serve."
         )
-    return found
+    return " ".join([*found, "Nothing was changed."] if found else [])
 
 
 def order(
@@ -112,14 +135,22 @@ def order(
 
 
 def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how the lock stands: taken, held by another operation, or by one that is dead."""
+    """Return how the lock stands: taken, held by another operation, or by one that has died.
+
+    `refused` says who has it, or why nobody can.
+    """
     hosts = operation.lock_hosts(cluster)
     asked = [host for host in hosts if host in nodes]
     lost = [host for host in asked if nodes[host]["holder"]]
     if len(asked) - len(lost) > len(hosts) // 2:
-        return {"lock": "taken"}
+        return {"lock": "taken", "refused": ""}
     if not lost:
-        return {"lock": "incomplete", "missing": [host for host in hosts if host not in nodes]}
+        away = ", ".join(host for host in hosts if host not in nodes)
+        return {
+            "lock": "incomplete",
+            "refused": f"A majority of {', '.join(hosts)} has to hold the lock of the cluster, and "
+            f"{away} cannot be reached. Nothing was changed.",
+        }
     holder = nodes[lost[0]]["holder"]
     ages = [
         float(node["former_operation"]["age"])
@@ -130,5 +161,6 @@ def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     return {
         "lock": "abandoned" if dead else "held",
         "holder": holder["id"],
-        "holder_description": operation.describe(holder),
+        "refused": f"Another operation has the lock of the cluster: {operation.describe(holder)}. "
+        "Nothing was changed. Run this again when that one has ended.",
     }

@@ -1,15 +1,23 @@
-"""The controller's half of the module service: check a tarball, transfer it where it is missing."""
+"""The controller's half of the module service: its options from the model, and the tarball."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
+from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
+from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts, inventory, run
 
 MODULE = "millrace.streaming.service"
+PARTS = {
+    "distribution": ("distribution",),
+    "files": ("files", "restart_marks", "previous"),
+    "units": ("units", "restart_marks"),
+}
 
 
 class ActionModule(ActionBase):
@@ -24,11 +32,14 @@ class ActionModule(ActionBase):
         """Run the task.
 
         Raises:
-            AnsibleActionFail: the tarball is missing, is another one, or cannot be transferred.
+            AnsibleActionFail: the host does not have the service, a job's file cannot be read, or
+                the tarball is missing, is another one, or cannot be transferred.
 
         """
         super().run(tmp, task_vars)
-        args = dict(self._task.args)
+        args = {**self._from_model(task_vars or {}), **self._task.args}
+        for own in ("product", "parts", "job"):
+            args.pop(own, None)
         wanted = dict(args.get("distribution") or {})
         if not wanted:
             return self._call(args, task_vars)
@@ -44,6 +55,29 @@ class ActionModule(ActionBase):
             return self._call({**args, "distribution": wanted}, task_vars)
         finally:
             self._untyped._remove_tmp_path(self._connection._shell.tmpdir)
+
+    def _from_model(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the product or the job that the task names."""
+        args = inventory.plain(self._task.args)
+        product, job = args.get("product"), args.get("job")
+        if not (product or job):
+            return {}
+        cluster, host = run.current(variables), str(variables["inventory_hostname"])
+        try:
+            if job:
+                return desired.of_job(cluster.spark[host], Job(**job))
+            if args.get("state") == "absent":
+                return desired.removal(cluster, host, product)
+            options = desired.of_service(cluster, host, product)
+        except KeyError as error:
+            message = f"{host} is in no group that gives it {product or 'spark'}"
+            raise AnsibleActionFail(message) from error
+        except OSError as error:
+            message = f"the job's files cannot be read: {error}"
+            raise AnsibleActionFail(message) from error
+        parts = args.get("parts") or list(PARTS)
+        names = {name for part in parts for name in PARTS[part]}
+        return {name: option for name, option in options.items() if name in names}
 
     @property
     def _untyped(self) -> Any:  # noqa: ANN401  ansible-core gives these methods no types

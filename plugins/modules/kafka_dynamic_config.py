@@ -59,7 +59,8 @@ options:
     type: path
     required: true
   content:
-    description: Text of O(path), for check mode, where it may not be written yet. Never shown.
+    description: Text of O(path) as it is to be, for check mode, where it may not be written yet.
+      Never shown.
     type: str
   cluster_wide:
     description:
@@ -179,7 +180,8 @@ def desired(module: AnsibleModule) -> dict[str, str]:
     if text is not None:
         module.params["content"] = "(hidden)"
     try:
-        return parse_properties(Path(path).read_text(encoding="utf-8") if text is None else text)
+        planned = text if module.check_mode else None
+        return parse_properties(planned or Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"{path} cannot be read: {error}")
 

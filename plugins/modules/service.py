@@ -12,6 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.millrace.streaming.plugins.module_utils.host import (
     distribution,
     files,
+    removal,
     restart,
     unit,
 )
@@ -29,7 +30,21 @@ description:
     in C(/etc/sysusers.d) is written first, and its accounts are made.
   - The tarball of a distribution lies on the controller. An action of the same name transfers it
     only where it is not unpacked, and checks its sum there; the host checks it again.
+  - That action also takes the options from the model of the cluster, with O(product) or O(job).
 options:
+  product:
+    description: Service whose options the action takes from the model.
+    type: str
+    choices: [host, zookeeper, kafka, spark]
+  parts:
+    description: Which of its options the action takes; all without it.
+    type: list
+    elements: str
+    choices: [distribution, files, units]
+  job:
+    description: Job on Spark whose options the action takes from the model, with C(name),
+      C(module), C(source), C(arguments) and C(data).
+    type: dict
   distribution:
     description:
       - Mapping with C(home), the directory to make, C(sha256) of the tarball, and C(tarball), its
@@ -49,7 +64,20 @@ options:
     type: dict
     default: {}
   units:
-    description: The service's systemd units, without C(.service).
+    description: The service's systemd units, without C(.service). For O(state=absent) patterns of
+      their names.
+    type: list
+    elements: str
+    default: []
+  state:
+    description: With V(absent) the O(units) are killed and removed, and then the paths of
+      O(removed).
+    type: str
+    choices: [present, absent]
+    default: present
+  removed:
+    description: Paths to remove with all that is in them. One that ends with C(/) goes only where
+      nothing is left in it.
     type: list
     elements: str
     default: []
@@ -118,8 +146,17 @@ restart_needed:
   description: Whether any mark stands after this task, from this run or an earlier one.
   returned: success
   type: bool
+marked_units:
+  description: Units whose own mark stands, or would.
+  returned: success
+  type: list
+  elements: str
 running:
-  description: Whether every unit runs, or would, and is enabled.
+  description: Whether every unit runs.
+  returned: success
+  type: bool
+enabled:
+  description: Whether every unit starts at each boot.
   returned: success
   type: bool
 started_units:
@@ -198,6 +235,11 @@ class Service:
                     one.start()
         return changed
 
+    def _is_marked(self, mark: Path) -> bool:
+        """Tell whether a mark stands, or would."""
+        needed = any(change.needs_restart for change in self.changes)
+        return mark.exists() or (mark.parent.is_dir() and needed)
+
     def result(self) -> dict[str, Any]:
         """Return what differs, or differed."""
         changes = self.changes
@@ -205,10 +247,10 @@ class Service:
             "changed": bool(changes) or not self.unpacked,
             "changed_paths": [change.entry.path for change in changes],
             "changed_keys": {one.entry.path: list(one.keys) for one in changes if one.keys},
-            "restart_needed": any(
-                mark.exists() or (mark.parent.is_dir() and any(x.needs_restart for x in changes))
-                for mark in self.marks
-            ),
+            "restart_needed": any(map(self._is_marked, self.marks)),
+            "marked_units": [
+                unit.name for unit, mark in zip(self.units, self.marks) if self._is_marked(mark)
+            ],
         }
         if self._module._diff:
             unpacked = {"before": "", "after": f"unpacked {self.home}\n"}
@@ -251,13 +293,29 @@ def run(module: AnsibleModule) -> dict[str, Any]:
         service.make()
     started = service.start() if module.params["started"] else []
     states = [one.state() for one in service.units]
-    running = all(one.running and one.file_state == "enabled" for one in states)
     return {
         **result,
         "changed": result["changed"] or bool(started),
         "started_units": started,
-        "running": running or (bool(started) and module.check_mode),
+        "running": all(one.running for one in states),
+        "enabled": all(one.file_state == "enabled" for one in states),
     }
+
+
+def remove(module: AnsibleModule) -> dict[str, Any]:
+    """Take the service off the host; return the module's result."""
+    units = removal.units(module.params["units"])
+    paths = removal.paths(module.params["removed"])
+    gone = [*map(str, units), *paths]
+    if not module.check_mode:
+        for one in units:
+            removal.remove_unit(one)
+        if units:
+            unit.reload()
+        gone = [*map(str, units), *filter(removal.remove, removal.paths(paths))]
+    before = "".join(f"{path}\n" for path in gone)
+    diff = {"diff": {"before": before, "after": ""}} if module._diff else {}
+    return {"changed": bool(gone), "changed_paths": gone, **diff}
 
 
 def main() -> None:
@@ -267,6 +325,8 @@ def main() -> None:
             "distribution": {"type": "dict"},
             "files": {"type": "dict", "default": {}},
             "units": {"type": "list", "elements": "str", "default": []},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "removed": {"type": "list", "elements": "str", "default": []},
             "started": {"type": "bool", "default": False},
             "restart_marks": {"type": "list", "elements": "path", "default": []},
             "previous": {"type": "path"},
@@ -276,7 +336,7 @@ def main() -> None:
         no_log=True,
     )
     try:
-        result = run(module)
+        result = remove(module) if module.params["state"] == "absent" else run(module)
     except files.ApplyError as error:
         module.fail_json(msg=str(error), changed=bool(error.done), changed_paths=error.done)
     except (distribution.DistributionError, OSError, ValueError) as error:

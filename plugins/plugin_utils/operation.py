@@ -65,9 +65,10 @@ def save(record: Mapping[str, Any]) -> None:
     draft.replace(_path())
 
 
-def forget() -> None:
-    """Let the next operation of this run begin with a record of its own."""
-    _path().unlink(missing_ok=True)
+def ended(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record whose operation is over: all done, or stopped before that."""
+    stopped = record["left"] or record["reason"]
+    return {**record, "state": "stopped" if stopped else "finished", "node": ""}
 
 
 def lock_hosts(cluster: Cluster) -> list[str]:

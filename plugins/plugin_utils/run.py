@@ -21,7 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory
 
-INSPECTION = "preflight_result"
+INSPECTION = "__host_preflight_result"
 """The variable in which a play registers what was found on a host."""
 
 

@@ -1,7 +1,7 @@
-"""Deployment of three Kafka nodes beside the raw-shell floor, in turn (ABBA) on fresh hosts.
+"""Deployment of three Kafka nodes against a raw-shell baseline, alternating on fresh hosts.
 
 Both start from booted hosts with Java and an artifact on the controller, and end with the first
-acks=all record in a topic with three replicas. Floor: copy, unpack, write, format and start by
+acks=all record in a topic with three replicas. Baseline: copy, unpack, write, format and start by
 parallel SSH, without any check. Run by `./lab bench deploy [PAIRS]`; prints each figure, the median
 ratio of the pairs and their range, and writes them to .lab/bench-deploy.json.
 """
@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -23,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kafka import KafkaAdminClient, KafkaProducer  # type: ignore[import-untyped] # no types
-from kafka.errors import KafkaError  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import connect
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 from tests.support.topology import ROOT, Topology, describe
 
@@ -64,31 +64,29 @@ def write_inventory() -> None:
     shutil.copytree(source / "group_vars", INVENTORY / "group_vars", dirs_exist_ok=True)
 
 
-def fresh_hosts(number: int) -> Topology:
+def fresh_hosts() -> Topology:
     playbook("molecule/shared/destroy.yml")
     playbook("molecule/shared/create.yml")
     playbook("playbooks/validate.yml")
     playbook("playbooks/artifacts.yml")
-    return describe(INVENTORY, STATE / f"topology-{number}.json")
+    return describe(INVENTORY)
 
 
 def first_record(topology: Topology, started: float) -> float:
     """Seconds from `started` until a record with acks=all is in a topic with three replicas."""
-    bootstrap = list(topology.brokers.values())
+    connection = topology.connection
     while time.monotonic() < started + DEADLINE:
         try:
             # A bare connection first: a client that tries in vain would take the brokers' cores.
-            host, port = bootstrap[0].rsplit(":", 1)
-            socket.create_connection((host, int(port)), timeout=1).close()
-            admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=2000)
-            plan = {"num_partitions": 1, "replication_factor": 3}
-            admin.create_topics({"first": plan}, wait_for_metadata=True)
-            admin.close()
-            producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", retries=20)
+            connect(connection.bootstrap[0])
+            with clients.admin(connection, request_timeout_ms=2000) as admin:
+                plan = {"num_partitions": 1, "replication_factor": 3}
+                admin.create_topics({"first": plan}, wait_for_metadata=True)
+            producer = clients.producer(connection, acks="all", retries=20)
             producer.send("first", b"first").get(timeout=30)
             seconds = time.monotonic() - started
             producer.close()
-        except (KafkaError, OSError):
+        except (errors.KafkaError, OSError):
             threading.Event().wait(0.1)
         else:
             return seconds
@@ -96,20 +94,21 @@ def first_record(topology: Topology, started: float) -> float:
     raise TimeoutError(message)
 
 
-def shell(topology: Topology, host: str, artifact: Path) -> None:
-    """The floor's share of one host."""
-    kafka = topology.kafka(host)
-    files = kafka["files"]
+def shell(topology: Topology, host: str) -> None:
+    """The baseline's share of one host."""
+    node = topology.cluster.kafka[host]
+    files = node.files()
     properties = shlex.quote(files["/etc/kafka/server.properties"]["content"])
     log4j = shlex.quote(files["/etc/kafka/log4j2.yaml"]["content"])
-    options = yaml.safe_load((INVENTORY / "group_vars/all.yml").read_text())
-    jvm = f"-Xms{kafka['heap']} -Xmx{kafka['heap']} {' '.join(options['kafka_java_options'])}"
+    jvm = f"-Xms{node.heap} -Xmx{node.heap} {' '.join(node.settings['kafka_java_options'])}"
     voters = ",".join(
-        f"{topology.kafka(name)['node_id']}@{topology.addresses[name]}:9093:{'A' * 20}{number}A"
-        for number, name in enumerate(topology.group("kafka_controllers"))
+        f"{voter.id}@{address}:{'A' * 20}{number}A"
+        for number, (voter, address) in enumerate(
+            zip(node.voters, node.quorum_addresses, strict=True)
+        )
     )
     script = f"""set -e
-mkdir -p /opt/kafka /var/lib/kafka/data /etc/kafka
+mkdir -p /opt/kafka {" ".join(node.data_dirs)} /etc/kafka
 tar -xf /tmp/kafka.tar -C /opt/kafka
 printf %s {properties} > /etc/kafka/server.properties
 printf %s {log4j} > /etc/kafka/log4j2.yaml
@@ -126,26 +125,26 @@ setsid {JAVA} -server {jvm} -Dlog4j2.configurationFile=/etc/kafka/log4j2.yaml \
     address = f"lab@{topology.addresses[host]}"
     with LOG.open("a") as log:
         for command in (
-            ["scp", *key, str(artifact), f"{address}:/tmp/kafka.tar"],
+            ["scp", *key, str(node.distribution.tarball), f"{address}:/tmp/kafka.tar"],
             ["ssh", *key, address, f"sudo sh -c {shlex.quote(script)}"],
         ):
             subprocess.run(command, check=True, stdout=log, stderr=log)  # noqa: S603 - fixed words
 
 
-def floor(topology: Topology, artifact: Path) -> None:
+def baseline(topology: Topology) -> None:
     hosts = topology.group("kafka_brokers")
     with ThreadPoolExecutor(len(hosts)) as pool:
-        list(pool.map(lambda host: shell(topology, host, artifact), hosts))
+        list(pool.map(lambda host: shell(topology, host), hosts))
 
 
-def measure(kind: str, number: int, artifact: Path) -> float:
+def measure(kind: str) -> float:
     """Deploy once on fresh hosts and return the seconds until the first record."""
-    topology = fresh_hosts(number)
+    topology = fresh_hosts()
     started = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
         record = pool.submit(first_record, topology, started)
-        if kind == "floor":
-            pool.submit(floor, topology, artifact).result()
+        if kind == "baseline":
+            pool.submit(baseline, topology).result()
         else:
             pool.submit(playbook, "playbooks/site.yml").result()
         seconds = record.result()
@@ -156,20 +155,16 @@ def measure(kind: str, number: int, artifact: Path) -> float:
 def main() -> int:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     write_inventory()
-    cache = Path(os.environ["MILLRACE_CACHE"]) / "artifacts"
-    version = "4.3.1"
-    checksum = (ROOT / f"artifacts/kafka/{version}/SHA256").read_text().strip()
-    artifact = cache / f"kafka-{version}-{checksum[:12]}.tar"
     figures: list[dict[str, Any]] = []
     try:
         for pair in range(pairs):
             # A B, then B A: what the machine does meanwhile falls on both alike.
-            order = ["floor", "millrace"] if pair % 2 == 0 else ["millrace", "floor"]
-            figures.append({kind: measure(kind, 2 * pair, artifact) for kind in order})
+            order = ["baseline", "millrace"] if pair % 2 == 0 else ["millrace", "baseline"]
+            figures.append({kind: measure(kind) for kind in order})
     finally:
         playbook("molecule/shared/destroy.yml")
         shutil.rmtree(STATE)
-    ratios = [pair["millrace"] / pair["floor"] for pair in figures]
+    ratios = [pair["millrace"] / pair["baseline"] for pair in figures]
     median = statistics.median(ratios)
     result = {"pairs": figures, "ratios": ratios, "median": median}
     (ROOT / ".lab/bench-deploy.json").write_text(json.dumps(result, indent=2) + "\n")

@@ -116,9 +116,7 @@ def is_healthy(topology: Topology, cluster: Cluster) -> bool:
 
 def wait_until_healthy(topology: Topology, cluster: Cluster) -> None:
     wait_for(
-        lambda: answered(lambda: is_healthy(topology, cluster)),
-        seconds=120,
-        what="a healthy cluster",
+        lambda: answered(lambda: is_healthy(topology, cluster)), seconds=120, what="full health"
     )
 
 

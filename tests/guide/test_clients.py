@@ -5,19 +5,26 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 import testinfra
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
+    clients as kafka_clients,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
 from testinfra.host import Host
 
 from tests.support import clients, guide
 from tests.support.topology import ROOT, Topology
-from tests.support.wait import wait_for
+from tests.support.wait import scaled, wait_for
 
 # Ahead of the console's records by more than the clocks of the machines differ.
 LATER_MS = 60_000
@@ -29,18 +36,19 @@ class Example:
 
     host: Host
     version: str
-    brokers: str
+    connection: Connection
     name: str
     time: str = ""
 
     def put(self, text: str) -> str:
-        """Put the own names in place of the guide's."""
-        text = text.replace(clients.BOOTSTRAP, self.brokers)
+        """Put the own names, and the cluster's security, in place of the guide's."""
+        addresses = f'bootstrap_servers="{clients.BOOTSTRAP}"'
+        text = text.replace(addresses, f"**{self.connection.settings()!r}")
         text = text.replace(clients.TIME, self.time or clients.TIME)
         return text.replace(clients.TOPIC, self.name).replace(clients.GROUP, self.name)
 
     def run(self, *names: str) -> str:
-        """Run steps of the guide in one login shell without rights and return what they print."""
+        """Run steps of the guide in one login shell and return what they print."""
         found = clients.steps()
         script = "\n".join(
             self.put(clients.as_of(self.version, command))
@@ -48,20 +56,16 @@ class Example:
             for command in found[name]
         )
         done = self.host.run("bash -lc %s", f"set -eu -o pipefail\n{script}")
-        said = f"{script}\n{done.stdout}{done.stderr}"
-        assert done.rc == 0, said
-        assert "deprecated" not in said.lower(), said
+        output = f"{script}\n{done.stdout}{done.stderr}"
+        assert done.rc == 0, output
+        assert "deprecated" not in output.lower(), output
         return str(done.stdout)
 
     def log(self) -> dict[int, list[tuple[int, str]]]:
         """Return partition -> timestamp and value of every record, in the order of offsets."""
-        consumer = KafkaConsumer(bootstrap_servers=self.brokers, enable_auto_commit=False)
-        try:
-            partitions = assign(consumer, self.name)
-            consumer.seek_to_beginning(*partitions)
-            return drain(consumer, partitions)
-        finally:
-            consumer.close()
+        with closing(kafka_clients.consumer(self.connection, enable_auto_commit=False)) as consumer:
+            consumer.seek_to_beginning(*assign(consumer, self.name))
+            return drain(consumer)
 
     def read(self) -> list[str]:
         """Return the values that the group still has to read; nothing is committed."""
@@ -73,22 +77,21 @@ class Example:
 
     def _as_group(self, *, commit: bool) -> list[str]:
         # The console consumer may end before it has a position, so a commit, in an empty partition.
-        consumer = KafkaConsumer(
-            bootstrap_servers=self.brokers,
+        consumer = kafka_clients.consumer(
+            self.connection,
             group_id=self.name,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
         )
-        try:
-            found = drain(consumer, assign(consumer, self.name))
+        with closing(consumer):
+            assign(consumer, self.name)
+            found = drain(consumer)
             if commit:
                 consumer.commit()
-        finally:
-            consumer.close()
         return sorted(value for records in found.values() for _, value in records)
 
 
-def assign(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
+def assign(consumer: Any, topic: str) -> list[Any]:
     """Take all partitions; a group's positions are what it committed."""
     numbers = wait_for(
         lambda: consumer.partitions_for_topic(topic), seconds=30, what=f"partitions of {topic}"
@@ -98,31 +101,25 @@ def assign(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
     return partitions
 
 
-def drain(
-    consumer: KafkaConsumer, partitions: list[TopicPartition]
-) -> dict[int, list[tuple[int, str]]]:
+def drain(consumer: Any) -> dict[int, list[tuple[int, str]]]:
     """Read from the positions to the ends."""
-    ends = consumer.end_offsets(partitions)
-    found: dict[int, list[tuple[int, str]]] = {one.partition: [] for one in partitions}
-
-    def at_end() -> bool:
-        for one, records in consumer.poll(timeout_ms=200).items():
-            found[one.partition] += [(r.timestamp, r.value.decode()) for r in records]
-        return all(consumer.position(one) >= ends[one] for one in partitions)
-
-    wait_for(at_end, seconds=30, what=f"the end of {partitions[0].topic}")
+    found: dict[int, list[tuple[int, str]]] = {one.partition: [] for one in consumer.assignment()}
+    for record in kafka_clients.read_to_ends(consumer, time.monotonic() + scaled(30)):
+        found[record.partition].append((record.timestamp, record.value.decode()))
     return found
 
 
 @pytest.fixture
-def example(topology: Topology, admin: KafkaAdminClient) -> Iterator[Example]:
-    """A broker's host, reached as the user that Ansible logs in as, not as root."""
+def example(topology: Topology, admin: Any) -> Iterator[Example]:
+    """A broker's host, reached as root only where its client properties lead to a secret."""
     os.chdir(ROOT)
-    first = topology.group("kafka_brokers")[0]
-    host = testinfra.get_host(f"ansible://{first}?ansible_inventory={topology.inventory}")
-    brokers = ",".join(topology.brokers.values())
+    node = topology.cluster.brokers[0]
+    host = testinfra.get_host(
+        f"ansible://{node.name}?ansible_inventory={topology.inventory}",
+        sudo=node.keeps_secret or "ssl.keystore.location" in node.client_config,
+    )
     name = f"millrace-probe-{uuid.uuid4().hex[:8]}"
-    yield Example(host, topology.kafka(first)["version"], brokers, name)
+    yield Example(host, node.version, topology.connection, name)
     if name in {one["group_id"] for one in admin.list_groups()}:
         admin.delete_groups([name])
     if name in admin.list_topics():
@@ -131,14 +128,11 @@ def example(topology: Topology, admin: KafkaAdminClient) -> Iterator[Example]:
 
 def send_later(example: Example, timestamp: int) -> list[str]:
     """Write a record with this timestamp to each partition."""
-    producer = KafkaProducer(bootstrap_servers=example.brokers, acks="all")
-    try:
+    with closing(kafka_clients.producer(example.connection, acks="all")) as producer:
         for number in range(3):
             value = f"later-{number}".encode()
             sent = producer.send(example.name, value, partition=number, timestamp_ms=timestamp)
             sent.get(timeout=30)
-    finally:
-        producer.close()
     return [f"later-{number}" for number in range(3)]
 
 
@@ -149,7 +143,7 @@ def test_commands_of_the_guide_do_what_it_says(example: Example) -> None:
     assert example.read() == [], "the console consumer left the group at the end"
     assert [len(example.log()), *sorted(map(len, example.log().values()))] == [3, 0, 0, 5]
 
-    newest = max(time for records in example.log().values() for time, _ in records)
+    newest = max(at for records in example.log().values() for at, _ in records)
     later = send_later(example, newest + LATER_MS)
     assert example.read() == later
     assert example.name in example.run("show")
@@ -161,7 +155,8 @@ def test_commands_of_the_guide_do_what_it_says(example: Example) -> None:
     assert example.read() == []
 
     (snippet,) = guide.blocks(clients.SECTION, "python")
-    subprocess.run([sys.executable, "-c", example.put(snippet)], check=True, timeout=60)  # noqa: S603 - the guide's
+    program = example.put(snippet)  # as input: a command line would show a password
+    subprocess.run([sys.executable, "-"], input=program, text=True, check=True, timeout=60)
     assert example.read_and_commit() == ["paid"]
 
     log = example.log()
@@ -173,7 +168,7 @@ def test_commands_of_the_guide_do_what_it_says(example: Example) -> None:
     example.run("datetime")
     expected = []
     for records in log.values():
-        first = next(place for place, (time, _) in enumerate(records) if time >= since)
+        first = next(place for place, (at, _) in enumerate(records) if at >= since)
         expected += [value for _, value in records[first:]]
     assert example.read() == sorted(expected)
     assert not set(written) & set(expected), "records before the time stay unread"

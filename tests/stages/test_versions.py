@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils import key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.versions import KAFKA
-from kafka import KafkaAdminClient  # type: ignore[import-untyped] # no types
-from kafka.admin import NewTopic  # type: ignore[import-untyped] # no types
-from kafka.errors import KafkaError, TopicAuthorizationFailedError  # type: ignore[import-untyped] # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 
 from tests.support import archive, tls
 from tests.support.faults import long_one
@@ -31,6 +31,7 @@ INVENTORY = ROOT / ".lab/test-versions/inventory"
 CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
 SECURE = ROOT / "inventories/vms_example/group_vars/kafka.yml"
 STATIC = "4.0.2"
+SINGLE = {"num_partitions": 1, "replication_factor": 1}
 WITH_GUIDE = ("-e", '{"smoke_tests": ["tests/cluster", "tests/guide"]}')
 OTHERS = [version for version in KAFKA.supported if version != KAFKA.default]
 
@@ -127,9 +128,9 @@ def test_version(version: str) -> None:
 
 
 def install_certificates(node: Path, authority: Path) -> None:
-    """Put the two files there by the commands that the inventory tells, as on a new host."""
-    told = [line.removeprefix("#   ") for line in SECURE.read_text().splitlines()]
-    commands = [line for line in told if line.startswith(("useradd", "install"))]
+    """Put the two files there by the commands that the inventory shows, as on a new host."""
+    shown = [line.removeprefix("#   ") for line in SECURE.read_text().splitlines()]
+    commands = [line for line in shown if line.startswith(("useradd", "install"))]
     assert len(commands) == 4
     files = {"node.pem": node, "ca.pem": authority}
     script = [
@@ -143,15 +144,12 @@ def install_certificates(node: Path, authority: Path) -> None:
 
 def client(address: str, authority: Path, certificate: Path | None) -> Any:
     """A client on this machine."""
-    return KafkaAdminClient(
-        bootstrap_servers=[address],
-        bootstrap_timeout_ms=3000,
-        request_timeout_ms=3000,
-        security_protocol="SSL",
-        ssl_cafile=str(authority),
-        ssl_certfile=certificate and str(certificate),
-        ssl_keyfile=certificate and str(certificate),
-    )
+    stores = {"truststore": authority, **({"keystore": certificate} if certificate else {})}
+    properties = {"bootstrap.servers": address, "security.protocol": "SSL"}
+    for store, path in stores.items():
+        properties |= {f"ssl.{store}.type": "PEM", f"ssl.{store}.location": str(path)}
+    connection = Connection.of(properties)
+    return clients.admin(connection, bootstrap_timeout_ms=3000, request_timeout_ms=3000)
 
 
 def run_tool(name: str, words: str) -> str:
@@ -161,9 +159,9 @@ def run_tool(name: str, words: str) -> str:
 
 
 def test_secure_listeners(tmp_path: Path) -> None:
-    """What the production inventory says of Kafka, with an authority of the test's own."""
+    """Kafka as the production inventory describes it, with an authority of the test's own."""
     choose(**yaml.safe_load(SECURE.read_text()))
-    host = describe(INVENTORY, tmp_path / "it.json").addresses["solo"]
+    host = describe(INVENTORY).addresses["solo"]
     authority = tls.authority(tmp_path)
     node = tls.issue(tmp_path, "solo", "DNS:solo", f"IP:{host}")
     install_certificates(node, authority)
@@ -173,20 +171,20 @@ def test_secure_listeners(tmp_path: Path) -> None:
     lab("run", "health", seconds=60)
 
     admin = client(f"{host}:9092", authority, node)
-    admin.create_topics([NewTopic("orders", 1, 1)])
+    admin.create_topics({"orders": SINGLE})
     admin.close()
     assert "orders" in run_tool("kafka-topics.sh", "--list").split()
 
     # Another certificate of the authority is let in, and does what was granted to its name.
     billing = client(f"{host}:9092", authority, tls.issue(tmp_path, "billing"))
-    with pytest.raises(TopicAuthorizationFailedError):
-        billing.create_topics([NewTopic("theirs", 1, 1)])
+    with pytest.raises(errors.TopicAuthorizationFailedError):
+        billing.create_topics({"theirs": SINGLE})
     assert "orders" not in billing.list_topics()
     grant = "--add --allow-principal User:billing --consumer --topic orders --group billing"
     run_tool("kafka-acls.sh", grant)
     wait_for(lambda: "orders" in billing.list_topics(), seconds=10, what="billing sees orders")
     billing.close()
-    with pytest.raises(KafkaError):
+    with pytest.raises(errors.KafkaError):
         client(f"{host}:9092", authority, None)
 
     lab("run", "teardown", "-e", "teardown_confirm=true", seconds=120)

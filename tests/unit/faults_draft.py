@@ -18,7 +18,7 @@ KILL = Fault(
     node="b1",
     start=WALL + 0.5,
     healed=WALL + 1.0,
-    whole=WALL + 2.0,
+    healthy=WALL + 2.0,
     recovery_seconds=1.5,
     limit_seconds=10.9,
     longest_gap=None,
@@ -33,7 +33,7 @@ def failed(fault: Fault, detail: str) -> Fault:
 
 
 def skipped(fault: Fault) -> Fault:
-    unmade = replace(fault, start=None, healed=None, whole=None, recovery_seconds=None)
+    unmade = replace(fault, start=None, healed=None, healthy=None, recovery_seconds=None)
     return replace(unmade, verdict="skipped", proof="", detail="no tmpfs")
 
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from kafka.errors import KafkaError, ProducerFencedError  # type: ignore[import-untyped]  # no types
-from kafka.future import Future  # type: ignore[import-untyped]  # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    Future,
+    TopicPartition,
+    errors,
+)
 
-from ledger.clients import TopicPartition
 from tests.unit import test_ledger_load as plain
 
 MOST = 10
@@ -81,7 +83,7 @@ class Cluster(plain.Cluster):
 
 
 class Producer:
-    """As much of `Transactional` as the worker uses."""
+    """As much of a `TransactionalProducer` as the worker uses."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.open: Open | None = None
@@ -89,7 +91,7 @@ class Producer:
 
     def _current(self) -> Open:
         if self._cluster.latest is not self:
-            raise ProducerFencedError
+            raise errors.ProducerFencedError
         assert self.open
         return self.open
 
@@ -104,7 +106,7 @@ class Producer:
             transaction = self._current()
             try:
                 self._cluster.step("send")
-            except KafkaError as error:
+            except errors.KafkaError as error:
                 future.failure(error)
             else:
                 self._cluster.output[partition].append((transaction, value))

@@ -104,9 +104,9 @@ def drafted(random: Random, records: int = 360) -> Draft:
             send = send._replace(outcome="fail")
         elif luck >= 0.2:
             # The broker may know a repeated batch without knowing where it lies.
-            told = None if luck < 0.22 else offset
+            known = None if luck < 0.22 else offset
             acked = at + random.uniform(0.002, 0.2)
-            send = send._replace(outcome="ok", acked=acked, offset=told)
+            send = send._replace(outcome="ok", acked=acked, offset=known)
         if luck >= 0.12:
             log[partition].append(Read(partition, offset, value))
         draft.sends.append(send)

@@ -1,12 +1,14 @@
-"""Segments as a broker writes them, for tests that look at its disk."""
+"""Segments as a broker writes them, for tests that read its disk."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
 
-from kafka.record import MemoryRecordsBuilder  # type: ignore[import-untyped]  # no types
-from kafka.record.util import calc_crc32c  # type: ignore[import-untyped]  # no types
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    MemoryRecordsBuilder,
+    calc_crc32c,
+)
 
 from ledger.history import Read
 

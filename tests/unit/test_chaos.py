@@ -5,19 +5,23 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    HostVariables,
+    Inventory,
+)
+
 from tests.chaos import order
 from tests.support.catalogue import FAULTS
 from tests.support.topology import Topology
 
+NODES = {"b1": 1, "b2": 2, "b3": 3, "c1": 11}
+
 
 def topology(controllers: list[str]) -> Topology:
-    nodes = {"b1": 1, "b2": 2, "b3": 3, "c1": 11}
-    listeners = [{"port": 9092}]
-    hosts = {
-        host: {"kafka": {"node_id": node, "listeners": listeners}} for host, node in nodes.items()
-    }
+    hosts = {host: HostVariables(host, {"kafka_node_id": node}) for host, node in NODES.items()}
     groups = {"kafka_brokers": ["b1", "b2", "b3"], "kafka_controllers": controllers}
-    return Topology(Path("nowhere"), groups, hosts, dict.fromkeys(hosts, "10.0.0.1"))
+    return Topology(Path("nowhere"), resolve(Inventory(groups, hosts)))
 
 
 def first(count: int, seed: int, controllers: list[str]) -> list[str]:

@@ -128,69 +128,6 @@ def test_without_controllers_a_zookeeper_cluster_is_judged_by_the_rest() -> None
     assert problems(dataclasses.replace(HEALTHY, quorum=None), Expected(brokers=ALL)) == []
 
 
-def answer(states: Any, leader: int = 1) -> Any:
-    keys = ("replica_id", "log_end_offset", "last_caught_up_timestamp")
-    voters = [dict(zip(keys, state, strict=True)) for state in states]
-    log = {
-        **{"leader_id": leader, "leader_epoch": 7, "high_watermark": 90},
-        **{"current_voters": voters, "observers": []},
-    }
-    return {"topics": [{"partitions": [log]}]}
-
-
-def test_snapshot_reads_the_clients_answers() -> None:
-    topics = [
-        {
-            "name": name,
-            "error_code": 0,
-            "partitions": [
-                {"partition_index": 1, "leader_id": -1, "replica_nodes": [1, 2], "isr_nodes": [1]},
-                {"partition_index": 0, "leader_id": 2, "replica_nodes": [2], "isr_nodes": [2]},
-            ],
-        }
-        for name in ("b", "a")
-    ]
-    cluster = {
-        "cluster_id": "C",
-        "controller_id": 2,
-        "brokers": [
-            {"broker_id": 2, "host": "h2", "port": 9092, "rack": "r", "is_fenced": True},
-            {"broker_id": 1, "host": "h1", "port": 9092, "rack": None},
-        ],
-    }
-    voters = [(1, 100, 5000), (2, 98, 4200), (3, 100, -1)]
-    seen = cluster_health.snapshot(cluster, topics, answer(voters), {"b": 2})
-    assert seen.brokers == (Broker(1, "h1", 9092), Broker(2, "h2", 9092, "r", fenced=True))
-    states = (Replica(1, 0, 0), Replica(2, 2, 800), Replica(3, 0, None))
-    assert seen.quorum == Quorum(1, 7, states, high_watermark=90)
-    assert [p.name for p in seen.partitions] == ["a-0", "a-1", "b-0", "b-1"]
-    assert [p.min_isr for p in seen.partitions] == [1, 1, 2, 2]
-    facts = cluster_health.facts(seen)
-    assert (facts["topics"], facts["partitions"]) == (2, 4)
-    assert facts["offline"] == ["a-1", "b-1"]
-    assert facts["controller"] == 1
-    without = cluster_health.snapshot(cluster, [], None, {})
-    assert (without.controller_id, without.quorum) == (2, None)
-
-
-def test_without_a_leader_lag_is_counted_from_the_high_watermark() -> None:
-    seen = cluster_health.snapshot(
-        {"cluster_id": "C", "brokers": []}, [], answer([(1, 80, -1), (2, 95, -1)], -1), {}
-    )
-    assert seen.quorum is not None
-    assert [(v.lag, v.behind_ms) for v in seen.quorum.voters] == [(10, None), (0, None)]
-
-
-def test_only_shrunk_topics_need_their_settings() -> None:
-    def topic(name: str, isr: Any) -> Any:
-        return {"name": name, "partitions": [{"replica_nodes": [1, 2], "isr_nodes": isr}]}
-
-    assert cluster_health.shrunk_topics([topic("b", [1]), topic("a", []), topic("c", [2, 1])]) == [
-        "a",
-        "b",
-    ]
-
-
 def test_module_names_the_missing_client(tmp_path: Path) -> None:
     result = run_module("kafka_health", {"bootstrap": ["a:1"], "library": str(tmp_path)})
     assert "no wheel kafka_python*.whl" in result["msg"]
@@ -211,19 +148,3 @@ def test_module_gives_a_verdict_on_a_cluster_that_does_not_run(tmp_path: Path) -
     assert result["failed"]
     assert "127.0.0.1:1: Connection refused" in result["problems"][0]
     assert run_module("kafka_health", {**args, "fail": False})["healthy"] is False
-
-
-def test_a_node_formatted_anew_is_seen_once_as_it_is() -> None:
-    """The leader lists the directory that it had before for five minutes more (KIP-853)."""
-    found: Any = answer([(1, 100, 5000)])
-    keys = ("replica_id", "log_end_offset", "last_caught_up_timestamp", "last_fetch_timestamp")
-    observers = [(100, 100, 4900, 4990), (100, 40, 2000, 2000), (101, 100, 4950, 4950)]
-    observers.append((1, 40, 2000, 2000))  # of the voter's former disk
-    for order in (observers, observers[::-1]):
-        seen = [dict(zip(keys, state, strict=True)) for state in order]
-        found["topics"][0]["partitions"][0]["observers"] = seen
-        quorum = cluster_health.snapshot(
-            {"cluster_id": "C", "controller_id": 1, "brokers": []}, [], found, {}
-        ).quorum
-        assert quorum
-        assert quorum.observers == (Replica(100, 0, 100), Replica(101, 0, 50))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from flights.batch import (
 from flights.kafka_log import Record
 from flights.schemas import WINDOW_COLUMNS
 from flights.source import Damage, damaged, flights
-from flights.verify import EXIT_CODES, State, Verdict, judge, report
+from flights.verify import EXIT_CODES, State, Verdict, judge, main, report
 
 LIMIT, CORRUPT = 3000, 10
 
@@ -188,3 +189,11 @@ def test_verdict(complete: bool, differences: list[Difference], verdict: str) ->
     assert report(result).startswith(f"{verdict}: 1 published")
     assert len(report(result).splitlines()) == 1 + len(differences)
     assert json.loads(json.dumps(result.facts()))["differences"] == len(differences)
+
+
+def test_without_client_properties_nothing_is_verified(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = tmp_path / "client.properties"
+    assert main(["--client-config", str(missing)]) == EXIT_CODES["incomplete"]
+    assert f"the client properties in {missing} cannot be read" in caplog.text

@@ -1,9 +1,12 @@
 """The producer: resuming sends what is missing, once, and refuses a log that it did not write."""
 
-import pytest
+from pathlib import Path
 
-from flights.kafka_log import KafkaError, Tail
-from flights.producer import BARRIER, LogMismatchError, missing, partition_of, publish
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+
+from flights.kafka_log import Tail
+from flights.producer import BARRIER, LogMismatchError, main, missing, partition_of, publish
 from flights.source import Message
 
 ASSIGNED = [0, 1, 0, 0, 1, 2, 0]
@@ -64,7 +67,7 @@ class FakePublisher:
     def barrier(self) -> None:
         self.log.append("barrier")
         if any(entry[0] == self.failing for entry in self.log):
-            raise KafkaError
+            raise errors.KafkaError
 
 
 def stream_of(count: int) -> list[Message]:
@@ -80,6 +83,15 @@ def test_publish_sends_in_order_and_ends_with_a_barrier() -> None:
 def test_publish_stops_at_the_first_barrier_that_fails() -> None:
     count = 3 * BARRIER
     publisher = FakePublisher(failing=BARRIER + 1)
-    with pytest.raises(KafkaError):
+    with pytest.raises(errors.KafkaError):
         publish(publisher, stream_of(count), [0] * count, range(count), rate=None)
     assert len(publisher.log) == 2 * BARRIER + 2
+
+
+def test_client_properties_that_lead_nowhere_end_the_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("security.protocol=PLAINTEXT\n")
+    assert main(["--client-config", str(path), "--topics-only"]) == 1
+    assert "bootstrap.servers needs host:port entries" in caplog.text

@@ -8,7 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model import files
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from flights.batch import compare, expected_rejects, expected_windows
 from flights.schemas import EVENT_COLUMNS
@@ -19,15 +25,17 @@ from flights.stream import (
     QueryEndedError,
     arguments_of,
     dead_letters,
+    kafka_options,
     parse,
     read_weather,
     records,
+    start,
     supervise,
     windows,
 )
 
 pytestmark = [
-    # The stream itself never touches pandas; createDataFrame only looks whether it is there.
+    # The stream itself never touches pandas; createDataFrame only checks whether it is there.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
@@ -198,7 +206,69 @@ def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
 
 
 def test_the_command_line_has_no_hidden_constants(tmp_path: Path) -> None:
-    needed = ["bootstrap", "weather", "checkpoint", "output", "progress"]
+    needed = ["client-config", "weather", "checkpoint", "output", "progress"]
     arguments = arguments_of([part for name in needed for part in (f"--{name}", str(tmp_path))])
     assert arguments.topic == "flights"
     assert arguments.max_offsets_per_trigger is None
+    assert arguments.trigger_seconds == 1.0
+
+
+def test_every_client_property_is_an_option_of_source_and_sink() -> None:
+    text = """# Written by Millrace
+bootstrap.servers=k1:9092,k2:9092
+! also a comment
+
+security.protocol = SASL_SSL
+sasl.jaas.config=ScramLoginModule required username="u" password="a=\\\\\\"b";
+ssl.endpoint.identification.algorithm=
+"""
+    assert kafka_options(text) == {
+        "kafka.bootstrap.servers": "k1:9092,k2:9092",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.jaas.config": 'ScramLoginModule required username="u" password="a=\\"b";',
+        "kafka.ssl.endpoint.identification.algorithm": "",
+    }
+
+
+def test_the_reader_of_the_stream_agrees_with_the_collections() -> None:
+    """The driver's host has no collection, so the stream has a reader of its own."""
+    properties = {"a": 'x "y" z', "b.c": "", "d": "1,2", "e": "k=v"}
+    text = files.properties({**properties, "f": 'a \\"b\\" \\\\c'})
+    expected = {f"kafka.{key}": value for key, value in parse_properties(text).items()}
+    assert kafka_options(text) == expected
+    assert expected["kafka.f"] == 'a "b" \\c'
+
+
+def test_a_query_is_triggered_every_so_often(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both queries run at the interval that the command line gives, as Spark itself reads it."""
+    triggers: list[str] = []
+    known = DataStreamWriter.trigger
+
+    def trigger(writer: DataStreamWriter, **interval: Any) -> DataStreamWriter:
+        triggers.append(interval["processingTime"])
+        return known(writer, **interval)
+
+    monkeypatch.setattr(DataStreamWriter, "trigger", trigger)
+    rates = spark.readStream.format("rate").load()
+    columns = [
+        F.lit(None).cast("binary").alias("key"),
+        F.lit(b"x").alias("value"),
+        F.lit("t").alias("topic"),
+        F.lit(0).alias("partition"),
+        F.lit(0).cast("bigint").alias("offset"),
+        F.lit(None).cast("array<struct<key:string,value:binary>>").alias("headers"),
+    ]
+    monkeypatch.setattr(DataStreamReader, "load", lambda _: rates.select(*columns))
+    monkeypatch.setattr(DataStreamWriter, "start", lambda _: None)
+    (tmp_path / "client.properties").write_text("bootstrap.servers=k1:9092\n")
+    write_weather(tmp_path / "weather.csv")
+    paths = {
+        "client-config": tmp_path / "client.properties",
+        "weather": tmp_path / "weather.csv",
+        **dict.fromkeys(("checkpoint", "output", "progress"), tmp_path),
+    }
+    words = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
+    assert start(spark, arguments_of([*words, "--trigger-seconds", "2.5"])) == [None, None]
+    assert triggers == ["2500 milliseconds"] * 2

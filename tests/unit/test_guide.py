@@ -11,8 +11,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils import versions
-from ansible_collections.millrace.streaming.plugins.module_utils.availability_texts import TEXTS
+from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate_texts import (
+    TEXTS,
+)
 
 from tests.support import clients, guide
 from tests.support.topology import ROOT

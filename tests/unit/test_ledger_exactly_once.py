@@ -246,7 +246,7 @@ SAYS = {
 }
 
 
-def said(history: History) -> set[str]:
+def reported(history: History) -> set[str]:
     found = violations(history)
     assert {x.invariant for x in found} <= {"I10"}
     return {next(kind for text, kind in SAYS.items() if text in x.what) for x in found}
@@ -260,7 +260,7 @@ def test_each_damage_breaks_its_statement(
 ) -> None:
     damage(draft)
     history = draft.judged()
-    assert said(history) == expected
+    assert reported(history) == expected
     assert judge(history).state == "FAIL"
 
 
@@ -373,7 +373,7 @@ def test_any_aborted_record_that_is_read_is_found(draft: Made, data: st.DataObje
     aborted = {x for t in draft.transactions if t.ending == "aborted" for x in draft.values(t)}
     rows = [row for row in draft.logs[ALL] if row[0].value in aborted]
     draft.logs[name].append(data.draw(st.sampled_from(rows)))
-    assert "aborted" in said(draft.judged())
+    assert "aborted" in reported(draft.judged())
 
 
 def test_a_transaction_names_its_records() -> None:

@@ -54,8 +54,8 @@ REFUSED: list[tuple[Callable[[Document], None], str]] = [
     (change("suite", to="soak"), "suite: must be one of failover, chaos, not 'soak'"),
     (change("date", to="21.11.2026"), "date: must be a date such as 2026-11-21"),
     (change("kafka", to=4.3), "kafka: must be a text, not 4.3"),
-    (change("machine", "cores", to=2.5), "machine.cores: must be a whole number of at least 0"),
-    (fault("number", True), "faults[1].number: must be a whole number"),
+    (change("machine", "cores", to=2.5), "machine.cores: must be an integer of at least 0"),
+    (fault("number", True), "faults[1].number: must be an integer"),
     (fault("limit_seconds", "10"), "faults[1].limit_seconds: must be a number of at least 0"),
     (fault("limit_seconds", -1), "faults[1].limit_seconds: must be a number of at least 0"),
     (fault("longest_gap", float("nan")), "faults[1].longest_gap: must be a number"),
@@ -64,9 +64,9 @@ REFUSED: list[tuple[Callable[[Document], None], str]] = [
     (fault("verdict", "ok"), "faults[1].verdict: must be one of passed, failed, skipped"),
     (fault("verdict", []), "faults[1].verdict: must be one of"),
     (fault("healed", WALL), "faults[1].healed: is 0.500 s before start"),
-    (fault("whole", WALL + 0.75), "faults[1].whole: is 0.250 s before healed"),
+    (fault("healthy", WALL + 0.75), "faults[1].healthy: is 0.250 s before healed"),
     (fault("start", None), "faults[1].start: must be known of a fault that passed"),
-    (fault("whole", None), "faults[1].whole: must be known of a fault that passed"),
+    (fault("healthy", None), "faults[1].healthy: must be known of a fault that passed"),
     (fault("proof", " "), "faults[1].proof: nothing proves a fault that passed"),
     (fault("limit_seconds", 1.4), "faults[1].recovery_seconds: is above limit_seconds 1.4"),
     (fault("limit_seconds", 0), "faults[1].recovery_seconds: is above limit_seconds 0"),
@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_not_saved(tmp_path: Path) -> None:
 
 def test_a_window_is_what_is_known_of_its_time() -> None:
     assert KILL.window() == (WALL + 0.5, WALL + 2.0)
-    assert failed(replace(KILL, whole=None), "").window() == (WALL + 0.5, WALL + 1.0)
-    assert failed(replace(KILL, whole=None, healed=None), "").window() == (WALL + 0.5, WALL + 0.5)
+    assert failed(replace(KILL, healthy=None), "").window() == (WALL + 0.5, WALL + 1.0)
+    assert failed(replace(KILL, healthy=None, healed=None), "").window() == (WALL + 0.5, WALL + 0.5)
     assert skipped(KILL).window() is None
     assert replace(KILL, verdict="skipped").window() is None

@@ -85,7 +85,7 @@ def swap_in_log_and_acks(draft: Draft) -> None:
 
 
 def swap_over_sessions(draft: Draft) -> None:
-    """The last record of one session and the first of the next: only time tells their order."""
+    """The last record of one session and the first of the next: only time shows their order."""
     answered = [s for s in draft.sends if s.outcome == "ok" and s.partition == 0]
     last = max(rank for rank, send in enumerate(answered) if send.producer == "p1")
     late = draft.send(answered[last + 1].value)
@@ -110,7 +110,7 @@ def duplicate(draft: Draft) -> None:
 
 
 def change_for_one_reader(draft: Draft) -> None:
-    """To a value that was sent without an answer: only the others tell that it is wrong."""
+    """To a value that was sent without an answer: only the others show that it is wrong."""
     stranger = draft.unread("info")
     log = draft.logs["final-2"][0]
     rank = next(
@@ -149,7 +149,7 @@ def truncate(draft: Draft) -> None:
 
 
 def truncate_unread(draft: Draft) -> None:
-    """Nobody read the tail before; only the acknowledgements and nothing else tell of it."""
+    """Nobody read the tail before; only the acknowledgements and nothing else show it."""
     draft.commits = []
     for log in draft.every_log():
         del log[0][-10:]

@@ -1,4 +1,4 @@
-"""The ledger's files: what is written is read back, and damage is told apart from a torn end."""
+"""The ledger's files: what is written is read back, and damage is distinguished from a torn end."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_what_was_written_is_read_back(folder: Path) -> None:
     assert list(history.commits) == [Commit(0, 2, after=2)]
     assert list(history.samples) == [Sample(10.0, {0: 0}, {0: 1})]
     assert list(history.events) == [Event("k1", 1, "change", 1000.5, 1001.0, {"stop": 0.2})]
-    told = {"node": "k1", "start": 1, "end": 2, "least_acks": 0, "detail": "cut off"}
-    append(folder / "events.jsonl", json.dumps(told) + "\n")
+    event = {"node": "k1", "start": 1, "end": 2, "least_acks": 0, "detail": "cut off"}
+    append(folder / "events.jsonl", json.dumps(event) + "\n")
     assert load(folder).events[1] == Event(
         "k1", None, "change", 1.0, 2.0, least_acks=0, detail="cut off"
     )

@@ -12,17 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import (  # type: ignore[import-untyped]  # no types
-    KafkaTimeoutError,
-    MessageSizeTooLargeError,
-    TopicAuthorizationFailedError,
-)
-from kafka.future import Future  # type: ignore[import-untyped]  # no types
-from kafka.producer.transaction_manager import (  # type: ignore[import-untyped]  # no types
-    ProducerIdAndEpoch,
-    TransactionManager,
-    TransactionState,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import Future, errors
 
 from ledger import run as running
 from ledger.__main__ import main
@@ -126,7 +117,7 @@ class Consumer:
 
     def commit(self, offsets: Any, timeout_ms: int) -> None:
         if self._cluster.broken == "commit":
-            raise KafkaTimeoutError
+            raise errors.KafkaTimeoutError
         self._committed.update({place: what.offset for place, what in offsets.items()})
 
     def committed(self, place: Any, timeout_ms: int) -> int | None:
@@ -160,12 +151,12 @@ RECORD = Planned("p1", 0, 7)
 @pytest.mark.parametrize(
     ("error", "at_once", "outcome"),
     [
-        (MessageSizeTooLargeError("1 of 0 bytes"), True, "fail"),
-        (TopicAuthorizationFailedError("t"), True, "fail"),
-        (KafkaTimeoutError("expired"), True, "info"),
+        (errors.MessageSizeTooLargeError("1 of 0 bytes"), True, "fail"),
+        (errors.TopicAuthorizationFailedError("t"), True, "fail"),
+        (errors.KafkaTimeoutError("expired"), True, "info"),
         # The fatal error of another batch ends this one too, and this one may be in the log.
-        (TopicAuthorizationFailedError("t"), False, "info"),
-        (KafkaTimeoutError("expired"), False, "info"),
+        (errors.TopicAuthorizationFailedError("t"), False, "info"),
+        (errors.KafkaTimeoutError("expired"), False, "info"),
     ],
 )
 def test_only_what_never_left_counts_as_refused(
@@ -186,7 +177,7 @@ def test_only_what_never_left_counts_as_refused(
 
 def test_what_the_client_itself_refuses_was_never_sent() -> None:
     def send(*_: Any, **__: Any) -> Any:
-        raise MessageSizeTooLargeError("1 of 0 bytes")  # noqa: EM101, TRY003, RUF100 - as the client
+        raise errors.MessageSizeTooLargeError("1 of 0 bytes")  # noqa: EM101, TRY003, RUF100 - as the client
 
     session, answers = session_of(send)
     session.send(RECORD)
@@ -202,17 +193,6 @@ def test_a_record_gets_one_answer() -> None:
     future.success(SimpleNamespace(offset=3))
     assert [(answer.outcome, answer.detail) for answer in answers] == [("info", "given up")]
     assert session.last_ack is None
-
-
-def test_the_client_still_needs_a_new_session_after_an_expired_batch() -> None:
-    """When this fails, kafka-python asks for a new producer id, and `Session` can do less."""
-    manager = TransactionManager(api_version=(4, 0))
-    manager.set_producer_id_and_epoch(ProducerIdAndEpoch(1, 0))
-    manager._current_state = TransactionState.READY
-    manager.reset_producer_id()
-    manager.init_producer_id()
-    assert not manager.has_producer_id()
-    assert manager.next_request_handler(has_incomplete_batches=True) is None
 
 
 # The load
@@ -241,7 +221,7 @@ def test_the_load_keeps_its_rate_on_every_partition(tmp_path: Path) -> None:
 
 
 def test_the_first_error_opens_a_new_session(tmp_path: Path) -> None:
-    cluster = Cluster(lambda number: KafkaTimeoutError("expired") if number == 100 else None)
+    cluster = Cluster(lambda number: errors.KafkaTimeoutError("expired") if number == 100 else None)
     load_ = produced(cluster, tmp_path)
     assert cluster.producers == 2
     assert load_.troubles == ["KafkaTimeoutError: expired"]
@@ -264,7 +244,7 @@ def test_a_load_without_a_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     load_.stop(0.1)
 
 
-# The whole run
+# A complete run
 
 
 @pytest.fixture
@@ -275,7 +255,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def options(folder: Path, **more: Any) -> running.Options:
-    return running.Options(["h:1"], folder, rate=400, expect_changes=False, **more)
+    return running.Options(Connection(("h:1",)), folder, rate=400, expect_changes=False, **more)
 
 
 def report(folder: Path) -> dict[str, Any]:
@@ -364,7 +344,7 @@ def test_a_cluster_that_does_not_answer_fails_the_run(
     tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> int:
-        raise KafkaTimeoutError("no broker")  # noqa: EM101, TRY003, RUF100 - as the client
+        raise errors.KafkaTimeoutError("no broker")  # noqa: EM101, TRY003, RUF100 - as the client
 
     monkeypatch.setattr(cluster, "create_topic", refuse)
     assert running.Ledger(options(tmp_path)).run() == 2
@@ -372,6 +352,33 @@ def test_a_cluster_that_does_not_answer_fails_the_run(
     assert (last["state"], last["reason"]) == ("failed", "KafkaTimeoutError: no broker")
 
 
-def test_a_setting_of_no_client_is_refused() -> None:
-    with pytest.raises(SetupError, match="no setting protocol"):
-        Clients(["h:1"], {"protocol": "SSL", "security_protocol": "SSL", "linger_ms": 1})
+@pytest.mark.parametrize(
+    ("properties", "seconds"), [({}, 600), ({"delivery.timeout.ms": "30000"}, 30)]
+)
+def test_a_record_may_take_as_long_as_the_client_properties_allow(
+    properties: dict[str, str], seconds: float
+) -> None:
+    assert Clients(Connection(("h:1",), properties)).delivery_seconds == seconds
+
+
+def test_a_timeout_that_is_no_number_is_refused() -> None:
+    with pytest.raises(SetupError, match=r"request\.timeout\.ms is '5s'"):
+        Clients(Connection(("h:1",), {"request.timeout.ms": "5s"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (None, "cannot be read"),
+        ("security.protocol=SSL\n", "bootstrap.servers needs host:port entries"),
+        ("bootstrap.servers=h:1\ndelivery.timeout.ms=soon\n", "delivery.timeout.ms is 'soon'"),
+    ],
+)
+def test_client_properties_that_lead_nowhere_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, error: str
+) -> None:
+    path = tmp_path / "client.properties"
+    if text:
+        path.write_text(text)
+    assert main(["run", "--client-config", str(path), "--dir", str(tmp_path / "run")]) == 2
+    assert error in capsys.readouterr().err

@@ -17,14 +17,20 @@ from ledger import faults, page, summary
 from ledger.__main__ import main
 from ledger.faults import Fault
 from ledger.history import Event, History, Run, Send
-from ledger.page import Told
+from ledger.page import SuiteReport
 from ledger.verdict import CLAIM, judge
 from tests.support.topology import ROOT
 from tests.unit.faults_draft import KILL, failed, put, skipped, suite
 from tests.unit.ledger_draft import WALL, Draft, drafted, remove
 
 CUT = replace(
-    KILL, number=10, name="a broker alone", node="b2", start=WALL + 2.5, healed=None, whole=WALL + 3
+    KILL,
+    number=10,
+    name="a broker alone",
+    node="b2",
+    start=WALL + 2.5,
+    healed=None,
+    healthy=WALL + 3,
 )
 
 
@@ -33,12 +39,12 @@ def draft() -> Draft:
     return drafted(Random(3))  # noqa: S311 - a test's numbers
 
 
-def told(draft: Draft, *made: Fault, least_acks: int | None = None) -> Told:
+def reported(draft: Draft, *made: Fault, least_acks: int | None = None) -> SuiteReport:
     history = draft.history()
     return page.together(suite(*made), history, judge(history, least_acks=least_acks))
 
 
-def parsed(report: Told) -> ET.Element:
+def parsed(report: SuiteReport) -> ET.Element:
     """The page, which is well-formed XML too."""
     return ET.fromstring(page.as_html([report]))  # noqa: S314 - our own
 
@@ -60,17 +66,17 @@ def rows(root: ET.Element) -> list[list[str]]:
 
 
 def test_pass_needs_the_ledger_and_a_fault(draft: Draft) -> None:
-    assert (told(draft, KILL).state, list(told(draft, KILL).reasons)) == ("PASS", [])
-    assert told(draft, KILL, skipped(CUT)).state == "PASS"
-    assert told(draft).reasons == ["not proven: no fault was made"]
-    assert told(draft, skipped(KILL)).reasons == ["not proven: no fault passed"]
-    unproven = told(draft, KILL, least_acks=100_000)
+    assert (reported(draft, KILL).state, list(reported(draft, KILL).reasons)) == ("PASS", [])
+    assert reported(draft, KILL, skipped(CUT)).state == "PASS"
+    assert reported(draft).reasons == ["not proven: no fault was made"]
+    assert reported(draft, skipped(KILL)).reasons == ["not proven: no fault passed"]
+    unproven = reported(draft, KILL, least_acks=100_000)
     assert unproven.state == "UNKNOWN"
     assert unproven.reasons[0].startswith("not proven: restart of k1: ")
 
 
 def test_a_failed_fault_fails_whatever_the_ledger_says(draft: Draft) -> None:
-    report = told(draft, KILL, failed(CUT, "it kept its leader"), least_acks=100_000)
+    report = reported(draft, KILL, failed(CUT, "it kept its leader"), least_acks=100_000)
     assert report.state == "FAIL"
     assert report.reasons[0] == "fault 10 on b2 failed: it kept its leader"
 
@@ -79,7 +85,7 @@ def test_a_broken_invariant_fails_and_is_shown(draft: Draft) -> None:
     gone = draft.acked(1, 40).value
     for log in draft.logs.values():
         remove(log[1], gone)
-    report = told(draft, KILL)
+    report = reported(draft, KILL)
     root = parsed(report)
     assert report.state == "FAIL"
     assert "I1 broken 1 times" in report.reasons
@@ -92,7 +98,7 @@ def test_a_broken_invariant_fails_and_is_shown(draft: Draft) -> None:
 
 
 def test_the_page_has_the_ledgers_numbers(draft: Draft) -> None:
-    root = parsed(told(draft, KILL, skipped(CUT)))
+    root = parsed(reported(draft, KILL, skipped(CUT)))
     acked = sum(send.outcome == "ok" for send in draft.sends)
     assert by_class(root, "acked") == f"{acked:,}"
     assert [by_class(root, name) for name in ("lost", "reordered", "duplicated")] == ["0"] * 3
@@ -102,14 +108,14 @@ def test_the_page_has_the_ledgers_numbers(draft: Draft) -> None:
 
 
 def test_each_fault_has_its_row(draft: Draft) -> None:
-    report = told(draft, KILL, failed(CUT, "lost\nits way"), skipped(CUT))
+    report = reported(draft, KILL, failed(CUT, "lost\nits leader"), skipped(CUT))
     first, second, third = rows(parsed(report))
-    gap = f"{report.seen[0].gap:.2f} s"
+    gap = f"{report.faults[0].gap:.2f} s"
     assert first == [
         *("1", "0:00", KILL.name, "b1", KILL.proof, "1.50 s", "10.90 s", gap),
-        *(str(report.seen[0].acks), "✓ passed"),
+        *(str(report.faults[0].acks), "✓ passed"),
     ]
-    assert second[:5] == ["10", "0:02", "a broker alone", "b2", "lost its way"]
+    assert second[:5] == ["10", "0:02", "a broker alone", "b2", "lost its leader"]
     assert second[-1] == "✗ failed"
     assert third[1:2] + third[5:] == ["", "–", "10.90 s", "–", "–", "- skipped"]  # noqa: RUF001 - as printed
 
@@ -118,18 +124,18 @@ def test_what_the_ledger_saw_is_between_begin_and_whole() -> None:
     times = [0.5, 1.0, 1.5, 4.0, 4.2, 12.0]
     sends = [Send(f"v{at}", "p", 0, n, at - 0.01, "ok", at, n) for n, at in enumerate(times)]
     history = History(Run("r", "t", 1, 1, WALL, 0.0), sends, (), started=0.0, stopped=12.5)
-    stalled = replace(KILL, start=WALL + 1.6, healed=WALL + 2, whole=WALL + 3.9, longest_gap=0.1)
-    before = replace(KILL, start=WALL - 90, healed=WALL - 80, whole=WALL - 70, longest_gap=7.0)
+    stalled = replace(KILL, start=WALL + 1.6, healed=WALL + 2, healthy=WALL + 3.9, longest_gap=0.1)
+    before = replace(KILL, start=WALL - 90, healed=WALL - 80, healthy=WALL - 70, longest_gap=7.0)
     report = page.together(suite(stalled, before), history, judge(history))
-    assert report.seen[0].gap == pytest.approx(2.5)
-    assert report.seen[0].acks == 5
-    assert (report.seen[1].gap, report.seen[1].acks) == (7.0, None)
+    assert report.faults[0].gap == pytest.approx(2.5)
+    assert report.faults[0].acks == 5
+    assert (report.faults[1].gap, report.faults[1].acks) == (7.0, None)
     assert [span.label for span in page.spans(report)] == ["1"]
     assert rows(parsed(report))[1][1] == ""
 
 
 def test_every_fault_of_the_load_is_shaded_under_its_number(draft: Draft) -> None:
-    root = parsed(told(draft, KILL, failed(CUT, ""), skipped(KILL)))
+    root = parsed(reported(draft, KILL, failed(CUT, ""), skipped(KILL)))
     windows = root.findall(".//g[@class='window']")
     assert [text_of(window.find("title")) for window in windows] == [
         "10: a broker alone, b2, failed",
@@ -144,7 +150,7 @@ def test_every_fault_of_the_load_is_shaded_under_its_number(draft: Draft) -> Non
 
 
 def test_the_page_needs_nothing_else(draft: Draft) -> None:
-    text = page.as_html([told(draft, KILL)])
+    text = page.as_html([reported(draft, KILL)])
     assert not re.search(r"<script|<link|<img|@import|url\(|https?:|\bon\w+=", text)
     assert len(text) < 20_000
 
@@ -196,7 +202,7 @@ def test_an_hour_with_hundreds_of_faults_stays_small() -> None:
     ]
     history = History(Run("r", "t", 1, 10, WALL, 0.0), sends, (), started=0.0, stopped=3600.0)
     made = [
-        replace(KILL, number=n % 30, start=at, healed=at + 5, whole=at + 9)
+        replace(KILL, number=n % 30, start=at, healed=at + 5, healthy=at + 9)
         for n in range(400)
         for at in [WALL + 8.9 * n]
     ]
@@ -211,7 +217,7 @@ def test_an_hour_with_hundreds_of_faults_stays_small() -> None:
 
 
 def test_runs_come_one_below_the_other(draft: Draft, tmp_path: Path) -> None:
-    first, second = told(draft, KILL), told(draft, KILL, failed(CUT, "x"))
+    first, second = reported(draft, KILL), reported(draft, KILL, failed(CUT, "x"))
     page.write([first, second], tmp_path / "both.html")
     root = ET.fromstring((tmp_path / "both.html").read_text())  # noqa: S314 - our own
     articles = root.findall(".//article")
@@ -226,13 +232,13 @@ def test_runs_come_one_below_the_other(draft: Draft, tmp_path: Path) -> None:
 
 
 def test_the_json_says_what_the_page_says(draft: Draft) -> None:
-    report = told(draft, KILL, failed(CUT, "x"))
+    report = reported(draft, KILL, failed(CUT, "x"))
     found: dict[str, Any] = json.loads(json.dumps(page.as_json(report)))
     assert (found["verdict"], found["suite"], found["kafka"]) == ("FAIL", "failover", "4.3.1")
     assert found["machine"] == {"cores": 2, "memory_gb": 24, "kernel": "6.1.0"}
     assert [fault["verdict"] for fault in found["faults"]] == ["passed", "failed"]
-    assert found["faults"][0]["gap"] == report.seen[0].gap
-    assert found["faults"][0]["acks"] == report.seen[0].acks
+    assert found["faults"][0]["gap"] == report.faults[0].gap
+    assert found["faults"][0]["acks"] == report.faults[0].acks
     assert found["ledger"]["counts"]["acked"] == sum(found["per_second"]["acks"])
     assert found["per_second"]["start"] == pytest.approx(WALL)
     slowest = max(x for x in found["per_second"]["longest_latency"] if x is not None)
@@ -258,7 +264,7 @@ def test_the_command_writes_page_json_and_summary(
     words = ["page", str(folder), "--out", str(out), "--summary", str(data)]
     assert main(words) == 0
     assert capsys.readouterr().out == "PASS\n"
-    expected = told(draft, KILL, CUT)
+    expected = reported(draft, KILL, CUT)
     assert out.read_text() == page.as_html([expected])
     assert [run["verdict"] for run in json.loads(out.with_suffix(".json").read_text())["runs"]] == [
         "PASS"
@@ -284,15 +290,15 @@ def test_the_command_refuses_what_it_cannot_read(
 
 def test_faults_of_one_kind_are_one_line_of_the_summary(draft: Draft) -> None:
     slow = replace(KILL, recovery_seconds=9.8765, limit_seconds=12.0)
-    run = summary.run_of(told(draft, CUT, KILL, slow, skipped(KILL)))
+    run = summary.run_of(reported(draft, CUT, KILL, slow, skipped(KILL)))
     assert "per_second" not in run
     first, second = run["faults"]
     assert (first["number"], second["number"]) == (1, 10)
     assert (first["times"], first["recovery_seconds"], first["limit_seconds"]) == (3 - 1, 9.877, 12)
     assert first["verdict"] == "passed"
-    worst = summary.run_of(told(draft, KILL, failed(KILL, ""), skipped(KILL)))
+    worst = summary.run_of(reported(draft, KILL, failed(KILL, ""), skipped(KILL)))
     assert worst["faults"][0]["verdict"] == "failed"
-    never = summary.run_of(told(draft, skipped(KILL)))
+    never = summary.run_of(reported(draft, skipped(KILL)))
     assert never["faults"][0] == {
         **{"number": 1, "name": KILL.name, "times": 0, "recovery_seconds": None},
         **{"limit_seconds": 10.9, "gap_seconds": None, "verdict": "skipped"},
@@ -301,7 +307,7 @@ def test_faults_of_one_kind_are_one_line_of_the_summary(draft: Draft) -> None:
 
 def test_a_run_replaces_the_last_one_of_its_kind_alone(tmp_path: Path, draft: Draft) -> None:
     data = tmp_path / "failover.json"
-    old = told(draft, KILL)
+    old = reported(draft, KILL)
     chaos = replace(old, run=replace(old.run, suite="chaos"))
     for report in (old, chaos, replace(old, run=replace(old.run, date="2026-12-01"))):
         summary.refresh(data, report)
@@ -318,13 +324,13 @@ def test_without_a_run_the_page_says_so() -> None:
 
 def test_the_documents_tell_a_run(draft: Draft) -> None:
     odd = replace(KILL, name="a <b> |\nc")
-    report = told(draft, odd, skipped(CUT))
+    report = reported(draft, odd, skipped(CUT))
     lines = generate.results([summary.run_of(report)])
     assert "### failover on kraft_dedicated, Kafka 4.3.1" in lines
     assert "2026-11-21, 2 cores, 24 GB, kernel 6.1.0: **PASS**." in lines
-    acked = report.report.counts["acked"]
+    acked = report.ledger.counts["acked"]
     assert f"{acked} records acknowledged, 0 lost, 0 reordered, 0 duplicated." in lines
-    gap = f"{report.seen[0].gap:.2f} s"
+    gap = f"{report.faults[0].gap:.2f} s"
     assert f"| 1 | a &lt;b&gt; \\| c | 1 | 1.50 s | 10.90 s | {gap} | passed |" in lines
     assert "| 10 | a broker alone | 0 |  | 10.90 s |  | skipped |" in lines
 

@@ -28,13 +28,13 @@ def history(*acks: tuple[float, float], started: float | None, stopped: float | 
 def test_each_second_has_its_acknowledgements_and_the_slowest_of_them() -> None:
     run = history((10.2, 10.3), (10.4, 12.9), (11.0, 12.0), started=10.0, stopped=13.5)
     series = per_second(run)
-    assert (series.start, list(series.acks), series.whole) == (10.0, [1, 0, 2, 0], 3)
+    assert (series.start, list(series.acks), series.complete) == (10.0, [1, 0, 2, 0], 3)
     assert list(series.latency) == [pytest.approx(0.1), None, pytest.approx(2.5), None]
-    assert list(series.whole_acks()) == [1, 0, 2]
+    assert list(series.complete_acks()) == [1, 0, 2]
 
 
 @pytest.mark.parametrize(
-    ("started", "stopped", "acks", "whole"),
+    ("started", "stopped", "acks", "complete"),
     [
         (10.0, 12.0, [1, 1, 0, 1], 2),  # an answer after the end
         (10.0, None, [1, 1, 0, 1], 0),  # a load that did not get to its end
@@ -43,11 +43,11 @@ def test_each_second_has_its_acknowledgements_and_the_slowest_of_them() -> None:
     ],
 )
 def test_seconds_go_from_the_begin_to_the_last_answer(
-    started: float | None, stopped: float | None, acks: list[int], whole: int
+    started: float | None, stopped: float | None, acks: list[int], complete: int
 ) -> None:
     run = history((10.2, 10.3), (10.4, 11.4), (11.0, 13.5), started=started, stopped=stopped)
     series = per_second(run)
-    assert (list(series.acks), series.whole) == (acks, whole)
+    assert (list(series.acks), series.complete) == (acks, complete)
 
 
 def test_an_answer_on_the_border_belongs_to_the_second_that_it_begins() -> None:
@@ -58,7 +58,7 @@ def test_without_acknowledgements_there_are_seconds_still() -> None:
     assert per_second(history(started=10.0, stopped=13.0)).acks == [0, 0, 0]
     nothing = per_second(history(started=None, stopped=None))
     assert (nothing.start, nothing.acks, nothing.latency) == (100.0, [0], [None])
-    assert nothing.whole_acks() == [0]
+    assert nothing.complete_acks() == [0]
 
 
 # Fewer columns
@@ -194,12 +194,12 @@ def test_windows_outside_the_load_are_left_out() -> None:
 def test_a_burst_is_cut_and_told_about() -> None:
     drawn = plot.timeline(series(200, 0, 3000, 200), [], 200)
     assert [label for _, label in drawn.acks.ticks] == ["0", "100", "200", "300", "400", "500"]
-    assert drawn.notes == ["The upper plot is cut at 500; the most in one second was 3,000."]
+    assert drawn.remarks == ["The upper plot is cut at 500; the most in one second was 3,000."]
     assert drawn.rate == pytest.approx(drawn.acks.bottom - 0.4 * plot.UPPER)
     heights = [float(point.split()[1]) for point in drawn.acks.line[1:].split("L")]
     assert heights[1] == drawn.acks.bottom
     assert heights[2] == drawn.acks.top
-    assert not plot.timeline(series(200, 0, 390, 200), [], 200).notes
+    assert not plot.timeline(series(200, 0, 390, 200), [], 200).remarks
 
 
 def test_the_scale_of_latencies_holds_the_slowest() -> None:
@@ -212,5 +212,5 @@ def test_the_scale_of_latencies_holds_the_slowest() -> None:
 
 def test_numbers_without_room_are_counted() -> None:
     drawn = plot.timeline(series(*[2] * 100), [span(50, 51)] * 5, 2)
-    assert drawn.notes == ["2 numbers have no room; pointed at, a shade tells."]
+    assert drawn.remarks == ["2 numbers have no room; hover over a shade to see it."]
     assert drawn.acks.top > plot.timeline(series(2), [], 2).acks.top

@@ -6,33 +6,22 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import (  # type: ignore[import-untyped]  # no types
-    CommitFailedError,
-    KafkaError,
-    KafkaTimeoutError,
-)
-from kafka.producer.transaction_manager import (  # type: ignore[import-untyped]  # no types
-    ProducerIdAndEpoch,
-    TransactionManager,
-    TransactionState,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-from ledger import clients, transactions
 from ledger import run as running
-from ledger.clients import Transactional
+from ledger import transactions
 from ledger.exactly_once import unproven, violations
 from ledger.history import History, Run
 from ledger.journal import Journal, load
 from ledger.readers import read_all
 from ledger.transactions import Pipeline, Worker
-from tests.unit.ledger_cluster import MOST, Cluster, fail_with
+from tests.unit.ledger_cluster import MOST, Cluster
 
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)
 OUTPUT = replace(RUN, topic="t-out")
@@ -89,27 +78,27 @@ def test_each_input_is_worked_off_once(tmp_path: Path) -> None:
 def test_each_step_is_on_disk_before_it_happens(tmp_path: Path) -> None:
     missing: list[str] = []
 
-    def look(step: str, _: int) -> None:
+    def check(step: str, _: int) -> None:
         due = {"begin": "begin", "commit": "commit"}.get(step)
         lines = (tmp_path / "transactions.jsonl").read_text().splitlines() if due else []
         if due and due not in json.loads(lines[-1]):
             missing.append(step)
 
-    worked(Cluster(look), tmp_path)
+    worked(Cluster(check), tmp_path)
     assert not missing
 
 
 ERRORS: list[tuple[str, Exception, str]] = [
-    ("init", KafkaTimeoutError("no coordinator"), ""),
+    ("init", errors.KafkaTimeoutError("no coordinator"), ""),
     ("poll", OSError("reset"), ""),
-    ("begin", KafkaError("in an error state"), "aborted"),
-    ("send", KafkaTimeoutError("expired"), "aborted"),
-    ("offsets", CommitFailedError("rebalanced"), "aborted"),
-    ("abort", KafkaTimeoutError("no answer"), "aborted"),
+    ("begin", errors.KafkaError("in an error state"), "aborted"),
+    ("send", errors.KafkaTimeoutError("expired"), "aborted"),
+    ("offsets", errors.CommitFailedError("rebalanced"), "aborted"),
+    ("abort", errors.KafkaTimeoutError("no answer"), "aborted"),
     # Before it was done, and after.
-    ("commit", KafkaTimeoutError("no answer"), "unknown"),
+    ("commit", errors.KafkaTimeoutError("no answer"), "unknown"),
     ("committed", RuntimeError("more than one request in flight"), "unknown"),
-    ("ask", KafkaTimeoutError("no coordinator"), ""),
+    ("ask", errors.KafkaTimeoutError("no coordinator"), ""),
 ]
 
 
@@ -136,11 +125,11 @@ def test_an_error_costs_a_producer_and_nothing_else(
 
 
 def test_the_last_commit_may_be_done_without_an_answer(tmp_path: Path) -> None:
-    """Nothing comes any more then; only the committed offsets tell that all is done."""
+    """Nothing comes any more then; only the committed offsets show that all is done."""
 
     def fail(name: str, number: int) -> None:
         if name == "committed" and number == 15:
-            raise KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
+            raise errors.KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
 
     history = worked(Cluster(fail), tmp_path)
     assert history.output
@@ -165,24 +154,24 @@ def test_a_second_worker_fences_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "says"),
+    ("bug", "found"),
     [
         ("torn", "records of transaction"),
         ("dirty", "aborted"),
         ("offsets are lost", "[2-9] records of input"),
     ],
 )
-def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, says: str) -> None:
+def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, found: str) -> None:
     cluster = Cluster()
     cluster.bug = bug
     history = worked(cluster, tmp_path, seconds=1.0)
-    assert any(re.search(says, found.what) for found in violations(history))
+    assert any(re.search(found, one.what) for one in violations(history))
 
 
 def test_a_worker_that_does_not_get_on_ends_at_its_deadline(tmp_path: Path) -> None:
     def fail(name: str, _: int) -> None:
         if name == "commit":
-            raise KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
+            raise errors.KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
 
     history = worked(Cluster(fail), tmp_path, seconds=0.5)
     assert history.output
@@ -190,7 +179,7 @@ def test_a_worker_that_does_not_get_on_ends_at_its_deadline(tmp_path: Path) -> N
     assert "the transactions did not reach the end of their input" in unproven(history.output)
 
 
-# The whole run
+# A complete run
 
 
 @pytest.fixture
@@ -201,8 +190,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def options(folder: Path) -> running.Options:
+    connection = Connection(("h:1",))
     return running.Options(
-        ["h:1"], folder, rate=400, expect_changes=False, transactions=True, max_seconds=1.5
+        connection, folder, rate=400, expect_changes=False, transactions=True, max_seconds=1.5
     )
 
 
@@ -231,89 +221,6 @@ def test_a_worker_that_dies_ends_the_run(
     assert running.Ledger(replace(options(tmp_path), max_seconds=60)).run() == 2
     status = json.loads((tmp_path / "status.json").read_text())
     assert (status["reason"], status["verdict"]) == ("the transactions have died", "UNKNOWN")
-
-
-# The client
-
-
-def manager() -> Any:
-    found = TransactionManager(transactional_id="t", api_version=(4, 0))
-    found.set_producer_id_and_epoch(ProducerIdAndEpoch(1, 0))
-    found._current_state = TransactionState.READY
-    return found
-
-
-def transactional(found: Any, wakeup: Callable[[], None] = lambda: None) -> Transactional:
-    sender = SimpleNamespace(wakeup=wakeup, force_close=lambda: None, join=lambda _: None)
-    producer = SimpleNamespace(
-        _transaction_manager=found,
-        _sender=sender,
-        init_transactions=lambda: None,
-        begin_transaction=found.begin_transaction,
-        close=lambda timeout: None,
-    )
-    return Transactional(producer)
-
-
-@pytest.mark.parametrize("step", ["commit", "abort"])
-def test_a_step_without_an_answer_ends(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    monkeypatch.setattr(clients, "ANSWER_SECONDS", 0.01)
-    producer = transactional(manager())
-    producer.begin()
-    with pytest.raises(KafkaTimeoutError, match="gave no answer"):
-        getattr(producer, step)()
-
-
-def test_an_answered_step_returns() -> None:
-    found = manager()
-    producer = transactional(
-        found, lambda: found.next_request_handler(has_incomplete_batches=False)
-    )
-    producer.begin()
-    producer.commit()
-    assert found._test_is_ready()
-
-
-def test_a_producer_that_is_not_initialized_is_closed() -> None:
-    closed: list[float] = []
-    sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
-    producer = SimpleNamespace(
-        init_transactions=lambda: fail_with(KafkaTimeoutError("no coordinator")),
-        _sender=sender,
-        close=lambda timeout: closed.append(timeout),
-    )
-    with pytest.raises(KafkaTimeoutError):
-        Transactional(producer)
-    assert closed == [0]
-
-
-def test_the_client_still_commits_what_it_should_not() -> None:
-    """When this fails, `Transactional.send` has less to warn of.
-
-    An expired batch leaves its transaction as it was, and a commit that waits while the epoch is
-    bumped, which aborts the transaction, is told as done.
-    """
-    found = manager()
-    expired = found.classify_batch_error(KafkaTimeoutError("expired"), batch=None)
-    assert expired == TransactionManager.ERROR_CLASS_RETRIABLE
-    found.begin_transaction()
-    found._transaction_started = True
-    result = found.begin_commit()
-    found.bump_producer_id_and_epoch()
-    found.next_request_handler(has_incomplete_batches=True)
-    found._complete_epoch_bump()
-    with pytest.raises(KafkaError, match="Invalid transition"):
-        found.next_request_handler(has_incomplete_batches=False)
-    assert result.succeeded
-
-
-def test_the_client_still_speaks_the_transactions_of_before_kip_890() -> None:
-    """When this fails, `verdict.CLAIM_ONCE` and decision 20 say too little."""
-    found = manager()
-    found.begin_transaction()
-    found.begin_commit()
-    (_, _, handler), *_ = found._pending_requests
-    assert handler.request._max_version == 3
 
 
 def test_a_worker_needs_a_group_of_its_own() -> None:

@@ -1,97 +1,13 @@
-"""Each check of the preflight by a host that it refuses and one that it lets pass."""
+"""What the preflight's two halves work out themselves; the rules judge it in tests/unit/rules."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils import (
-    preflight_judge,
-    preflight_system,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.preflight import (
-    Clock,
-    Host,
-    Snapshot,
-    Wish,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.preflight_judge import CHECKS
+from ansible_collections.millrace.streaming.plugins.modules import preflight
 
-from plugins.action.preflight import clock_offset, pem_stores, shared
-from tests.unit.preflight_cases import (
-    CASES,
-    CONTAINER,
-    DATA,
-    KAFKA,
-    OPENJDK,
-    OTHER,
-    SPARK,
-    Case,
-    host,
-    meta,
-)
-from tests.unit.preflight_cases_versions import VERSION_CASES
-
-ALL_CASES = [*CASES, *VERSION_CASES]
-
-
-def told(name: str, one: Host) -> list[str]:
-    """What a check says of a host."""
-    return [f"{p.what} {p.fix}" for p in preflight_judge.judge(one) if p.check == name]
-
-
-@pytest.mark.parametrize(
-    "case", [*CASES, *VERSION_CASES], ids=lambda case: f"{case.check}: {case.says[:40]}"
-)
-def test_check(case: Case) -> None:
-    found = told(case.check, case.bad)
-    assert len(found) == 1
-    assert case.says in found[0]
-    assert told(case.check, case.good) == []
-
-
-def test_every_check_has_a_case() -> None:
-    assert {case.check for case in ALL_CASES} == {one.name for one in CHECKS}
-    assert len(CHECKS) > 25
-
-
-def test_a_good_host_has_no_problem() -> None:
-    assert preflight_judge.judge(host(exists=True, meta=meta(), codename="bookworm")) == []
-
-
-def test_a_container_is_not_refused_for_its_machine() -> None:
-    """The same limits, once a machine's own and once a container's."""
-    found = {"open_files": 20_000, "clock": Clock(False, "chrony", 9.0)}
-    time = {"time_service": "chrony"}
-    own = preflight_judge.judge(host(host=time, **found))
-    assert [problem.severity for problem in own] == ["error", "error", "warning"]
-    contained = preflight_judge.judge(host(host=time, **found, **CONTAINER))
-    assert [problem.severity for problem in contained] == ["warning"] * 3
-
-
-def test_the_report_has_every_problem_of_the_host() -> None:
-    bad = host(meta=meta(cluster=OTHER, node=9), names=("junk/",), systemd=False, mount="/")
-    text = preflight_judge.report(preflight_judge.judge(bad))
-    assert text.startswith("The host has 4 problems; nothing was changed.")
-    for number in range(1, 5):
-        assert f"\n{number}. " in text
-    assert "[foreign-directory]\n   where: kafka_data_dirs, /data/kafka\n   why:   " in text
-    assert text.endswith("is on the root file system. Give it a disk of its own (host_mounts). "
-                         "[data-on-root]")  # fmt: skip
-
-
-def test_hosts_share_a_warning_and_different_javas_are_named() -> None:
-    warned = [problem.as_dict() for problem in preflight_judge.judge(host(mount="/"))]
-    results: dict[str, dict[str, Any]] = {
-        "k1": {"java": 17, "problems": warned},
-        "k2": {"java": 21, "problems": warned},
-        "k3": {"java": 17, "problems": []},
-        "k4": {"java": None},
-    }
-    first, second = preflight_judge.summary(results)
-    assert first.startswith(f"k1 and k2: {DATA} is on the root file system.")
-    assert second.startswith("Java 17 on k1 and k3 and Java 21 on k2")
-    assert preflight_judge.summary({"k3": results["k3"]}) == []
+from plugins.action.preflight import clock_offset, pem_stores
 
 
 def test_the_clock_is_off_by_what_the_way_cannot_explain() -> None:
@@ -111,15 +27,20 @@ def test_pem_stores_of_all_listeners_are_found() -> None:
     assert pem_stores(config) == {"/a.pem": True, "/c.pem": False}
 
 
-def test_others_reach_the_roles_that_several_hosts_have() -> None:
-    groups = {"all": ["a", "b"], "zookeeper": ["a"], "spark_masters": ["a"], "spark_workers": ["b"]}
-    assert shared(groups, "a") == ("kafka", "spark")
-    assert shared({"all": ["a"], "zookeeper": ["a"]}, "a") == ()
-
-
-def test_ports_homes_and_directories_come_from_the_descriptions() -> None:
-    wish = Wish(kafka={**KAFKA, "metadata_dir": DATA}, spark={**SPARK, "data_dirs": ["/srv"]})
-    assert wish.data_dirs() == [("kafka_data_dirs", DATA), ("spark_shared_dir", "/srv")]
-    assert wish.ports() == {9092: "kafka_listeners (CLIENT)", 7077: "spark_master_port"}
-    assert wish.homes() == {"kafka": "/opt/millrace/kafka-4"}
-    assert preflight_system.java_major(Host(wish, Snapshot(java=OPENJDK))) == 17
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("__cluster_metadata-0/leader-epoch-checkpoint", "0\n1\n1 0\n", True),
+        ("__cluster_metadata-0/leader-epoch-checkpoint", "0\n0\n", False),
+        ("version-2/currentEpoch", "3", True),
+        ("version-2/currentEpoch", "0", False),
+        ("other", "", False),
+    ],
+)
+def test_data_is_that_of_an_elected_quorum(
+    tmp_path: Path, path: str, text: str, expected: bool
+) -> None:
+    file = tmp_path / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert preflight.elected(str(tmp_path)) is expected

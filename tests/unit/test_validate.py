@@ -13,11 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.inventory_rules import (
-    RULES,
-    Problem,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.verdict import as_json, as_junit
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 
 from tests.support.refusal import ANSIBLE, seconds_to_refuse
 
@@ -186,29 +182,3 @@ def test_inventory_that_says_nothing_is_refused(
     assert code != 0, output
     assert says in output
     assert name in output
-
-
-def problem(what: str, severity: str = "error") -> Problem:
-    one = Problem("unknown-key", "kafka_config[x]", what, "Since.", "Delete it.", ("k1",))
-    return one if severity == "error" else Problem(**{**one.__dict__, "severity": severity})
-
-
-@pytest.mark.parametrize(
-    "what", ["bell \x07 nul \x00", "]]> & <a b='\"'>", "\ud800 \uffff", "é\n\t"]
-)
-def test_verdicts_hold_any_character(what: str) -> None:
-    suites = ET.fromstring(as_junit([problem(what)]))  # noqa: S314 - written a line above
-    [failure] = suites.iter("failure")
-    assert "unknown-key" in str(failure.text)
-    assert json.loads(as_json([problem(what)], 1))["problems"][0]["what"] == what
-
-
-def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
-    suites = ET.fromstring(  # noqa: S314 - written here
-        as_junit([problem("One."), problem("Two."), problem("Three.", "warning")])
-    )
-    assert suites.get("failures") == "1"
-    assert [case.get("name") for case in suites.iter("testcase")] == [one.name for one in RULES]
-    [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]
-    assert [found.get("message") for found in case.iter("failure")] == ["One.", "Two."]
-    assert "Three." in str(case.findtext("system-out"))

@@ -29,7 +29,7 @@ def test_a_limit_is_lengthened(monkeypatch: pytest.MonkeyPatch) -> None:
     record = Record(1, "kill", begun=(100, 40))
     monkeypatch.setattr(wait, "processors", lambda: (300, 140))
     record.recovered(time.monotonic() - 7, 5)
-    assert record.told().limit_seconds == 10
+    assert record.as_fault().limit_seconds == 10
 
 
 def test_a_recovery_above_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,9 +37,9 @@ def test_a_recovery_above_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "processors", lambda: (300, 40))
     with pytest.raises(AssertionError):
         record.recovered(time.monotonic() - 7, 5)
-    assert record.told().limit_seconds == 5
+    assert record.as_fault().limit_seconds == 5
 
 
-def test_what_does_not_come_is_told() -> None:
+def test_what_does_not_come_is_named() -> None:
     with pytest.raises(AssertionError, match="a ship: not within 0 s; last seen None"):
         wait.wait_for(lambda: None, seconds=0, what="a ship")

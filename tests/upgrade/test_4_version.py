@@ -75,9 +75,8 @@ def test_a_full_disk_of_programs_stops_nothing(
     inventory.set(kafka_version=NEW)
     with full(hosts["k2"], "/opt/millrace"):
         output = plays.refuse("rolling_upgrade")
-    assert re.search(
-        rf"/opt/millrace has \d MiB free and /opt/millrace/kafka-{NEW}\S* needs", output
-    )
+    missing = rf"/opt/millrace has \d MiB free and /opt/millrace/kafka-{NEW}\S* needs"
+    assert re.search(missing, output)
     assert starts(hosts, topology) == before
     assert all_run(OLD, hosts, topology)
 

@@ -74,6 +74,15 @@ class Unit:
         """Let it start at each boot."""
         _systemctl("enable", "--quiet", self.name)
 
+    def disable(self) -> None:
+        """Let it start at no boot, and end it now."""
+        _systemctl("disable", "--quiet", "--now", self.name)
+
+    def kill(self) -> None:
+        """Kill its processes, if there are any."""
+        command = ["systemctl", "kill", "--signal=KILL", self.name]
+        subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - fixed words
+
     def stop(self) -> None:
         """Ask it to stop."""
         _systemctl("stop", "--no-block", self.name)

@@ -41,7 +41,7 @@ STATE = "/var/lib/millrace"
 PREVIOUS = f"{STATE}/kafka-previous.json"
 DYNAMIC_RECORD = f"{STATE}/kafka-dynamic.json"
 OPERATION = f"{STATE}/operation.json"
-_SERVER_PROPERTIES = "/etc/kafka/server.properties"
+SERVER_PROPERTIES = "/etc/kafka/server.properties"
 CLIENT_PROPERTIES = "/etc/kafka/client.properties"
 
 # Keys that only Millrace writes, with the variable that sets each.
@@ -355,7 +355,7 @@ class KafkaNode:
         client = {"mode": "0640", "group": user} if secret else {"mode": "0644"}
         return {
             self.distribution.link: files.link(self.distribution.home),
-            _SERVER_PROPERTIES: files.text(
+            SERVER_PROPERTIES: files.text(
                 files.properties(self.config),
                 **own,
                 secret=secret,
@@ -469,7 +469,7 @@ class KafkaNode:
                 "environment_file": "/etc/kafka/environment",
                 "exec": f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError "
                 f"$KAFKA_JVM_OPTIONS -Djava.awt.headless=true {logging} "
-                f"-cp {self.distribution.home}/libs/* kafka.Kafka {_SERVER_PROPERTIES}",
+                f"-cp {self.distribution.home}/libs/* kafka.Kafka {SERVER_PROPERTIES}",
                 "stop_timeout": self.settings["kafka_stop_timeout"],
                 "write_paths": [path for _, path in self.data_directories],
             }

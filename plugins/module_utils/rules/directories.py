@@ -63,8 +63,8 @@ def _data_dir_name(cluster: Cluster) -> Iterator[Finding]:
     for host, one in _directories(cluster):
         if _UNSAFE.search(one.path):
             what = f"{one.path!r} has a comma, a blank or a control character."
-            fix = f"Set a path without, such as {_BETTER[one.service]}; each directory is an "
-            yield Finding(one.variable, what, f"{fix}entry of its own.", (host,))
+            fix = f"Set one such as {_BETTER[one.service]}; each directory is an entry of its own."
+            yield Finding(one.variable, what, fix, (host,))
 
 
 @rule(
@@ -111,8 +111,8 @@ def _data_dir_nested(cluster: Cluster) -> Iterator[Finding]:
             if not _may_share(one, other):
                 variables = " and ".join(dict.fromkeys((one.variable, other.variable)))
                 what = f"{one.path} and {other.path} are nested or the same."
-                fix = f"Set directories side by side, such as /data1/{one.service} and "
-                yield Finding(variables, what, f"{fix}/data2/{other.service}.", (host,))
+                fix = f"Set them side by side: /data1/{one.service} and /data2/{other.service}."
+                yield Finding(variables, what, fix, (host,))
 
 
 def _may_share(one: DataDirectory, other: DataDirectory) -> bool:

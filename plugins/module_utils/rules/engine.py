@@ -67,7 +67,7 @@ HostsCheck = Callable[[Sequence[InspectedHost]], Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: `when` it speaks, `why`, and the `remedy` in general terms, for docs/errors.md.
+    """A rule: `when` it finds a problem, `why`, and the `remedy`, in general for docs/errors.md.
 
     A rule of the severity warning is shown and never refuses. `in_container` is its severity on a
     host that is a container, whose kernel and clock are another machine's.

@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import (
     LAYERS,
     Property,
+    has_default_instead,
     own_properties,
 )
 
@@ -27,8 +28,10 @@ _WORDS = {True: "yes, on or true", False: "no, off or false"}
 
 
 def _kafka_properties(cluster: Cluster) -> Iterator[tuple[KafkaNode, Property]]:
+    """Give the properties of nodes whose version, which decides about keys, is known."""
     for one in own_properties(cluster, "kafka"):
-        yield cluster.kafka[one.host], one
+        if not has_default_instead(cluster, one.host, "kafka_version"):
+            yield cluster.kafka[one.host], one
 
 
 def _kind(node: KafkaNode, key: str) -> str:

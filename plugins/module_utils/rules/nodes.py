@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
@@ -22,6 +22,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import (
     differing,
+    has_default_instead,
     holders,
 )
 
@@ -33,32 +34,31 @@ _ALLOW_QUORUM = "kafka_allow_unsafe_quorum"
 _ALLOW_ENSEMBLE = "zookeeper_allow_unsafe_ensemble"
 
 
-def _written(cluster: Cluster, variable: str, hosts: Iterable[str]) -> dict[str, Any]:
-    """Return host -> its id as the inventory gives it, of the hosts where it can be resolved."""
+def _ids(
+    cluster: Cluster, variable: str, hosts: Iterable[str], lowest: int, highest: int
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return host -> id as the inventory gives it, and the legal ones as numbers.
+
+    A host where the variable cannot be resolved is left out: nothing is known of its id.
+    """
     inventory = cluster.inventory.hosts
-    return {
-        host: inventory[host].variables.get(variable)
-        for host in hosts
-        if variable not in inventory[host].unresolved
-    }
-
-
-def _legal(written: Mapping[str, Any], lowest: int, highest: int) -> dict[str, int]:
-    """Return host -> its id as a number, of the hosts that have a legal one."""
+    resolved = [host for host in hosts if variable not in inventory[host].unresolved]
+    written = {host: inventory[host].variables.get(variable) for host in resolved}
     numbers = {host: integer(value) for host, value in written.items()}
-    return {
+    legal = {
         host: number
         for host, number in numbers.items()
         if number is not None and lowest <= number <= highest
     }
+    return written, legal
 
 
-def _node_ids(cluster: Cluster) -> dict[str, Any]:
-    return _written(cluster, "kafka_node_id", cluster.kafka)
+def _node_ids(cluster: Cluster) -> tuple[dict[str, Any], dict[str, int]]:
+    return _ids(cluster, "kafka_node_id", cluster.kafka, 0, _MAX_NODE_ID)
 
 
-def _legal_node_ids(cluster: Cluster) -> dict[str, int]:
-    return _legal(_node_ids(cluster), 0, _MAX_NODE_ID)
+def _zookeeper_ids(cluster: Cluster) -> tuple[dict[str, Any], dict[str, int]]:
+    return _ids(cluster, "zookeeper_id", cluster.zookeeper, 1, _MAX_ZOOKEEPER_ID)
 
 
 def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
@@ -66,11 +66,11 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
 
     The same for a host whatever rule asks, and another for each host that needs one.
     """
-    ids = _legal_node_ids(cluster)
-    used = {*ids.values()}
-    firsts = {names[0] for names in holders(ids).values()}
+    written, legal = _node_ids(cluster)
+    used = {*legal.values()}
+    firsts = {names[0] for names in holders(legal).values()}
     suggested: dict[str, int] = {}
-    for host in _node_ids(cluster):
+    for host in written:
         if host in firsts:
             continue
         free = 1 if cluster.kafka[host].is_broker else _FIRST_CONTROLLER_ID
@@ -88,7 +88,8 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
     remedy="Give each Kafka host its own `kafka_node_id`.",
 )
 def _node_id_missing(cluster: Cluster) -> Iterator[Finding]:
-    hosts = [host for host, written in _node_ids(cluster).items() if written in (None, "")]
+    written, _ = _node_ids(cluster)
+    hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
         what = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
         yield Finding("kafka_node_id", what, _set_node_ids(cluster, hosts), tuple(hosts))
@@ -101,11 +102,11 @@ def _node_id_missing(cluster: Cluster) -> Iterator[Finding]:
     remedy="Set `kafka_node_id` to an unused whole number.",
 )
 def _node_id_invalid(cluster: Cluster) -> Iterator[Finding]:
-    legal = _legal_node_ids(cluster)
-    for host, written in _node_ids(cluster).items():
-        if written not in (None, "") and host not in legal:
+    written, legal = _node_ids(cluster)
+    for host, value in written.items():
+        if value not in (None, "") and host not in legal:
             fix = _set_node_ids(cluster, [host])
-            yield Finding("kafka_node_id", f"{written!r} is no node.id.", fix, (host,))
+            yield Finding("kafka_node_id", f"{value!r} is no node.id.", fix, (host,))
 
 
 @rule(
@@ -115,7 +116,8 @@ def _node_id_invalid(cluster: Cluster) -> Iterator[Finding]:
     remedy="Give one of them an unused id; a node that already holds data keeps its own.",
 )
 def _node_id_duplicate(cluster: Cluster) -> Iterator[Finding]:
-    for number, hosts in holders(_legal_node_ids(cluster)).items():
+    _, legal = _node_ids(cluster)
+    for number, hosts in holders(legal).items():
         if len(hosts) > 1:
             what = f"node.id {number} is used by {listing(hosts)}."
             fix = _set_node_ids(cluster, hosts[1:])
@@ -131,9 +133,16 @@ def _node_id_duplicate(cluster: Cluster) -> Iterator[Finding]:
 def _quorum_size(cluster: Cluster) -> Iterator[Finding]:
     controllers = cluster.inventory.members("kafka_controllers")
     one_node = len(controllers) == 1 and [*cluster.kafka] == controllers
-    accepted = any(one.settings[_ALLOW_QUORUM] for one in cluster.kafka.values())
-    if not accepted and not one_node:
+    if not one_node and not _accepted(cluster, cluster.kafka, _ALLOW_QUORUM):
         yield from _unsafe_size("controller", controllers, "group kafka_controllers", _ALLOW_QUORUM)
+
+
+def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
+    """Tell whether a host's variable accepts the size, or may do so once it can be resolved."""
+    return any(
+        cluster.hosts[host].settings[variable] or has_default_instead(cluster, host, variable)
+        for host in hosts
+    )
 
 
 def _unsafe_size(kind: str, members: Sequence[str], where: str, accept: str) -> Iterator[Finding]:
@@ -154,7 +163,8 @@ def _unsafe_size(kind: str, members: Sequence[str], where: str, accept: str) -> 
     remedy="Set an id from 0 to 1000.",
 )
 def _broker_id_reserved(cluster: Cluster) -> Iterator[Finding]:
-    for host, found in _legal_node_ids(cluster).items():
+    _, legal = _node_ids(cluster)
+    for host, found in legal.items():
         node = cluster.kafka[host]
         limit = node.number("reserved.broker.max.id")
         limit = _MAX_RESERVED_ID if limit is None else limit
@@ -164,16 +174,9 @@ def _broker_id_reserved(cluster: Cluster) -> Iterator[Finding]:
             yield Finding("kafka_node_id", what, fix, (host,))
 
 
-def _zookeeper_ids(cluster: Cluster) -> dict[str, Any]:
-    return _written(cluster, "zookeeper_id", cluster.zookeeper)
-
-
-def _legal_zookeeper_ids(cluster: Cluster) -> dict[str, int]:
-    return _legal(_zookeeper_ids(cluster), 1, _MAX_ZOOKEEPER_ID)
-
-
 def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
-    used = {*_legal_zookeeper_ids(cluster).values()}
+    _, legal = _zookeeper_ids(cluster)
+    used = {*legal.values()}
     free = next(number for number in range(1, len(used) + 2) if number not in used)
     return f"Set zookeeper_id: {free} on {host}."
 
@@ -185,11 +188,11 @@ def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
     remedy="Give each member its own `zookeeper_id`.",
 )
 def _zookeeper_id(cluster: Cluster) -> Iterator[Finding]:
-    legal = _legal_zookeeper_ids(cluster)
-    for host, written in _zookeeper_ids(cluster).items():
+    written, legal = _zookeeper_ids(cluster)
+    for host, value in written.items():
         if host not in legal:
-            missing = written in (None, "")
-            what = f"{host} has no zookeeper_id." if missing else f"{written!r} is no ZooKeeper id."
+            missing = value in (None, "")
+            what = f"{host} has no zookeeper_id." if missing else f"{value!r} is no ZooKeeper id."
             yield Finding("zookeeper_id", what, _set_zookeeper_id(cluster, host), (host,))
 
 
@@ -201,7 +204,8 @@ def _zookeeper_id(cluster: Cluster) -> Iterator[Finding]:
     remedy="Give one of them an unused id; a member that already holds data keeps its own.",
 )
 def _zookeeper_id_duplicate(cluster: Cluster) -> Iterator[Finding]:
-    for number, hosts in holders(_legal_zookeeper_ids(cluster)).items():
+    _, legal = _zookeeper_ids(cluster)
+    for number, hosts in holders(legal).items():
         if len(hosts) > 1:
             what = f"zookeeper_id {number} is used by {listing(hosts)}."
             fix = _set_zookeeper_id(cluster, hosts[1])
@@ -215,9 +219,9 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Iterator[Finding]:
     remedy="Use 3 or 5 members, or set `zookeeper_allow_unsafe_ensemble: true`.",
 )
 def _ensemble_size(cluster: Cluster) -> Iterator[Finding]:
-    members = cluster.zookeeper
-    if not any(one.settings[_ALLOW_ENSEMBLE] for one in members.values()):
-        yield from _unsafe_size("ZooKeeper member", [*members], "group zookeeper", _ALLOW_ENSEMBLE)
+    members = [*cluster.zookeeper]
+    if not _accepted(cluster, members, _ALLOW_ENSEMBLE):
+        yield from _unsafe_size("ZooKeeper member", members, "group zookeeper", _ALLOW_ENSEMBLE)
 
 
 @rule(
@@ -289,8 +293,8 @@ def _majority_without_data(hosts: Sequence[InspectedHost]) -> Iterator[Finding]:
             full = listing(host for host, elected in had_leader.items() if elected)
             what = f"{listing(empty)} have no data and are a majority of the {len(members)} "
             what += f"{kind}, while {full} has: they would elect a leader without its records."
-            fix = "Restore data directories until a majority has its own; add new members one at a "
-            yield Finding(f"group {group}", what, f"{fix}time.", tuple(empty))
+            fix = "Restore data until a majority has its own; add new members one at a time."
+            yield Finding(f"group {group}", what, fix, tuple(empty))
 
 
 def _had_leader(host: InspectedHost, group: str) -> bool | None:

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import listing
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Finding, rule
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import place
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import (
+    has_default_instead,
+    place,
+)
 
 _FACTORS = (
     "default.replication.factor",
@@ -57,7 +60,9 @@ def _min_isr(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _racks(cluster: Cluster) -> dict[str, str]:
-    """Return broker -> rack, empty text for a broker without one."""
+    """Return broker -> rack, empty text for a broker without one; nothing if one is unknown."""
+    if any(has_default_instead(cluster, node.name, "kafka_rack") for node in cluster.brokers):
+        return {}
     return {node.name: node.settings["kafka_rack"] for node in cluster.brokers}
 
 

@@ -27,6 +27,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import (
     Property,
+    has_default_instead,
     own_properties,
 )
 
@@ -169,9 +170,11 @@ def _spark_checkpoint(cluster: Cluster) -> Iterator[Finding]:
     remedy="Raise `spark_worker_memory` or lower `spark.executor.memory`.",
 )
 def _spark_executor_memory(cluster: Cluster) -> Iterator[Finding]:
-    workers = [cluster.hosts[name] for name in cluster.inventory.members("spark_workers")]
-    sizes = [heap_size(worker.settings["spark_worker_memory"]) or 0 for worker in workers]
-    most = max(sizes, default=0)
+    workers = cluster.inventory.members("spark_workers")
+    if any(has_default_instead(cluster, name, "spark_worker_memory") for name in workers):
+        return
+    heaps = [cluster.hosts[name].settings["spark_worker_memory"] for name in workers]
+    most = max((heap_size(heap) or 0 for heap in heaps), default=0)
     for one in _properties(cluster, "spark.executor.memory"):
         wanted = heap_size(one.value)
         if most and wanted and wanted > most:

@@ -64,16 +64,15 @@ def _listener_unreachable(cluster: Cluster) -> Iterator[Finding]:
     for node in cluster.kafka.values():
         for one in node.broker_listeners[:1]:
             if one.protocol.startswith("SASL_"):
-                what = f"Millrace would connect to the listener {one.name}, and has no "
-                what += f"{one.protocol}."
+                what = f"Millrace would connect to {one.name}, and has no {one.protocol}."
                 fix = "Set protocol: SSL, or put a listener with it first in kafka_listeners."
                 yield Finding("kafka_listeners", what, fix, (node.name,))
             store = _unreadable_store(node, one) if one.protocol == "SSL" else ""
             if store:
-                what = f"Millrace would connect to the listener {one.name}, whose {store} is not "
+                what = f"Millrace would connect to {one.name}, whose {store} is not PEM."
                 fix = _SET_KEYSTORE if store == "key store" else _SET_TRUSTSTORE
                 where = f"kafka_config[ssl.{store.replace(' ', '')}.type]"
-                yield Finding(where, f"{what}PEM.", f"Set {fix}.", (node.name,))
+                yield Finding(where, what, f"Set {fix}.", (node.name,))
 
 
 def _unreadable_store(node: KafkaNode, listener: Listener) -> str:

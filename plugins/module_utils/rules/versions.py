@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
     listing,
     yaml_type,
@@ -90,12 +91,25 @@ def _version_differs(cluster: Cluster) -> Iterator[Finding]:
     "migrates on 3.9 first.",
 )
 def _zookeeper_mode(cluster: Cluster) -> Iterator[Finding]:
-    for node in cluster.kafka.values():
-        if node.mode == "zookeeper" and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
+    for node in cluster.kafka.values() if cluster.inventory.in_zookeeper_mode else ():
+        known = not has_default_instead(cluster, node.name, "kafka_version")
+        if known and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
             what = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
             what += "Kafka 4.x has no ZooKeeper mode."
             fix = f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER}."
             yield Finding("groups", what, fix, (node.name,))
+
+
+def _from_archive(cluster: Cluster) -> Iterator[KafkaNode]:
+    """Give the nodes that are installed from an archive."""
+    for node in cluster.kafka.values():
+        from_archive = node.settings["kafka_distribution_source"] == "archive"
+        unknown = (
+            has_default_instead(cluster, node.name, one)
+            for one in ("kafka_archive", "kafka_version")
+        )
+        if from_archive and not any(unknown):
+            yield node
 
 
 @rule(
@@ -108,10 +122,7 @@ def _zookeeper_mode(cluster: Cluster) -> Iterator[Finding]:
     "archive, in a file that ends in `.sha512`.",
 )
 def _archive_incomplete(cluster: Cluster) -> Iterator[Finding]:
-    for node in cluster.kafka.values():
-        from_archive = node.settings["kafka_distribution_source"] == "archive"
-        if not from_archive or has_default_instead(cluster, node.name, "kafka_archive"):
-            continue
+    for node in _from_archive(cluster):
         archive = node.settings["kafka_archive"]
         if not archive.get("url"):
             fix = "Set kafka_archive.url: the address or the path of "
@@ -134,14 +145,15 @@ def _archive_incomplete(cluster: Cluster) -> Iterator[Finding]:
     remedy="Set `kafka_version` to the archive's, or `kafka_archive` to the version's archive.",
 )
 def _archive_name(cluster: Cluster) -> Iterator[Finding]:
-    for node in cluster.kafka.values():
-        name = str(node.distribution.archive.get("url") or "").rpartition("/")[2]
+    for node in _from_archive(cluster):
+        name = (node.settings["kafka_archive"].get("url") or "").rpartition("/")[2]
         match = _ARCHIVE.match(name)
         if match and (match["scala"], match["version"]) != (_SCALA, node.version):
             what = f"{name} is Kafka {match['version']} for Scala {match['scala']}, "
             what += f"kafka_version is {node.version}."
-            fix = f"Set kafka_archive.url to kafka_{_SCALA}-{node.version}.tgz, or correct "
-            yield Finding("kafka_archive.url", what, f"{fix}kafka_version.", (node.name,))
+            fix = f"Set kafka_archive.url to kafka_{_SCALA}-{node.version}.tgz, or kafka_version "
+            fix += "to the archive's."
+            yield Finding("kafka_archive.url", what, fix, (node.name,))
 
 
 @host_rule(

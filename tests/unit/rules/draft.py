@@ -98,8 +98,7 @@ class Draft:
     def without_kafka(self, *names: str) -> Self:
         """Take hosts out of the Kafka groups."""
         for name in names:
-            self.groups["kafka_controllers"].remove(name)
-            self.groups["kafka_brokers"].remove(name)
+            self.leave("kafka_controllers", name).leave("kafka_brokers", name)
         return self
 
     def without_spark(self) -> Self:
@@ -122,6 +121,11 @@ class Draft:
     def join(self, group: str, name: str) -> Self:
         """Put a host into a group."""
         self.groups[group].append(name)
+        return self
+
+    def leave(self, group: str, name: str) -> Self:
+        """Take a host out of a group."""
+        self.groups[group].remove(name)
         return self
 
     def controllers(self, *names: str) -> Self:

@@ -78,9 +78,9 @@ CASES: list[Legal] = [
         "heap-over-half",
         "small host",
         lambda d: (
-            d.groups["spark_workers"].remove("k3"),
-            d.variable("kafka_heap", "700m", on=("k3",)),
-            d.variable("host_memory_mb", 1300, on=("k3",)),
+            d.leave("spark_workers", "k3")
+            .variable("kafka_heap", "700m", on=("k3",))
+            .variable("host_memory_mb", 1300, on=("k3",))
         ),
     ),
     ("data-dir-relative", "spark", lambda d: d.variable("spark_shared_dir", "/mnt/spark")),
@@ -138,7 +138,7 @@ CASES: list[Legal] = [
     (
         "listener-missing",
         "a controller alone",
-        lambda d: (d.groups["kafka_brokers"].remove("k3"), d.listeners(on=("k3",))),
+        lambda d: d.leave("kafka_brokers", "k3").listeners(on=("k3",)),
     ),
     (
         "listener-port",
@@ -218,9 +218,8 @@ CASES: list[Legal] = [
     (
         "listeners-differ",
         "a controller alone",
-        lambda d: (
-            d.groups["kafka_brokers"].remove("k3"),
-            d.listeners(("OTHER", 9099, "PLAINTEXT"), on=("k3",)),
+        lambda d: d.leave("kafka_brokers", "k3").listeners(
+            ("OTHER", 9099, "PLAINTEXT"), on=("k3",)
         ),
     ),
     ("quorum-kind-differs", "static", lambda d: d.variable("kafka_quorum", "static")),

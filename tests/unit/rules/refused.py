@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.unit.rules.draft import Case
+from tests.unit.rules.draft import Case, Change
+
+# A variable to the inventory that would be refused with its default.
+UNKNOWN: dict[str, Change] = {
+    "kafka_version": lambda d: d.zookeeper_mode().own("zookeeper.set.acl", True),
+    "kafka_archive": lambda d: d.archive(),
+    "kafka_allow_plaintext": lambda d: d,
+    "kafka_allow_unsafe_quorum": lambda d: d.controllers("k1", "k2"),
+    "kafka_listeners": lambda d: d.variable("kafka_inter_broker_listener", "INTERNAL"),
+    "spark_worker_memory": lambda d: d.own_spark("spark.executor.memory", "3g"),
+}
 
 CASES: list[Case] = [
     (
@@ -173,11 +183,31 @@ CASES: list[Case] = [
     ),
     (
         "unresolved-variable",
+        "a rack, which is not missing",
+        lambda d: d.racks("north", "", "west").unresolvable(
+            "kafka_rack", "'y' is undefined", on=("k2",)
+        ),
+        ("kafka_rack of k2",),
+    ),
+    (
+        "unresolved-variable",
         "a version, which does not differ",
         lambda d: d.variable("kafka_version", "4.2.1").unresolvable(
             "kafka_version", "'y' is undefined", on=("k2",)
         ),
         ("kafka_version of k2", "'y' is undefined"),
+    ),
+    *(
+        (
+            "unresolved-variable",
+            f"{name}, whose default is not judged",
+            lambda d, name=name, change=change: (
+                change(d),
+                d.unresolvable(name, "'y' is undefined"),
+            ),
+            (f"{name} of k1, k2, k3",),
+        )
+        for name, change in UNKNOWN.items()
     ),
     (
         "same-address",

@@ -1,0 +1,157 @@
+"""What modules that operate a service are told of the cluster, as their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+
+Options = dict[str, Any]
+
+
+def of_module(module: str, cluster: Cluster, host: str) -> Options:
+    """Return the options of a module that operates a service of a host, by the module's name.
+
+    Raises:
+        LookupError: the host does not have the service.
+
+    """
+    return _OPERATIONS[module](cluster, host)
+
+
+def zookeeper_health(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name."""
+    return {"members": cluster.zookeeper[host].clients_of_all}
+
+
+def spark_health(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name."""
+    spark = cluster.spark[host]
+    return {"masters": spark.at_masters("spark_master_ui_port"), "workers": spark.worker_hosts}
+
+
+def kafka_health(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name; `gate` is for the caller to say."""
+    node = cluster.kafka[host]
+    return {
+        "bootstrap": node.other_brokers_first,
+        "expect_brokers": [peer.id for peer in node.brokers],
+        "expect_voters": [peer.id for peer in node.voters],
+        **({"cluster_id": node.cluster_id} if node.cluster_id else {}),
+        "strict": node.settings["kafka_gate_strict"],
+        "allow_outage": node.settings["kafka_allow_outage"],
+        "allow_unsafe_quorum": node.settings["kafka_allow_unsafe_quorum"],
+    }
+
+
+def kafka_restart(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name that do not change while a roll goes on."""
+    node = cluster.kafka[host]
+    return {
+        **kafka_health(cluster, host),
+        "node": {
+            "id": node.id,
+            "broker": node.is_broker,
+            "controller": node.is_controller,
+            "address": f"{node.address}:{node.listeners[0].port}" if node.listeners else "",
+            "ports": [one.port for one in node.listeners],
+            "data_dirs": node.data_dirs,
+            "replication": node.replication_factor,
+            "peers": _peers(node),
+        },
+    }
+
+
+def limits(node: KafkaNode) -> Mapping[str, float]:
+    """Return the seconds that each phase of a restart may take."""
+    settings = node.settings
+    return {
+        "gate": settings["kafka_gate_timeout"],
+        "stop": settings["kafka_stop_timeout"] + 30,
+        "reboot": settings["kafka_reboot_timeout"],
+        "start": settings["kafka_start_timeout"],
+        "ready": settings["kafka_isr_timeout"],
+    }
+
+
+def kafka_storage(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name."""
+    node = cluster.kafka[host]
+    return {
+        **_as_service_user(node),
+        "cluster_id": node.cluster_id,
+        "log_dirs": list(dict.fromkeys(path for _, path in node.data_directories)),
+        "controller": node.is_controller,
+        "initial_controllers": node.initial_controllers,
+    }
+
+
+def kafka_voter(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name."""
+    node = cluster.kafka[host]
+    return {
+        **_as_service_user(node),
+        "bootstrap": node.bootstrap,
+        "timeout": node.settings["kafka_start_timeout"],
+    }
+
+
+def kafka_features(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name."""
+    asked = kafka_health(cluster, host)
+    names = ("bootstrap", "expect_brokers", "expect_voters", "cluster_id")
+    return {
+        **{name: asked[name] for name in names if name in asked},
+        "target": cluster.kafka[host].version,
+    }
+
+
+def kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
+    """Return the options of the module of this name; the broker itself is asked."""
+    node = cluster.kafka[host]
+    return {
+        "bootstrap": [f"{node.address}:{node.listeners[0].port}"] if node.listeners else [],
+        "node_id": node.id,
+        "keys": node.dynamic_keys,
+        "path": kafka.SERVER_PROPERTIES,
+        "content": node.files()[kafka.SERVER_PROPERTIES]["content"],
+    }
+
+
+_OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
+    one.__name__: one
+    for one in (
+        zookeeper_health,
+        spark_health,
+        kafka_health,
+        kafka_restart,
+        kafka_storage,
+        kafka_voter,
+        kafka_features,
+        kafka_dynamic_config,
+    )
+}
+
+
+def _as_service_user(node: KafkaNode) -> Options:
+    """Return by what Kafka's own tools run on the node's host."""
+    user = node.settings["kafka_user"]
+    return {
+        "home": node.distribution.home,
+        "java": node.host.java.binary,
+        "node_id": node.id,
+        "user": user,
+        "group": user,
+    }
+
+
+def _peers(node: KafkaNode) -> list[str]:
+    """Return the addresses of all other nodes."""
+    brokers = zip(node.bootstrap, (peer.id for peer in node.brokers))
+    voters = zip(node.quorum_addresses, (peer.id for peer in node.voters))
+    found = [*brokers, *voters]
+    own = {address for address, peer in found if peer == node.id}
+    return list(dict.fromkeys(address for address, _ in found if address not in own))

@@ -1,0 +1,582 @@
+"""For each rule about hosts one that it refuses and one that it lets pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+    Certificate,
+    Directory,
+    InspectedHost,
+    Inspection,
+)
+
+from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
+from tests.unit.rules.host_draft import (
+    CONTAINER,
+    DATA,
+    DATA2,
+    DEBIAN_11,
+    DEBIAN_13,
+    DISK,
+    MOUNT,
+    OTHER_ID,
+    ROCKY_9,
+    host,
+    inspected,
+    meta,
+    mounted,
+    system,
+)
+
+KEYSTORE = Certificate("/etc/kafka/k.pem", days_left=300.0, names=("k1",))
+INSTALLED = "kafka-4.2.1-0123456789ab"
+JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule, a host that it refuses or warns of with the parts of its message, and a good one."""
+
+    rule: str
+    parts: tuple[str, ...]
+    bad: list[InspectedHost]
+    good: list[InspectedHost]
+
+
+def two(**second: Any) -> list[InspectedHost]:
+    """A host with two data directories on two disks, the first one formatted."""
+    first = replace(DISK, exists=True, meta=meta(directory="a"))
+    other = {"path": DATA2, "mount": "/data2", "device": "8:2", **second}
+    return host(
+        lambda d: d.variable("kafka_data_dirs", [DATA, DATA2]),
+        directories=(first, replace(first, **other)),
+    )
+
+
+def zookeeper(myid: str | None) -> list[InspectedHost]:
+    """A member of ZooKeeper of the id 2."""
+    disk = Directory("/var/lib/zookeeper/data", exists=True, myid=myid)
+    return host(lambda d: d.ensemble(), name="z2", directories=(disk,))
+
+
+def quorum(version: int, voters: list[Any], kind: str) -> list[InspectedHost]:
+    """A node with a quorum-state, of a quorum of one kind."""
+    state = {"data_version": version, "currentVoters": voters}
+    return host(lambda d: d.variable("kafka_quorum", kind), quorum=state)
+
+
+def on_zookeeper(draft: Draft) -> None:
+    draft.zookeeper_mode()
+
+
+def controller_alone(draft: Draft) -> None:
+    draft.leave("kafka_brokers", "k1")
+
+
+def java(home: str = "", package: str = "", **found: Any) -> list[InspectedHost]:
+    """A node with java_home and java_package."""
+    return host(lambda d: d.variable("java_home", home).variable("java_package", package), **found)
+
+
+def with_home(unpacked: bool, free: int) -> list[InspectedHost]:
+    """A node whose distribution is unpacked or not, and what is free."""
+    [one] = host()
+    assert one.kafka is not None
+    return host(homes={one.kafka.distribution.home: unpacked}, opt_free=free)
+
+
+def named(address: str, *changes: Change, name: str = "k1") -> list[InspectedHost]:
+    """A host that resolves its own name to a loopback address and another one."""
+    return host(*changes, name=name, addresses={name: ["::1", address]})
+
+
+def with_spark(draft: Draft) -> None:
+    draft.groups.update(spark_masters=["k1"], spark_workers=["k1", "k2"])
+
+
+def with_spark_alone(draft: Draft) -> None:
+    draft.groups.update(spark_masters=["k1"], spark_workers=["k1"])
+
+
+def time_service(name: str) -> Change:
+    return lambda d: d.variable("host_time_service", name)
+
+
+def certificate(**changes: Any) -> list[InspectedHost]:
+    return host(certificates=(replace(KEYSTORE, **changes),))
+
+
+def upgraded(
+    installed: str, wanted: str, meta_text: str | None = "version=1", allow: str = "none"
+) -> list[InspectedHost]:
+    """A host on which one release is installed and another one wanted."""
+    return host(
+        lambda d: d.variable("kafka_version", wanted),
+        installed={"kafka": installed},
+        exists=True,
+        meta=meta_text,
+        allow=allow,
+    )
+
+
+def javas(**versions: str) -> list[InspectedHost]:
+    """Nodes of different versions of Java."""
+    found = {name: Inspection(javas={JAVA_17: version}) for name, version in versions.items()}
+    return inspected(Draft(), found)
+
+
+def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
+    """Members of a quorum, each with or without records of a leader."""
+    place = "/var/lib/kafka/data" if "k1" in elected else "/var/lib/zookeeper/data"
+    return inspected(
+        draft,
+        {
+            name: Inspection(directories=(Directory(place, exists=had, elected=had),))
+            for name, had in elected.items()
+        },
+    )
+
+
+CASES = [
+    Case(
+        "version-goes-back",
+        ("4.3.1", "4.2.1", "playbooks/rollback.yml", "metadata.version 4.2-IV1"),
+        upgraded("kafka-4.3.1-0123456789ab", "4.2.1"),
+        upgraded("kafka-4.2.1-0123456789ab", "4.3.1"),
+    ),
+    Case(
+        "version-goes-back",
+        ("Kafka 4.10.0", "4.3.1"),
+        upgraded("kafka-4.10.0-0123456789ab", "4.3.1"),
+        upgraded("kafka-4.3.2-0123456789ab", "4.3.1"),
+    ),
+    Case(
+        "version-goes-back",
+        ("Kafka 4.3.1", "3.9.2"),
+        upgraded("kafka-4.3.1-0123456789ab", "3.9.2"),
+        upgraded("kafka-4.3.1-0123456789ab", "3.9.2", None),
+    ),
+    Case(
+        "version-goes-back",
+        ("Kafka 4.3.1", "4.1.2"),
+        upgraded("kafka-4.3.1-0123456789ab", "4.1.2"),
+        upgraded("", "4.1.2"),
+    ),
+    Case(
+        "version-goes-back",
+        ("Kafka 4.2.1", "4.1.2"),
+        upgraded(INSTALLED, "4.1.2", allow="up"),
+        upgraded(INSTALLED, "4.1.2", allow="down"),
+    ),
+    Case(
+        "version-changes",
+        ("4.3.1", "Run playbooks/rolling_upgrade.yml, or set kafka_version: 4.2.1."),
+        upgraded(INSTALLED, "4.3.1"),
+        upgraded(INSTALLED, "4.3.1", None),
+    ),
+    Case(
+        "version-changes",
+        ("4.3.1",),
+        upgraded(INSTALLED, "4.3.1", allow="down"),
+        upgraded(INSTALLED, "4.3.1", allow="up"),
+    ),
+    Case(
+        "version-changes",
+        ("4.2.2",),
+        upgraded(INSTALLED, "4.2.2"),
+        upgraded(INSTALLED, "4.2.1"),
+    ),
+    Case(
+        "version-changes",
+        ("Run playbooks/rollback.yml, or set kafka_version: 4.2.1.",),
+        upgraded(INSTALLED, "4.2.0", allow="up"),
+        upgraded(INSTALLED, "4.2.0", allow="any"),
+    ),
+    Case(
+        "version-changes",
+        ("4.10.0",),
+        upgraded("kafka-4.9.1-0123456789ab", "4.10.0"),
+        upgraded("", "4.10.0"),
+    ),
+    Case(
+        "port-taken",
+        ("9092", "nc (process 7)", "kafka_listeners (CLIENT)"),
+        host(listeners={"9092": "nc (process 7)"}),
+        host(listeners={"22": "sshd (process 1)"}),
+    ),
+    Case(
+        "name-is-loopback",
+        ("z2 is ::1 and 127.0.1.1", "Remove z2", "zookeeper_host"),
+        named("127.0.1.1", lambda d: d.ensemble(), name="z2"),
+        named("10.0.0.1", lambda d: d.ensemble(), name="z2"),
+    ),
+    Case(
+        "name-is-loopback",
+        ("ansible_host or spark_host",),
+        named("127.0.0.1", with_spark),
+        named("127.0.0.1", with_spark_alone),
+    ),
+    Case(
+        "name-is-loopback",
+        ("k1 is ::1 and 127.0.0.1",),
+        named("127.0.0.1", with_spark),
+        named("127.0.0.1", with_spark, lambda d: d.variable("spark_host", "not-to-be-resolved")),
+    ),
+    Case(
+        "advertised-is-loopback",
+        ("ansible_host or kafka_advertised_host",),
+        named("127.0.1.1"),
+        named("fe80::1%eth0"),
+    ),
+    Case(
+        "operating-system",
+        ("Fedora 40", "Debian 12"),
+        host(**system("fedora", PRETTY_NAME="Fedora 40")),
+        host(**system("mint", VERSION_CODENAME="bookworm", ID_LIKE="ubuntu debian")),
+    ),
+    Case("system-untested", ("Rocky Linux 9.4", "Debian 12"), host(**ROCKY_9), host()),
+    Case(
+        "release-untested",
+        ("buster", "bookworm", "trixie", "java_package"),
+        host(**system("debian", VERSION_CODENAME="buster")),
+        java(
+            "/opt/java",
+            javas={"/opt/java": "17.0.9"},
+            **system("debian", VERSION_CODENAME="buster"),
+        ),
+    ),
+    Case(
+        "release-untested",
+        ("8", "9 and 10"),
+        host(**system("rocky", VERSION_ID="8.10")),
+        host(**ROCKY_9),
+    ),
+    Case("python-too-old", ("3.8.10",), host(python=(3, 8, 10)), host(python=(3, 9, 0))),
+    Case("no-systemd", ("systemd",), host(systemd=False), host()),
+    Case("selinux", ("SELinux",), host(selinux=True), host()),
+    Case(
+        "selinux",
+        ("usr_t to /opt/millrace", "var_lib_t", "semanage fcontext"),
+        host(selinux=True, **ROCKY_9),
+        host(**ROCKY_9),
+    ),
+    Case("swap", ("/dev/sda2",), host(swap=("/dev/sda2",)), host(swap=("/dev/sda2",), **CONTAINER)),
+    Case("open-files", ("4096", "fs.nr_open"), host(open_files=4096), host(open_files=100_000)),
+    Case(
+        "tmp-noexec",
+        ("noexec", "remount,exec"),
+        host(tmp_options=("rw", "noexec")),
+        host(
+            lambda d: d.variable(
+                "kafka_java_options", ["-Dorg.xerial.snappy.tempdir=/x", "-DZstdTempFolder=/x"]
+            ),
+            tmp_options=("rw", "noexec"),
+        ),
+    ),
+    Case(
+        "tmp-noexec",
+        ("noexec",),
+        host(
+            with_spark,
+            lambda d: d.variable(
+                "kafka_java_options", ["-Dorg.xerial.snappy.tempdir=/x", "-DZstdTempFolder=/x"]
+            ),
+            tmp_options=("rw", "noexec"),
+        ),
+        host(lambda d: d.ensemble(), name="z1", tmp_options=("rw", "noexec")),
+    ),
+    Case(
+        "java",
+        ("/opt/java/bin/java does not exist", "java_home"),
+        java("/opt/java"),
+        java("/opt/java", "openjdk-17-jre"),
+    ),
+    Case(
+        "java",
+        ("/opt/java/bin/java",),
+        java("/opt/java/"),
+        java("/opt/java/", javas={"/opt/java": "17.0.9"}),
+    ),
+    Case(
+        "java",
+        ("Kafka 4.3.1 runs on Java 17, 21 or 25", "11.0.2", "java_package"),
+        host(javas={JAVA_17: "11.0.2"}),
+        host(javas={JAVA_17: "17.0.9"}),
+    ),
+    Case(
+        "java",
+        ("Kafka 4.3.1 runs on Java 17, 21 or 25", "would get 11"),
+        java(package="openjdk-11-jre-headless"),
+        host(**DEBIAN_13),
+    ),
+    Case(
+        "java",
+        ("/opt/java has 1.8.0_392", "java_home"),
+        java("/opt/java", javas={"/opt/java": "1.8.0_392", JAVA_17: "17.0.9"}),
+        java("/opt/java", javas={"/opt/java": ""}),
+    ),
+    Case(
+        "java-differs",
+        ("Java 17 on k1 and k3 and Java 21 on k2",),
+        javas(k1="17.0.9", k2="21.0.4", k3="17.0.2"),
+        javas(k1="17.0.9", k2="17.0.4", k3="unreadable"),
+    ),
+    Case(
+        "clock-unsynchronised",
+        ("although chrony runs",),
+        host(time_service("chrony"), clock_synchronised=False, time_service="chrony"),
+        host(time_service("chrony"), clock_synchronised=False),
+    ),
+    Case(
+        "clock-unsynchronised",
+        ("the machine that the container runs on",),
+        host(clock_synchronised=False, **CONTAINER),
+        host(time_service(""), clock_synchronised=False, **CONTAINER),
+    ),
+    Case("clock-offset", ("2.0 s behind",), host(clock_offset=-2.0), host(clock_offset=0.4)),
+    Case(
+        "mount-missing",
+        ("/data", "host_mounts names no src"),
+        host(mounted({"path": "/data"})),
+        host(mounted({"path": "/data"}), mount_points=("/", "/data")),
+    ),
+    Case(
+        "mount-missing",
+        ("/dev/sdb", "/data", "Attach the disk"),
+        host(mounted(MOUNT), absent_sources=("/dev/sdb",)),
+        host(mounted(MOUNT)),
+    ),
+    Case(
+        "mount-missing",
+        (f"{DATA} belongs on /data", "/etc/fstab", "mount /data"),
+        host(unmounted="/data"),
+        host(mounted(MOUNT), unmounted="/data"),
+    ),
+    Case(
+        "data-dir-parent",
+        (f"{DATA} cannot be made: /data does not exist.",),
+        host(parent=False),
+        host(mounted(MOUNT), parent=False),
+    ),
+    Case(
+        "mount-would-hide",
+        ("/data holds files", "/dev/sdb"),
+        host(mounted(MOUNT), occupied=("/data",)),
+        host(mounted(MOUNT), occupied=("/data",), mount_points=("/data",)),
+    ),
+    Case(
+        "data-in-memory",
+        (DATA, "/data is a tmpfs"),
+        host(fstype="tmpfs"),
+        host(mounted(MOUNT), fstype="tmpfs"),
+    ),
+    Case(
+        "data-in-memory",
+        ("/data is a ramfs",),
+        host(mounted(MOUNT), fstype="ramfs", mount_points=("/data",)),
+        host(mounted({**MOUNT, "fstype": "tmpfs"}), fstype="tmpfs", mount_points=("/data",)),
+    ),
+    Case(
+        "read-only",
+        ("/data is mounted read-only", "remount,rw /data"),
+        host(options=("ro",)),
+        host(options=("rw",)),
+    ),
+    Case("disk-full", ("4096 MiB of 102400 MiB free (4 %)",), host(free=4 * GIB), host()),
+    Case("disk-full", ("(8 %)",), host(free=GIB - 1, size=12 * GIB), host(free=GIB, size=12 * GIB)),
+    Case("disk-low", ("(14 %)",), host(free=14 * GIB), host(free=15 * GIB)),
+    Case(
+        "no-room-for-software",
+        ("100 MiB free", "/opt/millrace/kafka-4.3.1-", "400 MiB"),
+        with_home(unpacked=False, free=100 * MIB),
+        with_home(unpacked=True, free=100 * MIB),
+    ),
+    Case("data-on-root", (DATA, "host_mounts"), host(mount="/"), host()),
+    Case("disk-shared", (f"{DATA} and {DATA2}",), two(device="8:1"), two()),
+    Case(
+        "mount-inside",
+        (f"{DATA}/x is mounted inside {DATA}",),
+        host(mounts_inside=(f"{DATA}/x",)),
+        host(),
+    ),
+    Case(
+        "storage-of-another",
+        (f"{DATA}/meta.properties", f"cluster.id {OTHER_ID}", CLUSTER_ID),
+        host(meta=meta(cluster=OTHER_ID)),
+        host(meta=meta()),
+    ),
+    Case(
+        "storage-of-another",
+        (f"{DATA}/meta.properties", "node.id 9", "Restore node id 9"),
+        host(on_zookeeper, meta=meta(version=0, node=9)),
+        host(on_zookeeper, meta=meta(version=0)),
+    ),
+    Case(
+        "storage-of-another",
+        (f"{DATA}/meta.properties has no node.id", "restore"),
+        host(meta="version=1\ncluster.id=x\n"),
+        host(lambda d: d.variable("kafka_cluster_id", ""), meta=meta(cluster=OTHER_ID)),
+    ),
+    Case(
+        "storage-of-another",
+        (f"{DATA} holds 2 partitions (a-0, b-1) but no meta.properties",),
+        host(exists=True, partitions=("a-0", "b-1")),
+        host(exists=True),
+    ),
+    Case(
+        "directory-id-twice",
+        (f"{DATA} and {DATA2}", "directory.id a."),
+        two(),
+        two(meta=meta(directory="b")),
+    ),
+    Case(
+        "storage-of-another-mode",
+        (DATA, "ZooKeeper mode", "KRaft"),
+        host(meta=meta(version=0)),
+        host(on_zookeeper, meta=meta(version=0)),
+    ),
+    Case(
+        "storage-of-another-mode",
+        (DATA, "KRaft mode", "ZooKeeper"),
+        host(on_zookeeper, meta=meta()),
+        host(meta=meta()),
+    ),
+    Case(
+        "quorum-differs",
+        ("Set kafka_quorum: static.",),
+        quorum(0, [{"voterId": 1}], "dynamic"),
+        quorum(0, [{"voterId": 1}], "static"),
+    ),
+    Case(
+        "quorum-differs",
+        (DATA, "Set kafka_quorum: dynamic."),
+        quorum(1, [], "static"),
+        quorum(0, [], "dynamic"),
+    ),
+    Case(
+        "foreign-directory",
+        (f"{DATA} holds backup",),
+        host(names=("backup/", "meta.properties")),
+        host(names=("remote-log-index-cache/", "a-file")),
+    ),
+    Case(
+        "foreign-directory",
+        ("lost+found", f"{DATA}/kafka in kafka_data_dirs."),
+        host(names=("lost+found/",)),
+        host(controller_alone, names=("lost+found/",)),
+    ),
+    Case(
+        "foreign-file",
+        (f"{DATA} holds PG_VERSION",),
+        host(names=("PG_VERSION", ".lock")),
+        host(names=(".lock", ".kafka_cleanshutdown", "cleaner-offset-checkpoint.tmp")),
+    ),
+    Case(
+        "myid-differs",
+        ("/var/lib/zookeeper/data/myid", "zookeeper_id: 3"),
+        zookeeper("3\n"),
+        zookeeper("2\n"),
+    ),
+    Case(
+        "majority-without-data",
+        ("k1 and k3", "3 controllers", "k2 has", "group kafka_controllers"),
+        members(Draft(), k1=False, k2=True, k3=False),
+        members(Draft(), k1=True, k2=True, k3=False),
+    ),
+    Case(
+        "majority-without-data",
+        ("z1 and z2", "3 ZooKeeper members", "z3 has", "group zookeeper"),
+        members(Draft().ensemble(), z1=False, z2=False, z3=True),
+        members(Draft().ensemble(), z1=True, z2=True, z3=True),
+    ),
+    Case(
+        "majority-without-data",
+        ("k1, k2 and k3 have no data", "5 controllers"),
+        members(
+            Draft().add_host("c4").add_host("c5").controllers("k1", "k2", "k3", "c4", "c5"),
+            k1=False,
+            k2=False,
+            k3=False,
+            c4=True,
+        ),
+        # Two of five are no majority: of k3 and c5 nothing is known.
+        members(
+            Draft().add_host("c4").add_host("c5").controllers("k1", "k2", "k3", "c4", "c5"),
+            k1=False,
+            k2=False,
+            c4=True,
+        ),
+    ),
+    Case(
+        "majority-without-data",
+        ("k1 and k3",),
+        members(Draft(), k1=False, k2=True, k3=False),
+        members(Draft(), k1=False, k2=True),
+    ),
+    Case(
+        "majority-without-data",
+        ("k1 and k3",),
+        members(Draft(), k1=False, k2=True, k3=False),
+        members(Draft(), k1=False, k2=False, k3=False),
+    ),
+    Case(
+        "store-unusable",
+        ("/etc/kafka/k.pem does not exist.",),
+        certificate(exists=False),
+        certificate(),
+    ),
+    Case(
+        "store-unusable",
+        ("may not read /etc/kafka/k.pem",),
+        certificate(readable=False),
+        certificate(days_left=None),
+    ),
+    Case(
+        "store-unusable",
+        ("/etc/kafka/k.pem expired 3 days ago",),
+        certificate(days_left=-3.0),
+        certificate(days_left=2.0),
+    ),
+    Case(
+        "store-unusable",
+        ("/etc/kafka/k.pem expires in 24 hours",),
+        certificate(days_left=1.0),
+        certificate(days_left=2.0),
+    ),
+    Case(
+        "certificate-due",
+        ("/etc/kafka/k.pem expires in 29 days",),
+        certificate(days_left=29.0),
+        certificate(days_left=30.0),
+    ),
+    Case(
+        "certificate-due",
+        ("/etc/kafka/k.pem is for k2, not for k1.",),
+        certificate(names=("k2",)),
+        certificate(names=None),
+    ),
+    Case(
+        "certificate-due",
+        ("*.k1.example, not for k1.",),
+        certificate(names=("*.k1.example",)),
+        host(
+            lambda d: d.variable("kafka_advertised_host", "k1.example", on=("k1",)),
+            certificates=(replace(KEYSTORE, names=("*.example",)),),
+        ),
+    ),
+    Case(
+        "spark-python",
+        ("3.9.2", "3.10", "Debian 12"),
+        host(with_spark, python=(3, 9, 2), **DEBIAN_11),
+        host(with_spark, python=(3, 10, 0)),
+    ),
+    Case(
+        "spark-python",
+        ("3.9.2",),
+        host(with_spark, python=(3, 9, 2), **DEBIAN_11),
+        host(python=(3, 9, 2), **DEBIAN_11),
+    ),
+]

@@ -1,0 +1,77 @@
+"""Hosts for the tests of host rules: a draft of the inventory, and what was found there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+    Problem,
+    judge_hosts,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+    Directory,
+    InspectedHost,
+    Inspection,
+)
+
+from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
+
+OTHER_ID = "Qg3OEVBNTcwNTJENDM2MkA"
+DATA = "/data/kafka"
+DATA2 = "/data2/kafka"
+DISK = Directory(DATA, mount="/data", device="8:1", fstype="xfs", free=60 * GIB, size=100 * GIB)
+MOUNT = {"path": "/data", "src": "/dev/sdb"}
+CONTAINER: Mapping[str, Any] = {"container": "systemd-nspawn"}
+
+
+def system(name: str, **release: str) -> dict[str, Any]:
+    """Return what /etc/os-release holds."""
+    return {"os_release": {"ID": name, **release}}
+
+
+DEBIAN_11 = system("debian", VERSION_CODENAME="bullseye")
+DEBIAN_13 = system("debian", VERSION_CODENAME="trixie")
+ROCKY_9 = system("rocky", PRETTY_NAME="Rocky Linux 9.4", VERSION_ID="9.4")
+
+
+def meta(version: int = 1, cluster: str = CLUSTER_ID, node: int = 1, directory: str = "x") -> str:
+    """Return the text of a meta.properties."""
+    key = "node.id" if version else "broker.id"
+    text = f"version={version}\ncluster.id={cluster}\n{key}={node}\n"
+    return text + (f"directory.id={directory}\n" if version else "")
+
+
+def inspected(
+    draft: Draft, found: Mapping[str, Inspection], allow: str = "none"
+) -> list[InspectedHost]:
+    """Return hosts of an inventory as they were found."""
+    cluster = draft.cluster({name: one.facts for name, one in found.items()})
+    return [InspectedHost(cluster, name, one, allow) for name, one in found.items()]
+
+
+def host(
+    *changes: Change, name: str = "k1", allow: str = "none", **found: Any
+) -> list[InspectedHost]:
+    """Return a good Kafka host, with changes of its inventory, of its one disk, and else found."""
+    draft = Draft().variable("kafka_data_dirs", [DATA]).variable("kafka_cluster_id", CLUSTER_ID)
+    draft.without_spark()
+    for change in changes:
+        change(draft)
+    disk = {one.name: found.pop(one.name) for one in fields(DISK) if one.name in found}
+    return inspected(
+        draft, {name: Inspection(**{"directories": (replace(DISK, **disk),), **found})}, allow
+    )
+
+
+def mounted(*mounts: Mapping[str, str]) -> Change:
+    """Return the change that sets host_mounts."""
+    return lambda d: d.variable("host_mounts", [*mounts])
+
+
+def problems(hosts: list[InspectedHost]) -> list[Problem]:
+    """Judge hosts by all rules."""
+    return judge_hosts(RULES, hosts)

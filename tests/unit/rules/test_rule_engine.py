@@ -1,0 +1,47 @@
+"""What the engine makes of findings: one registry, one problem, one report."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, SUBJECTS
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+    REGISTERED,
+    Problem,
+    Severity,
+    as_json,
+    as_junit,
+)
+
+
+def problem(what: str, severity: Severity = "error") -> Problem:
+    return Problem("unknown-key", severity, "kafka_config[x]", what, "Why.", "Delete it.", ("k1",))
+
+
+def test_no_rule_is_left_out_and_no_name_is_given_twice() -> None:
+    names = [rule.name for rule in RULES]
+    assert sorted(names) == sorted(rule.name for rule in REGISTERED)
+    assert len(set(names)) == len(names)
+    assert {rule.module for rule in RULES} == {subject.__name__ for subject in SUBJECTS}
+
+
+@pytest.mark.parametrize(
+    "what", ["bell \x07 nul \x00", "]]> & <a b='\"'>", "\ud800 \uffff", "é\n\t"]
+)
+def test_verdicts_hold_any_character(what: str) -> None:
+    suites = ET.fromstring(as_junit(RULES, [problem(what)]))  # noqa: S314 - written a line above
+    [failure] = suites.iter("failure")
+    assert "unknown-key" in str(failure.text)
+    assert json.loads(as_json(RULES, [problem(what)], 1))["problems"][0]["what"] == what
+
+
+def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
+    found = [problem("One."), problem("Two."), problem("Three.", "warning")]
+    suites = ET.fromstring(as_junit(RULES, found))  # noqa: S314 - written here
+    assert suites.get("failures") == "1"
+    assert [case.get("name") for case in suites.iter("testcase")] == [one.name for one in RULES]
+    [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]
+    assert [found.get("message") for found in case.iter("failure")] == ["One.", "Two."]
+    assert "Three." in str(case.findtext("system-out"))
