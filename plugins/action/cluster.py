@@ -16,14 +16,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import RU
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Problem
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     InspectedHost,
-    Inspection,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import cluster_id, inventory, run
 
 OPTIONS = {
     "generate_cluster_id": {"type": "bool", "default": False},
     "known_cluster_id": {"type": "str", "default": ""},
-    "inspected": {"type": "dict", "default": {}},
+    "inspected": {"type": "list", "elements": "str", "default": []},
     "allow_version_change": {
         "type": "str",
         "choices": ["none", "up", "down", "any"],
@@ -50,12 +49,16 @@ class ActionModule(ActionBase):
         cluster = run.current(variables)
         if args["inspected"]:
             return {**result, **self._judge_hosts(variables, cluster, args)}
-        problems = engine.judge_cluster(RULES, cluster)
-        write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)))
-        write(args["junit"], engine.as_junit(RULES, problems))
-        if engine.errors(problems):
-            message = engine.report(problems, "The inventory has", "no host was touched")
-            return {**result, **outcome(problems, message)}
+        asked = args["json"] or args["junit"]
+        problems = []
+        if asked or not run.is_judged(variables):
+            problems = engine.judge_cluster(RULES, cluster)
+            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)))
+            write(args["junit"], engine.as_junit(RULES, problems))
+            if engine.errors(problems):
+                message = engine.report(problems, "The inventory has", "no host was touched")
+                return {**result, **outcome(problems, message)}
+            run.set_judged(variables)
         changed = self._keep_cluster_id(variables, cluster, args)
         return {**result, **outcome(problems), "changed": changed}
 
@@ -63,10 +66,8 @@ class ActionModule(ActionBase):
         self, variables: dict[str, Any], before: Cluster, args: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Complete the cluster with what was found on the hosts, and judge that."""
-        found = {
-            str(name): Inspection.of(result["found"], result["clock_offset"])
-            for name, result in inventory.plain(args["inspected"]).items()
-        }
+        all_found = run.inspections(variables["hostvars"])
+        found = {name: all_found[name] for name in args["inspected"] if name in all_found}
         facts = {name: inspection.facts for name, inspection in found.items()}
         cluster = run.renew(variables, facts)
         known = engine.judge_cluster(RULES, before)

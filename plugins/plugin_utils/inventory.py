@@ -37,16 +37,22 @@ LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
 
 
 def from_hostvars(
-    hostvars: HostVars, groups: Mapping[str, Iterable[str]], overrides: Mapping[str, Any]
+    hostvars: HostVars,
+    groups: Mapping[str, Iterable[str]],
+    overrides: Mapping[str, Any],
+    play: Mapping[str, Any] | None = None,
 ) -> Inventory:
-    """Return the inventory of a run; `overrides` are variables of the play, for every host."""
+    """Return the inventory of a run.
+
+    `overrides` are variables that a play sets for every host, which may refer to those of `play`.
+    """
     hosts: dict[str, HostVariables] = {}
     directory = ""
     for host in hostvars:
         name = str(host)
-        raw = {**hostvars.raw_get(name), **overrides}
-        directory = directory or str(raw.get("inventory_dir") or "")
-        hosts[name] = read_host(name, raw, hostvars)
+        own = hostvars.raw_get(name)
+        directory = directory or str(own.get("inventory_dir") or "")
+        hosts[name] = read_host(name, own, hostvars, overrides, play or {})
     members = {str(group): [str(host) for host in found] for group, found in groups.items()}
     return Inventory(members, hosts, directory, kept_cluster_id(directory))
 
@@ -62,15 +68,24 @@ def from_directory(path: Path) -> Inventory:
     return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
 
 
-def read_host(name: str, raw: Mapping[str, Any], hostvars: HostVars) -> HostVariables:
+def read_host(
+    name: str,
+    own: Mapping[str, Any],
+    hostvars: HostVars,
+    overrides: Mapping[str, Any],
+    play: Mapping[str, Any],
+) -> HostVariables:
     """Return a host's variables, resolved one by one from how they are written."""
+    raw = {**own, **overrides}
     scope = {**defaults(), **raw, "hostvars": hostvars}
     templar = Templar(loader=hostvars._loader, variables=scope)
+    of_play = Templar(loader=hostvars._loader, variables={**play, **scope})
     values: dict[str, Any] = {}
     unresolved: dict[str, str] = {}
     for variable in sorted(one for one in raw if one.startswith(PREFIXES)):
         try:
-            values[variable] = plain(templar.template(raw[variable]))
+            resolver = of_play if variable in overrides else templar
+            values[variable] = plain(resolver.template(raw[variable]))
         except AnsibleError as error:
             unresolved[variable] = f"{error}".rstrip(". ") + written_at(raw[variable])
     connection: dict[str, Any] = {}
@@ -136,7 +151,8 @@ def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: task_vars[name]
         for name, option in documented().items()
-        if name in task_vars
+        if name.startswith(PREFIXES)
+        and name in task_vars
         and (name not in own or own[name] is not task_vars[name])
         and task_vars[name] != own.get(name, option.get("default"))
     }

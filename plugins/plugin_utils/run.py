@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from ansible import constants
+from ansible.vars.hostvars import HostVars
 from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+    Inspection,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory
 
 INSPECTION = "__host_preflight_result"
-"""The variable in which a play registers what was found on a host."""
+"""The variable in which the role host registers what was found on a host."""
 
 
 def current(task_vars: Mapping[str, Any]) -> Cluster:
@@ -32,11 +36,33 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
     with _lock(path):
         if path.is_file():
             return _load(path)
-        found = cluster.resolve(
-            inventory.from_hostvars(task_vars["hostvars"], task_vars["groups"], overrides)
-        )
+        hostvars, groups = task_vars["hostvars"], task_vars["groups"]
+        known = {name: one.facts for name, one in inspections(hostvars).items()}
+        read = inventory.from_hostvars(hostvars, groups, overrides, task_vars)
+        found = cluster.resolve(read, known)
         _store(path, found)
     return found
+
+
+def inspections(hostvars: HostVars) -> dict[str, Inspection]:
+    """Return host -> what the play has found on it, of those inspected in this run."""
+    registered = {str(host): hostvars.raw_get(host).get(INSPECTION) for host in hostvars}
+    answers = {name: inventory.plain(one) for name, one in registered.items() if one}
+    return {
+        name: Inspection.of(answer["found"], answer["clock_offset"])
+        for name, answer in answers.items()
+        if "found" in answer
+    }
+
+
+def is_judged(task_vars: Mapping[str, Any]) -> bool:
+    """Tell whether the rules have found no error in the cluster of this run."""
+    return _judged(task_vars).exists()
+
+
+def set_judged(task_vars: Mapping[str, Any]) -> None:
+    """Remember that the rules have found no error in the cluster of this run."""
+    _judged(task_vars).touch()
 
 
 def renew(
@@ -53,6 +79,11 @@ def renew(
     with _lock(path):
         _store(path, found)
     return found
+
+
+def _judged(task_vars: Mapping[str, Any]) -> Path:
+    path = _path(inventory.play_overrides(task_vars))
+    return path.with_name(f"{path.name}.judged")
 
 
 def _path(overrides: Mapping[str, Any]) -> Path:

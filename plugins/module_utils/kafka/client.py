@@ -6,7 +6,11 @@ import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library, snapshot
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
+    clients,
+    library,
+    snapshot,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
 
@@ -70,10 +74,8 @@ class Cluster:
         connect(address)  # the client waits ten seconds for a host that does not answer at all
 
         def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
-            self._clients.append(library.KafkaNetClient(**config))
-            manager = self._clients[-1]._manager
             # It would ask any broker it knows of, also one that hangs.
-            manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
+            self._clients.append(clients.pinned(**config))
             return self._clients[-1]
 
         return library.KafkaAdminClient(

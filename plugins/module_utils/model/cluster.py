@@ -158,11 +158,13 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
         hosts[name] = HostSettings(name, settings, (facts or {}).get(name))
         if wrong:
             invalid[name] = wrong
+    nodes = kafka.resolve(inventory, hosts)
+    broker = next((node for node in nodes.values() if node.is_broker), None)
     return Cluster(
         inventory,
         hosts,
         zookeeper.resolve(inventory, hosts),
-        kafka.resolve(inventory, hosts),
-        spark.resolve(inventory, hosts),
+        nodes,
+        spark.resolve(inventory, hosts, broker.client_config if broker else {}),
         invalid,
     )

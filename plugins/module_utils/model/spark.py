@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -99,16 +99,25 @@ class Job:
         """Where its package lies on the host."""
         return f"{JOBS}/{self.name}"
 
+    @property
+    def kafka_client(self) -> str:
+        """The file with Kafka's client properties."""
+        return f"{_CONFIG}/job-{self.name}-kafka.properties"
+
 
 @dataclass(frozen=True)
 class SparkHost:
-    """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name."""
+    """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name.
+
+    `kafka_client` are the client properties of the inventory's brokers, empty without any.
+    """
 
     host: HostSettings
     roles: tuple[str, ...]
     masters: Mapping[str, HostSettings]
     workers: Mapping[str, HostSettings]
     ensemble: tuple[str, ...]
+    kafka_client: Mapping[str, Any] = field(default_factory=dict)
     address_variable = "spark_host"
 
     @property
@@ -300,9 +309,20 @@ class SparkHost:
                 ),
                 restart=True,
             ),
+            **self._job_kafka_client(job),
             **_copies(sorted(Path(job.source).glob("*.py")), package),
             **_copies([Path(path) for path in job.data], shared),
         }
+
+    def _job_kafka_client(self, job: Job) -> dict[str, Entry]:
+        """Return the file by which a job connects to the inventory's brokers."""
+        config = {**self.kafka_client, **mapping(self.settings["spark_kafka_client_config"])}
+        if not self.kafka_client:
+            return {}
+        content = files.properties(config)
+        user = self.settings["spark_user"]
+        readers: dict[str, Any] = {"mode": "0640", "group": user}
+        return {job.kafka_client: files.text(content, **readers, secret=True, restart=True)}
 
     @property
     def events_dir(self) -> str:
@@ -402,8 +422,13 @@ def spark_host(host: HostSettings) -> str:
     return str(host.settings["spark_host"] or host.settings["ansible_host"] or host.name)
 
 
-def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, SparkHost]:
-    """Return host -> Spark host of all hosts of Spark's groups."""
+def resolve(
+    inventory: Inventory, hosts: Mapping[str, HostSettings], kafka_client: Mapping[str, Any]
+) -> dict[str, SparkHost]:
+    """Return host -> Spark host of all hosts of Spark's groups.
+
+    `kafka_client` are the client properties of a broker, empty without any.
+    """
     members = {group: [x for x in inventory.members(group) if x in hosts] for group in SPARK_GROUPS}
     roles = {"master": "spark_masters", "worker": "spark_workers", "history": "spark_history"}
     ensemble = {name: hosts[name] for name in inventory.members("zookeeper") if name in hosts}
@@ -417,6 +442,7 @@ def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str
             masters,
             workers,
             tuple(client_addresses(ensemble)),
+            kafka_client,
         )
         for name, host in hosts.items()
         if any(name in names for names in members.values())

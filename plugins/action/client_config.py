@@ -1,0 +1,58 @@
+"""Ansible action: how clients on the controller reach the Kafka cluster, as a file for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.millrace.streaming.plugins.module_utils.model import files
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
+
+OPTIONS = {
+    "path": {"type": "path", "required": True},
+    "properties": {"type": "dict", "default": {}},
+}
+
+
+class ActionModule(ActionBase):
+    """The action; it runs on the controller alone."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Write the file, in check mode too, and return what a topic of the cluster has by default.
+
+        Raises:
+            AnsibleActionFail: there are no brokers, or the file cannot be written.
+
+        """
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
+        brokers = run.current(task_vars or {}).brokers
+        if not brokers:
+            message = "the group kafka_brokers is missing or empty; add hosts to it"
+            raise AnsibleActionFail(message)
+        text = files.properties({**brokers[0].local_client_config, **plain(args["properties"])})
+        path = Path(args["path"])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # It may hold a password.
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as one:
+                one.write(text)
+        except OSError as error:
+            message = f"the client properties cannot be written: {error}"
+            raise AnsibleActionFail(message) from error
+        return {
+            **result,
+            "changed": False,
+            "brokers": len(brokers),
+            "replication_factor": brokers[0].replication_factor,
+            "min_insync_replicas": brokers[0].number("min.insync.replicas"),
+        }
