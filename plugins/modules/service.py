@@ -264,7 +264,7 @@ class Service:
 def make_accounts(module: AnsibleModule, entries: list[Entry], changes: Sequence[Change]) -> None:
     """Write the accounts' files, and make the accounts that are missing."""
     files.make(changes)
-    wanted = [entry.path for entry in entries if entry.path.startswith(files.SYSUSERS)]
+    wanted = [one.path for one in entries if one.path.startswith(f"{files.SYSUSERS}/")]
     if wanted and files.unknown_accounts(entries):
         done = subprocess.run(  # noqa: S603 - own arguments, no shell
             ["systemd-sysusers", *wanted],  # noqa: S607 - systemd's own place differs between systems

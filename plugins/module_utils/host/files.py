@@ -24,7 +24,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
     parse_or_empty,
 )
 
-SYSUSERS = "/etc/sysusers.d/"
+SYSUSERS = "/etc/sysusers.d"
 """Directory of accounts: what is written there is needed before a file can belong to one."""
 
 

@@ -146,6 +146,7 @@ def _install(
             "sha256": distribution.sha256,
         },
         "files": {
+            "/etc/sysusers.d": files.directory(),
             f"/etc/sysusers.d/millrace-{distribution.product}.conf": files.text(
                 f'u {user} {uid} "{description}" /nonexistent /usr/sbin/nologin\n'
             ),
