@@ -1,4 +1,4 @@
-"""Options of every test run, and the fixtures of the tests that look at a cluster."""
+"""Options of every test run, and the fixtures of the tests of a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ pytest_plugins = ["tests.support.cluster"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Say which cluster, where the facts go, and how much of the flights was published."""
-    parser.addoption("--inventory", help="inventory of the cluster that tests/cluster looks at")
+    parser.addoption("--inventory", help="inventory of the cluster that is tested")
     parser.addoption("--facts", help="JSON file for what the cluster tests measured")
     parser.addoption("--flights-topic", default="flights", help="base name of the flights topics")
     parser.addoption("--flights-corrupt", type=int, default=0, help="records damaged on purpose")

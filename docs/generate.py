@@ -56,24 +56,21 @@ def _rule(rule: Rule) -> list[str]:
 
 
 def configuration() -> dict[Path, str]:
-    """Return docs/configuration.md, written from the profiles and owned keys of the role kafka."""
-    role = ROOT / "roles" / "kafka"
-    profiles = {path.stem: path for path in sorted((role / "vars" / "profiles").glob("*.yml"))}
-    settings = {name: _yaml(path)["__kafka_profile_settings"] for name, path in profiles.items()}
-    owned = _yaml(role / "vars" / "main.yml")["__kafka_owned"]
-    keys = sorted({key for setting in settings.values() for key in setting})
-    rows = [
-        [
-            _code(key),
-            *(_code(one[key]["value"]) if key in one else "" for one in settings.values()),
-            "; ".join(dict.fromkeys(one[key]["why"] for one in settings.values() if key in one)),
-        ]
-        for key in keys
-    ]
+    """Return docs/configuration.md, written from the model: profiles, owned keys, versions."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka
+    from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
+
+    keys = sorted({key for profile in PROFILES.values() for key in profile.settings})
+    rows = []
+    for key in keys:
+        found = [profile.settings.get(key) for profile in PROFILES.values()]
+        reasons = dict.fromkeys(one.why for one in found if one)
+        cells = [_code(one.formula or one.value) if one else "" for one in found]
+        rows.append([_code(key), *cells, "; ".join(reasons)])
     lines = [
         "# Kafka's configuration",
         "",
-        _generated("configuration", "the role kafka"),
+        _generated("configuration", "plugins/module_utils/model"),
         "",
         "A Kafka property is a key of `kafka_config`, never a variable of its own. Each line of",
         "`server.properties` comes from the last of these layers that has the key:",
@@ -91,16 +88,15 @@ def configuration() -> dict[Path, str]:
         "",
         "## Profiles",
         "",
-        *(f"- `{name}`: {_leading_comment(path)}" for name, path in profiles.items()),
+        *(f"- `{name}`: {profile.purpose}" for name, profile in PROFILES.items()),
         "",
-        *_table(["property", *(_code(name) for name in profiles), "why"], rows),
+        *_table(["property", *map(_code, PROFILES), "why"], rows),
         "",
-        "A value in braces is computed for each host; `__kafka_cores` is the number of its cores.",
-        "An empty cell leaves the property to Kafka.",
+        "`cores` is the number of a host's cores. An empty cell leaves the property to Kafka.",
         "",
         "## Owned keys",
         "",
-        *_owned(owned),
+        *_owned(kafka.OWNED),
         "",
         *_key_changes(),
         "",
@@ -110,14 +106,14 @@ def configuration() -> dict[Path, str]:
 
 
 def _owned(owned: Mapping[str, str]) -> list[str]:
-    """Return the table of a role's owned keys."""
+    """Return the table of a service's owned keys."""
     rows = [[_code(key), by if " " in by else _code(by)] for key, by in owned.items()]
     return _table(["property", "set by"], rows)
 
 
 def _key_changes() -> list[str]:
     """Return the sections about keys that a Kafka version removed, deprecated or changed."""
-    from ansible_collections.millrace.streaming.plugins.module_utils import versions
+    from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
 
     removed = [
         [_code(f"{key}*" if key.endswith(".") else key), gone.since, gone.instead]
@@ -136,7 +132,7 @@ def _key_changes() -> list[str]:
         "",
         "Removed keys are refused where the version does not know them, deprecated ones are a",
         "warning. The legal keys of each version, with type, default and update mode, are in",
-        "`plugins/module_utils/kafka_keys/`, written by `./lab keys VERSION` from the binary.",
+        "`plugins/module_utils/model/kafka_keys/`, written by `./lab keys VERSION` from the binary.",
         "",
         *_table(["removed", "since", "instead"], removed),
         "",
@@ -148,18 +144,16 @@ def _key_changes() -> list[str]:
 
 def _other_products() -> list[str]:
     """Return the sections about the properties of ZooKeeper and Spark."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.model import spark, zookeeper
+
+    of_spark = dict(spark.OWNED)
+    for owned in spark.OWNED_BY_RECOVERY.values():
+        of_spark |= owned
     lines: list[str] = []
-    layers = {
-        "zookeeper": ("ZooKeeper", "zookeeper_config", ["__zookeeper_owned"]),
-        "spark": ("Spark", "spark_config", ["__spark_owned_always", "__spark_owned_recovery"]),
-    }
-    for role, (name, variable, owned) in layers.items():
-        values = _yaml(ROOT / "roles" / role / "vars" / "main.yml")
-        keys: dict[str, str] = {}
-        for part in owned:
-            found = values[part]
-            for one in found.values() if "zookeeper" in found else [found]:
-                keys |= one
+    for name, (variable,), owned in (
+        ("ZooKeeper", zookeeper.LAYERS, zookeeper.OWNED),
+        ("Spark", spark.LAYERS, of_spark),
+    ):
         lines += [
             *([""] if lines else []),
             f"## {name}",
@@ -167,7 +161,7 @@ def _other_products() -> list[str]:
             f"A property of {name} is a key of `{variable}`, over what the topology gives and",
             "below these, which only Millrace writes:",
             "",
-            *_owned(keys),
+            *_owned(owned),
         ]
     return lines
 
@@ -218,38 +212,33 @@ def roles() -> dict[Path, str]:
 
 
 def role_readme(name: str, document: Mapping[str, Any]) -> str:
-    """Return what a role does, its entry points and its variables, from its argument specs."""
+    """Return what a role does, its variables and its entry points, from its argument specs."""
     specs: Mapping[str, Mapping[str, Any]] = document["argument_specs"]
-    main = specs["main"]
+    main, others = specs["main"], {entry: one for entry, one in specs.items() if entry != "main"}
     lines = [
         f"# Role `{name}`",
         "",
         _generated("roles", "meta/argument_specs.yml"),
         "",
-        _sentence(main["short_description"]),
-    ]
-    if "description" in main:
-        lines += ["", _sentence(main["description"])]
-    lines += [
-        "",
-        "## Entry points",
-        "",
-        "`tasks_from` of `include_role` chooses one.",
-        "",
-        *_table(
-            ["entry point", "what it does"],
-            [[_code(entry), _sentence(spec["short_description"])] for entry, spec in specs.items()],
-        ),
+        *_purpose(main),
         "",
         "## Variables",
         "",
         *_variables(main["options"]),
     ]
-    for entry, spec in specs.items():
-        own = {key: one for key, one in spec["options"].items() if key not in main["options"]}
-        if own:
-            lines += ["", f"The entry point `{entry}` also takes:", "", *_variables(own)]
+    if others:
+        lines += ["", "## Further entry points", "", "`tasks_from` of `include_role` chooses one."]
+    for entry, spec in others.items():
+        lines += ["", f"### {entry}", "", *_purpose(spec)]
+        if spec.get("options"):
+            lines += ["", *_variables(spec["options"])]
     return "\n".join(lines) + "\n"
+
+
+def _purpose(spec: Mapping[str, Any]) -> list[str]:
+    """Return the paragraphs that say what an entry point does."""
+    short = _sentence(spec["short_description"])
+    return [short, "", _sentence(spec["description"])] if "description" in spec else [short]
 
 
 def _generated(name: str, source: str) -> str:
@@ -264,7 +253,8 @@ def _variables(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
         kind = option["type"]
         if "elements" in option:
             kind += f" of {option['elements']}"
-        default = "required" if option.get("required") else _code(option.get("default"))
+        default = _code(option["default"]) if "default" in option else ""
+        default = "required" if option.get("required") else default
         description = _sentence(option["description"])
         if "choices" in option:
             description += f" One of {', '.join(_code(choice) for choice in option['choices'])}."
@@ -286,16 +276,6 @@ def _code(value: object) -> str:
 def _sentence(text: str | Sequence[str]) -> str:
     joined = " ".join([text] if isinstance(text, str) else text)
     return joined if joined.endswith(".") else f"{joined}."
-
-
-def _leading_comment(path: Path) -> str:
-    lines = path.read_text(encoding="utf-8").removeprefix("---\n").splitlines()
-    comment = []
-    for line in lines:
-        if not line.startswith("# "):
-            break
-        comment.append(line.removeprefix("# "))
-    return " ".join(comment)
 
 
 def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything

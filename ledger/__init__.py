@@ -4,5 +4,6 @@
 `python -m ledger check` judges what it wrote; `python -m ledger page` reports on the faults of a
 suite that ran meanwhile. The claims and their limits are in `verdict.CLAIM`. With transactions it
 also works that load off exactly once, and judges that too. `ledger.sink` judges what a stream made
-of a source, for the tests of streams.
+of a source, for the tests of streams. Its clients come from the collection's adapter to Kafka, so
+the `collections` directory is on PYTHONPATH.
 """

@@ -83,6 +83,7 @@ def test_no_row_was_dropped_by_the_watermark(
     assert dropped == 0
 
 
+@pytest.mark.job
 def test_files_equal_batch_row_by_row(published: Published, spark_probe: SparkProbe) -> None:
     actual = {f"{row['origin']}|{row['hour']}": row for row in spark_probe.rows}
     assert actual, "the Delta table is empty"

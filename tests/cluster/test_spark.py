@@ -15,18 +15,15 @@ from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
 
+@pytest.mark.job
 def test_a_job_runs_on_every_worker(
-    topology: Topology,
-    hosts: dict[str, Host],
-    master: str,
-    spark_probe: SparkProbe,
-    facts: dict[str, Any],
+    topology: Topology, hosts: dict[str, Host], spark_probe: SparkProbe
 ) -> None:
     names = {hosts[worker].check_output("hostname") for worker in topology.group("spark_workers")}
     assert set(spark_probe.hosts) == names
-    facts["spark"] = {"master": master, "workers": spark_probe.hosts}
 
 
+@pytest.mark.job
 def test_the_job_is_in_the_history(
     topology: Topology, master: str, spark_probe: SparkProbe
 ) -> None:
@@ -47,10 +44,11 @@ def test_one_master_leads_and_the_others_stand_by(topology: Topology, master: st
     assert statuses(topology) == {**others, master: "ALIVE"}
 
 
-def test_workers_are_alive(topology: Topology, master: str) -> None:
+def test_workers_are_alive(topology: Topology, master: str, facts: dict[str, Any]) -> None:
     workers = master_state(topology, master)["workers"]
     alive = {worker["host"] for worker in workers if worker["state"] == "ALIVE"}
     assert alive == {topology.addresses[worker] for worker in topology.group("spark_workers")}
+    facts["spark"] = {"master": master, "workers": sorted(alive)}
 
 
 def test_shuffle_files_are_served_where_that_is_wanted(topology: Topology, master: str) -> None:

@@ -89,11 +89,8 @@ def nothing_stays() -> Iterator[None]:
 
 def kraft_version() -> str:
     """The finalized level: 0 is a static quorum, 1 a dynamic one (KIP-853)."""
-    described = "kafka-features.sh --bootstrap-server $(hostname -i):9092 describe"
-    found = re.search(
-        r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)",
-        lab("ssh", "solo", described, seconds=60),
-    )
+    described = run_tool("kafka-features.sh", "describe")
+    found = re.search(r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)", described)
     assert found
     return found[1]
 

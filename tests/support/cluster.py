@@ -16,7 +16,7 @@ import pluggy
 import pytest
 import testinfra
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster, listens
 from testinfra.host import Host
 
 from tests.support.change import Plays
@@ -35,6 +35,10 @@ def topology(request: pytest.FixtureRequest) -> Topology:
     found = describe(Path(inventory).resolve())
     assert found.hosts, f"{inventory} has no hosts: nothing would be tested"
     slower(found.slowness)
+    # Each test would wait for its own deadline, and the first verdict say less.
+    silent = [f"broker {node} ({at})" for node, at in found.brokers.items() if not listens(at)]
+    if silent:
+        pytest.exit(f"{', '.join(silent)} accept no connection: see ./lab status, or health.yml", 1)
     return found
 
 

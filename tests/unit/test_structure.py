@@ -25,7 +25,6 @@ from tests.unit.tree import (
 
 PLAYBOOKS = [*ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/shared/*.yml")]
 TASKS = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/tasks/*.yml")])
-DESCRIBE = ROOT / "tests/support/describe.yml"
 
 
 # Argument specs and entry points
@@ -62,7 +61,7 @@ def entry_points_used() -> set[tuple[str, str]]:
     """Role and entry point of every include_role."""
     return {
         (path.parent.parent.name, path.stem)
-        for file in [*PLAYBOOKS, *TASKS, DESCRIBE]
+        for file in [*PLAYBOOKS, *TASKS]
         for path in references(load(file), file.parent)
         if path.parent != file.parent and path.parent.parent.parent == ROOT / "roles"
     }
@@ -182,7 +181,7 @@ def exists(path: Path) -> bool:
 def test_referenced_files_exist() -> None:
     found = {
         (relative(file), path)
-        for file in [*PLAYBOOKS, *TASKS, DESCRIBE]
+        for file in [*PLAYBOOKS, *TASKS]
         for path in references(load(file), file.parent)
     }
     assert len(found) > 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import GROUPS
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
 
 from tests.support.topology import ROOT
 from tests.unit.tree import load, walk

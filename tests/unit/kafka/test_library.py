@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,14 @@ def test_what_clients_log_is_not_shown(tmp_path: Path) -> None:
 # Nowhere else
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
-    for path in tracked():
-        if path.suffix == ".py" and not path.is_relative_to(ADAPTER):
-            yield path, ast.parse(path.read_text())
+@cache
+def sources() -> dict[Path, ast.Module]:
+    """Every Python file but the adapter's own."""
+    return {
+        path: ast.parse(path.read_text())
+        for path in tracked()
+        if path.suffix == ".py" and not path.is_relative_to(ADAPTER)
+    }
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -108,7 +113,7 @@ def reached_into(tree: ast.Module) -> set[str]:
 def test_only_the_adapter_imports_kafka_python() -> None:
     importers = {
         relative(path)
-        for path, tree in sources()
+        for path, tree in sources().items()
         if any(name.partition(".")[0] == "kafka" for name in imported(tree))
     }
     assert not importers
@@ -117,7 +122,7 @@ def test_only_the_adapter_imports_kafka_python() -> None:
 def test_only_the_adapter_and_its_tests_reach_into_its_objects() -> None:
     found = {
         relative(path): names
-        for path, tree in sources()
+        for path, tree in sources().items()
         if not path.is_relative_to(HERE) and (names := reached_into(tree))
     }
     assert not found

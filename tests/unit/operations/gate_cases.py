@@ -1,23 +1,23 @@
-"""Clusters for the tests of the availability gate: a healthy one, and ways to spoil it."""
+"""Clusters for the tests of the availability gate: a healthy one, and changes to it."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
-    Blocker,
-    Policy,
-    stop_blockers,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
     Broker,
-    Expected,
     Partition,
     Quorum,
     Replica,
     Snapshot,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
+    Blocker,
+    Policy,
+    stop_blockers,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
 ALL = frozenset({1, 2, 3})
 STRICT = Policy()

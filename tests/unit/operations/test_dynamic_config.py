@@ -1,4 +1,4 @@
-"""What a running broker is told of its file, against a broker that validates as Kafka does."""
+"""How a running broker gets the keys of its file, against a broker that validates as Kafka does."""
 
 from __future__ import annotations
 
@@ -10,34 +10,42 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils import change_classes, key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.change_classes import (
-    MIN_ISR,
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
+from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka, key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import dynamic_config
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
     Plan,
-    Setting,
 )
 
 from plugins.modules.kafka_dynamic_config import Run
 from tests.unit.module_runner import run_module
 
 THREADS, RATIO, LISTS = "num.io.threads", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy"
-KINDS = {THREADS: "INT", RATIO: "DOUBLE", LISTS: "LIST", "log.retention.ms": "LONG", MIN_ISR: "INT"}
+RETENTION = "log.retention.ms"
+KINDS = {THREADS: "INT", RATIO: "DOUBLE", LISTS: "LIST", RETENTION: "LONG", MIN_ISR: "INT"}
 DEFAULTS = {THREADS: "8", RATIO: "0.5", LISTS: "delete", MIN_ISR: "1"}
 
 
 @dataclass
 class FakeBroker:
-    """A broker with its file as it started, its own and the cluster's entries."""
+    """A broker with its file as it started, its own dynamic entries and the cluster's.
+
+    `writes` are the changes it took, with whether they were for the whole cluster.
+    """
 
     static: dict[str, str] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
     of_all: dict[str, str] = field(default_factory=dict)
     elr: bool = False
-    writes: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
+    writes: list[tuple[bool, dict[str, str | None]]] = field(default_factory=list)
 
-    def look(self, keys: list[str]) -> tuple[Mapping[str, Setting], bool]:
-        described = {key: self.describe(key) for key in keys if key in KINDS}
-        return change_classes.settings(described), self.elr
+    def has_elr(self) -> bool:
+        return self.elr
+
+    def read(self, keys: list[str]) -> Mapping[str, Setting]:
+        return configs.settings({key: self.describe(key) for key in keys if key in KINDS})
 
     def describe(self, key: str) -> Any:
         """As kafka-python gives it."""
@@ -52,13 +60,15 @@ class FakeBroker:
             for source, layer in layers.items()
             if key in layer
         ]
-        if key == "log.retention.ms":
+        if key == RETENTION:
             source = "STATIC_BROKER_CONFIG"
             synonyms.append({"name": "log.retention.hours", "value": "168", "source": source})
         value = synonyms[0]["value"] if synonyms and synonyms[0]["name"] == key else None
         return {"value": value, "config_type": KINDS[key], "synonyms": synonyms}
 
-    def alter(self, changes: Mapping[str, str | None], *, name: str, validate_only: bool) -> str:
+    def alter(
+        self, changes: Mapping[str, str | None], *, cluster_wide: bool, validate_only: bool
+    ) -> str:
         for key, value in changes.items():
             if value in ("bad", "666"):
                 return f"Invalid value {value} for configuration {key}"
@@ -70,8 +80,8 @@ class FakeBroker:
                 if then < now // 2:
                     return "value should be at least half the current value"
         if not validate_only:
-            self.writes.append((name, dict(changes)))
-            target = self.entries if name else self.of_all
+            self.writes.append((cluster_wide, dict(changes)))
+            target = self.of_all if cluster_wide else self.entries
             for key, value in changes.items():
                 target.pop(key, None)
                 target.update({} if value is None else {key: value})
@@ -82,26 +92,35 @@ class FakeBroker:
 
 
 class Host:
-    """A host whose file the module brings to its broker."""
+    """A host whose file the module applies to its broker."""
 
     def __init__(self, path: Path, broker: FakeBroker) -> None:
         self.broker, self.record, self.mark = broker, path / "keep/dynamic.json", path / "run/mark"
+        self.file, self.keys = path / "server.properties", [*KINDS, "not.known"]
         self.mark.parent.mkdir()
 
     def run(self, *lines: str, check: bool = False, cluster_wide: bool = False) -> Any:
-        """Run the module with these lines in the file."""
+        """Run the module with these lines in the file, which check mode has not written."""
+        text = "\n".join(lines)
+        if not check:
+            self.file.write_text(text)
         params = {
             "node_id": 1,
-            "keys": [*KINDS, "not.known"],
-            "path": "/etc/kafka/server.properties",
-            "content": "\n".join(lines),
+            "keys": self.keys,
+            "path": str(self.file),
+            "content": text if check else None,
             "cluster_wide": cluster_wide,
-            "restart_mark": [str(self.mark)],
+            "restart_mark": str(self.mark),
             "record": str(self.record),
         }
         module = SimpleNamespace(params=params, check_mode=check, _diff=True)
         broker: Any = self.broker
         return Run(module, broker).result()  # type: ignore[arg-type]  # what it uses of a module
+
+    def marked_keys(self) -> list[str]:
+        """Return the keys that a restart has to bring."""
+        marked: list[str] = json.loads(self.mark.read_text())["paths"][str(self.file)]
+        return marked
 
 
 @pytest.fixture
@@ -109,19 +128,26 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path, FakeBroker(static={THREADS: "4"}))
 
 
+# Which keys
+
+
 @pytest.mark.parametrize("version", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"])
 def test_dynamic_keys_are_kafkas_without_those_of_listeners_and_secrets(version: str) -> None:
-    keys = change_classes.dynamic_keys(version, owned=["max.connections"])
+    keys = kafka.dynamic_keys(version)
+    table = key_table.load(version)
     assert {THREADS, RATIO, LISTS, MIN_ISR, "message.max.bytes"} <= set(keys)
-    assert all(key_table.load(version)[key]["update"] != "read-only" for key in keys)
+    assert all(table[key]["update"] != "read-only" for key in keys)
     assert not [key for key in keys if key.startswith(("ssl.", "sasl.", "listener"))]
-    left_out = {"advertised.listeners", "listeners", "cordoned.log.dirs", "max.connections"}
-    assert not left_out & set(keys)
-    assert not [key for key in keys if key_table.load(version)[key]["type"] == "password"]
+    assert not {"advertised.listeners", "listeners", "cordoned.log.dirs"} & set(keys)
+    assert not set(kafka.OWNED) & set(keys)
+    assert not [key for key in keys if table[key]["type"] == "password"]
 
 
 def test_of_an_unknown_version_no_key_is_dynamic() -> None:
-    assert change_classes.dynamic_keys("9.9.9") == []
+    assert kafka.dynamic_keys("9.9.9") == []
+
+
+# Plan
 
 
 @pytest.mark.parametrize(
@@ -147,8 +173,8 @@ def test_of_an_unknown_version_no_key_is_dynamic() -> None:
 def test_values_are_compared_as_kafka_reads_them(
     kind: str, one: str | None, other: str | None, same: bool
 ) -> None:
-    assert change_classes.same(kind, one, other) is same
-    assert change_classes.same(kind, other, one) is same
+    assert dynamic_config.same(kind, one, other) is same
+    assert dynamic_config.same(kind, other, one) is same
 
 
 @pytest.mark.parametrize(
@@ -181,22 +207,49 @@ def test_values_are_compared_as_kafka_reads_them(
         ({"static": {RATIO: "0.4"}, "entries": {RATIO: "0.5"}}, {}, Plan()),
         ({"entries": {RATIO: "0.5"}}, {}, Plan(deleted=(RATIO,))),
         ({"of_all": {RATIO: "0.3"}, "entries": {RATIO: "0.5"}}, {}, Plan()),
-        ({}, {"log.retention.ms": "5"}, Plan(set={"log.retention.ms": (None, "5")})),
-        ({"entries": {"log.retention.ms": "5"}}, {"log.retention.ms": "5"}, Plan()),
+        ({}, {RETENTION: "5"}, Plan(set={RETENTION: (None, "5")})),
+        ({"entries": {RETENTION: "5"}}, {RETENTION: "5"}, Plan()),
         # What the file leaves to a provider only Kafka knows.
         ({"static": {RATIO: "0.4"}}, {RATIO: "${file:/s:r}"}, Plan()),
     ],
 )
 def test_plan(layers: Any, file: Any, expected: Plan) -> None:
-    found, _ = FakeBroker(**layers).look(list(KINDS))
-    assert change_classes.plan(KINDS, file, found) == expected
+    found = FakeBroker(**layers).read(list(KINDS))
+    assert dynamic_config.plan(KINDS, file, found) == expected
 
 
 def test_a_key_without_default_that_left_the_file_needs_a_restart() -> None:
-    broker = FakeBroker(static={"log.retention.ms": "5"}, entries={"log.retention.ms": "6"})
-    plan = change_classes.plan(KINDS, {}, broker.look(list(KINDS))[0])
-    assert list(plan.refused) == ["log.retention.ms"]
-    assert plan.deleted == ("log.retention.ms",)
+    broker = FakeBroker(static={RETENTION: "5"}, entries={RETENTION: "6"})
+    plan = dynamic_config.plan(KINDS, {}, broker.read(list(KINDS)))
+    assert list(plan.refused) == [RETENTION]
+    assert plan.deleted == (RETENTION,)
+
+
+@pytest.mark.parametrize(
+    ("layers", "file", "deleted", "refused"),
+    [
+        # Its entry would rule over the file for ever.
+        ({"entries": {RATIO: "0.3"}}, {}, (RATIO,), []),
+        ({"entries": {RATIO: "0.3"}, "static": {RATIO: "0.4"}}, {RATIO: "0.4"}, (RATIO,), []),
+        # Without the entry the broker has what it started with, and not what the file says now.
+        ({"entries": {RATIO: "0.3"}, "static": {RATIO: "0.4"}}, {RATIO: "0.3"}, (RATIO,), [RATIO]),
+        ({"entries": {RATIO: "0.3"}}, {RATIO: "0.3"}, (RATIO,), [RATIO]),
+        # Without an entry nothing is left to do, whatever the file says.
+        ({"static": {RATIO: "0.4"}}, {RATIO: "0.9"}, (), []),
+        ({}, {}, (), []),
+    ],
+)
+def test_a_recorded_key_that_is_not_dynamic_any_more_loses_its_entry(
+    layers: Any, file: Any, deleted: tuple[str, ...], refused: list[str]
+) -> None:
+    found = FakeBroker(**layers).read(list(KINDS))
+    plan = dynamic_config.plan({THREADS}, file, found, recorded=[RATIO])
+    assert (plan.deleted, list(plan.refused)) == (deleted, refused)
+    assert not plan.set
+
+
+def test_a_recorded_key_that_the_broker_does_not_know_is_passed_over() -> None:
+    assert dynamic_config.plan([], {"gone": "1"}, {}, recorded=["gone"]) == Plan()
 
 
 @pytest.mark.parametrize(
@@ -214,12 +267,15 @@ def test_min_insync_replicas_is_written_only_when_it_changes(
     layers: Any, file: str | None, elr: bool, one: bool, expected: Any
 ) -> None:
     """Setting it again to the same value would forget all eligible leaders (KIP-966)."""
-    found, _ = FakeBroker(**layers).look(list(KINDS))
+    found = FakeBroker(**layers).read(list(KINDS))
     desired = {MIN_ISR: file} if file else {}
-    plan = change_classes.plan(KINDS, desired, found, elr=elr, cluster_wide=one)
+    plan = dynamic_config.plan(KINDS, desired, found, elr=elr, cluster_wide=one)
     assert plan.cluster == expected
     assert bool(plan.set) is not elr
     assert not plan.deleted
+
+
+# The module
 
 
 def test_a_change_is_made_once(host: Host) -> None:
@@ -228,9 +284,11 @@ def test_a_change_is_made_once(host: Host) -> None:
     assert (host.broker.writes, host.record.exists()) == ([], False)
     made = host.run(*file)
     assert made == planned
+    assert made["changed"]
     assert made["set"] == {THREADS: ["4", "6"], LISTS: ["delete", "compact"]}
-    assert made["diff"]["before"] == "log.cleanup.policy=delete\nnum.io.threads=4\n"
-    assert len(host.broker.writes) == 1
+    assert made["diff"]["before"].splitlines() == [f"{LISTS}=delete", f"{THREADS}=4"]
+    assert made["diff"]["after"].splitlines() == [f"{LISTS}=compact", f"{THREADS}=6"]
+    assert host.broker.writes == [(False, {THREADS: "6", LISTS: "compact"})]
     assert not host.mark.exists()
     assert host.run(*file)["changed"] is False
     host.broker.restart({THREADS: "6", LISTS: "compact"})
@@ -242,11 +300,11 @@ def test_a_change_is_made_once(host: Host) -> None:
 def test_one_refused_key_does_not_stop_the_others(host: Host) -> None:
     file = f"{LISTS}=bad", f"{THREADS}=5"
     planned = host.run(*file, check=True)
+    assert not host.mark.exists()
     made = host.run(*file)
     assert made == planned
     assert (list(made["set"]), list(made["refused"])) == ([THREADS], [LISTS])
-    mark = json.loads(host.mark.read_text())
-    assert mark == {"paths": {"/etc/kafka/server.properties": [LISTS]}}
+    assert host.marked_keys() == [LISTS]
     again = host.run(*file)
     assert (again["changed"], list(again["refused"])) == (False, [LISTS])
 
@@ -282,7 +340,23 @@ def test_a_key_that_leaves_the_file_before_a_restart_leaves_the_broker(host: Hos
     left = host.run(f"{THREADS}=4")
     assert left["deleted"] == [LISTS]
     assert host.broker.entries == {RATIO: "0.3"}
-    assert json.loads(host.record.read_text()) == {"keys": []}
+    # What an operator sets from now on is the operator's.
+    host.broker.entries[LISTS] = "compact"
+    assert host.run(f"{THREADS}=4")["changed"] is False
+
+
+def test_a_key_that_is_not_dynamic_any_more_needs_a_restart_once(host: Host) -> None:
+    """Another version of Millrace may leave out a key that an earlier one set."""
+    file = f"{THREADS}=4", f"{LISTS}=compact"
+    host.run(*file)
+    host.keys.remove(LISTS)
+    planned = host.run(*file, check=True)
+    made = host.run(*file)
+    assert made == planned
+    assert (made["deleted"], list(made["refused"])) == ([LISTS], [LISTS])
+    assert (host.broker.entries, host.marked_keys()) == ({}, [LISTS])
+    again = host.run(*file)
+    assert (again["changed"], again["refused"]) == (False, {})
 
 
 def test_a_service_that_stopped_is_not_marked(host: Host) -> None:
@@ -296,39 +370,55 @@ def test_a_key_that_the_broker_does_not_know_comes_with_a_restart(host: Host) ->
     assert host.run(f"{THREADS}=4")["refused"] == {}
 
 
-def test_the_first_broker_alone_sets_min_insync_replicas(host: Host) -> None:
+def test_only_the_broker_that_is_chosen_sets_min_insync_replicas_for_the_cluster(
+    host: Host,
+) -> None:
     host.broker.elr, host.broker.of_all[MIN_ISR] = True, "1"
-    text = f"{THREADS}=4\n{MIN_ISR}=2"
-    assert host.run(text)["changed"] is False
-    assert host.run(text, cluster_wide=True)["set"] == {MIN_ISR: ["1", "2"]}
-    assert host.broker.writes == [("", {MIN_ISR: "2"})]
-    assert host.run(text, cluster_wide=True)["changed"] is False
+    file = f"{THREADS}=4", f"{MIN_ISR}=2"
+    assert host.run(*file)["changed"] is False
+    planned = host.run(*file, check=True, cluster_wide=True)
+    made = host.run(*file, cluster_wide=True)
+    assert made == planned
+    assert made["set"] == {MIN_ISR: ["1", "2"]}
+    assert host.broker.writes == [(True, {MIN_ISR: "2"})]
+    assert host.run(*file, cluster_wide=True)["changed"] is False
+
+
+def test_without_eligible_leader_replicas_each_broker_sets_its_own(host: Host) -> None:
+    host.run(f"{THREADS}=4", f"{MIN_ISR}=2", cluster_wide=True)
+    assert host.broker.writes == [(False, {MIN_ISR: "2"})]
 
 
 @pytest.fixture
 def unreachable(tmp_path: Path) -> dict[str, Any]:
-    """Options that lead to no broker; the text is a secret."""
-    import kafka  # type: ignore[import-untyped]  # no types
-
+    """Options that lead to no broker; the file holds a secret."""
+    (tmp_path / "client.properties").touch()
+    (tmp_path / "server.properties").write_text("ssl.key.password=hunter2\n")
     return {
         "bootstrap": ["127.0.0.1:1"],
-        "library": str(Path(kafka.__file__).parents[1]),
+        "client_config": str(tmp_path / "client.properties"),
+        "library": str(Path(library.errors.__file__).parents[1]),
         "node_id": 1,
         "keys": [THREADS],
         "path": str(tmp_path / "server.properties"),
         "content": "ssl.key.password=hunter2\n",
+        "record": str(tmp_path / "dynamic.json"),
         "wait": 0,
     }
 
 
-def test_a_broker_that_is_not_there_is_named(unreachable: dict[str, Any]) -> None:
-    result = run_module("kafka_dynamic_config", unreachable)
+@pytest.mark.parametrize("check", [False, True])
+def test_a_broker_that_is_not_there_is_named(unreachable: dict[str, Any], check: bool) -> None:
+    result = run_module("kafka_dynamic_config", unreachable, check=check)
     assert result["failed"]
-    assert "broker 1 does not answer after 0 s (127.0.0.1:1: Connection refused)" in result["msg"]
+    assert "broker 1" in result["msg"]
+    assert "127.0.0.1:1" in result["msg"]
     assert "hunter2" not in json.dumps(result)
 
 
 def test_a_file_that_is_not_there_is_named(unreachable: dict[str, Any]) -> None:
-    result = run_module("kafka_dynamic_config", {**unreachable, "content": None})
+    Path(unreachable["path"]).unlink()
+    result = run_module("kafka_dynamic_config", unreachable)
     assert result["failed"]
-    assert f"{unreachable['path']} cannot be read: " in result["msg"]
+    assert unreachable["path"] in result["msg"]
+    assert "hunter2" not in json.dumps(result)

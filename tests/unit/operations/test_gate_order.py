@@ -1,19 +1,21 @@
+"""The order in which nodes are restarted."""
+
 from __future__ import annotations
 
 import dataclasses
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
+    Broker,
+    Snapshot,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Node,
     must_wait_for_others,
     order,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
-    Broker,
-    Snapshot,
-)
 
-from tests.unit.availability_cases import BROKERS, HEALTHY, ZOOKEEPER, state
+from tests.unit.operations.gate_cases import BROKERS, HEALTHY, ZOOKEEPER, state
 
 NODES = [
     Node(5, broker=True, controller=False, rack="b"),
@@ -57,8 +59,8 @@ def test_order_on_zookeeper_ends_with_the_controller() -> None:
     snapshot = dataclasses.replace(ZOOKEEPER, controller_id=1)
     for reverse in (False, True):
         assert order(brokers, snapshot, reverse_roles=reverse) == [3, 0, 2, 1]
-    sick = [dataclasses.replace(node, ready=node.id != 0) for node in brokers]
-    assert order(sick, snapshot) == [0, 3, 2, 1]
+    one_unready = [dataclasses.replace(node, ready=node.id != 0) for node in brokers]
+    assert order(one_unready, snapshot) == [0, 3, 2, 1]
 
 
 def test_order_without_a_snapshot_knows_no_active_controller() -> None:

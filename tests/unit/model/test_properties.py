@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     changed_keys,
     parse_properties,
 )

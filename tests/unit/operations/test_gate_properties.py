@@ -1,7 +1,7 @@
-"""The gate over clusters that nobody thought of.
+"""The gate over generated clusters.
 
-`survives` says afresh, by doing it, what must hold after a stop; the gate may let nothing go that
-breaks it.
+`broken` and `led` work out independently what a stop does to the cluster; the gate may not allow a
+stop that breaks it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
+    Broker,
+    Partition,
+    Quorum,
+    Replica,
+    Snapshot,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Blocker,
     Node,
     Policy,
@@ -22,14 +29,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.availability im
     order,
     stop_blockers,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
-    Broker,
-    Expected,
-    Partition,
-    Quorum,
-    Replica,
-    Snapshot,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
@@ -64,34 +64,34 @@ class Case:
 
 
 @st.composite
-def partitions(draw: st.DrawFn, brokers: list[int], index: int, calm: bool) -> Partition:
-    least = min(3, len(brokers)) if calm else 1
+def partitions(draw: st.DrawFn, brokers: list[int], index: int, healthy: bool) -> Partition:
+    least = min(3, len(brokers)) if healthy else 1
     replicas = draw(st.permutations(brokers))[: draw(st.integers(least, len(brokers)))]
-    isr = replicas if calm else [one for one in replicas if draw(st.booleans())]
-    min_isr = draw(st.integers(1, max(1, len(replicas) - 1) if calm else 4))
-    leader = draw(st.sampled_from(isr)) if isr and (calm or draw(st.booleans())) else -1
+    isr = replicas if healthy else [one for one in replicas if draw(st.booleans())]
+    min_isr = draw(st.integers(1, max(1, len(replicas) - 1) if healthy else 4))
+    leader = draw(st.sampled_from(isr)) if isr and (healthy or draw(st.booleans())) else -1
     topic = draw(st.sampled_from(TOPICS))
     return Partition(topic, index, leader, tuple(replicas), tuple(isr), min_isr)
 
 
 @st.composite
-def quorums(draw: st.DrawFn, ids: list[int], calm: bool) -> Quorum:
-    behind = st.sampled_from(BEHIND[:4] if calm else BEHIND)
-    leader = draw(st.sampled_from(ids if calm else [*ids, -1]))
+def quorums(draw: st.DrawFn, ids: list[int], healthy: bool) -> Quorum:
+    behind = st.sampled_from(BEHIND[:4] if healthy else BEHIND)
+    leader = draw(st.sampled_from(ids if healthy else [*ids, -1]))
     return Quorum(leader, 1, tuple(Replica(i, draw(st.integers(0, 9)), draw(behind)) for i in ids))
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a cluster: each part of it calm or in any state, its nodes combined, dedicated or old.
+    """Draw a cluster: each part of it healthy or in any state; combined, dedicated or ZooKeeper.
 
-    If all parts were in any state, hardly a node could ever be let go.
+    If all parts were in any state, hardly any node could ever be stopped.
     """
     brokers = list(range(1, draw(st.sampled_from([3, 3, 4, 5, 1, 2])) + 1))
     mode = draw(st.sampled_from(["combined", "dedicated", "zookeeper"]))
     size = draw(st.sampled_from([3, 3, 4, 5, 5, 1, 2]))
     voters = brokers[:size] if mode == "combined" else list(range(101, 101 + size))
-    calm = st.just(True) if draw(st.booleans()) else st.booleans()
+    healthy = st.just(True) if draw(st.booleans()) else st.booleans()
     quorum = None if mode == "zookeeper" else draw(quorums(voters, draw(st.booleans())))
     controller = quorum.leader_id if quorum else draw(st.sampled_from([*brokers, *brokers, -1]))
     missing = draw(st.sampled_from([0, 0, 0, 0, 1]))
@@ -102,7 +102,8 @@ def cases(draw: st.DrawFn) -> Case:
         controller_id=controller,
         quorum=quorum,
         partitions=tuple(
-            draw(partitions(brokers, index, draw(calm))) for index in range(draw(st.integers(0, 4)))
+            draw(partitions(brokers, index, draw(healthy)))
+            for index in range(draw(st.integers(0, 4)))
         ),
     )
     expected = Expected(frozenset(brokers), frozenset(voters if quorum else ()))
@@ -151,17 +152,17 @@ def led(case: Case, down: frozenset[int] = frozenset()) -> bool:
 
 @FEW
 @given(cases())
-def test_who_is_let_go_leaves_a_cluster_that_serves(case: Case) -> None:
+def test_a_stop_that_is_allowed_leaves_a_cluster_that_serves(case: Case) -> None:
     if not case.blockers():
         assert broken(case) == []
         assert led(case)
-        # In strict mode one more broker may fail before anybody is without a leader.
+        # In strict mode one more broker may fail before any partition is without a leader.
         assert all(len(one.isr) == len(one.replicas) > 1 for one in case.snapshot.partitions)
 
 
 @FEW
 @given(cases())
-def test_a_loose_gate_keeps_the_same_promise(case: Case) -> None:
+def test_without_strict_the_cluster_still_serves(case: Case) -> None:
     if not case.blockers(LOOSE):
         assert broken(case) == []
         assert led(case)
@@ -169,7 +170,9 @@ def test_a_loose_gate_keeps_the_same_promise(case: Case) -> None:
 
 @FEW
 @given(cases(), st.sets(st.sampled_from([*TOPICS, "*"])), st.booleans())
-def test_permits_cover_only_what_they_name(case: Case, topics: set[str], unsafe: bool) -> None:
+def test_an_allowed_outage_covers_only_the_topics_it_names(
+    case: Case, topics: set[str], unsafe: bool
+) -> None:
     policy = Policy(strict=False, allow_outage=frozenset(topics), allow_unsafe_quorum=unsafe)
     if not case.blockers(policy):
         for one in broken(case):
@@ -182,7 +185,7 @@ def test_permits_cover_only_what_they_name(case: Case, topics: set[str], unsafe:
 
 @FEW
 @given(cases())
-def test_an_unready_node_is_stopped_only_where_nobody_needs_it(case: Case) -> None:
+def test_an_unready_node_is_stopped_only_where_no_partition_needs_it(case: Case) -> None:
     own = frozenset({case.node.id})
     for policy in (STRICT, LOOSE):
         if not case.blockers(policy, own):
@@ -206,7 +209,7 @@ def test_nodes_known_to_be_down_do_not_help_another_to_stop(case: Case, ids: set
 
 @FEW
 @given(cases(), st.sets(st.sampled_from(IDS)))
-def test_knowing_who_is_down_only_forgives(case: Case, ids: set[int]) -> None:
+def test_knowing_which_nodes_are_down_only_removes_blockers(case: Case, ids: set[int]) -> None:
     every = cluster_blockers(case.snapshot, case.expected, STRICT)
     rest = cluster_blockers(case.snapshot, case.expected, STRICT, frozenset(ids))
     assert reasons(rest) <= reasons(every)
@@ -245,15 +248,15 @@ def test_a_slower_voter_never_removes_a_blocker(case: Case, data: st.DataObject)
         assert reasons(case.blockers()) <= reasons(worse.blockers())
 
 
-def test_neither_verdict_is_rare() -> None:
+def test_the_generated_clusters_have_both_verdicts() -> None:
     seen: Counter[bool] = Counter()
 
     @FEW
     @given(cases())
-    def look(case: Case) -> None:
+    def judge(case: Case) -> None:
         seen[not case.blockers()] += 1
 
-    look()
+    judge()
     assert min(seen[True], seen[False]) >= 15, seen
 
 
@@ -276,23 +279,25 @@ def test_neither_verdict_is_rare() -> None:
         "min-isr-without",
     ],
 )
-def test_the_clusters_have_each_trouble(expected: str) -> None:
-    look_for(lambda case: expected in {one.predicate for one in case.blockers()})
+def test_the_generated_clusters_have_each_blocker(expected: str) -> None:
+    require(lambda case: expected in {one.predicate for one in case.blockers()})
 
 
 @pytest.mark.parametrize("policy", [STRICT, LOOSE])
 @pytest.mark.parametrize("on_zookeeper", [False, True])
-def test_some_are_let_go_that_matter(policy: Policy, on_zookeeper: bool) -> None:
+def test_some_brokers_with_replicas_in_sync_may_be_stopped(
+    policy: Policy, on_zookeeper: bool
+) -> None:
     def matters(case: Case) -> bool:
         of_node = [one for one in case.snapshot.partitions if case.node.id in one.isr]
         mode = (case.snapshot.quorum is None) is on_zookeeper
         return mode and bool(of_node) and not case.blockers(policy)
 
-    look_for(matters)
+    require(matters)
 
 
-def look_for(condition: Callable[[Case], bool]) -> None:
-    """Raise NoSuchExample if the clusters that are drawn lack such a one."""
+def require(condition: Callable[[Case], bool]) -> None:
+    """Raise NoSuchExample if no generated cluster is such a one."""
     once = settings(FEW, max_examples=1000, phases=[Phase.generate], database=None)
     find(cases(), condition, settings=once, random=Random(0))  # noqa: S311  no secret is drawn
 
@@ -331,7 +336,7 @@ def test_an_order_of_restarts(group: list[Node], reverse: bool, data: st.DataObj
     assert active not in controllers[:-1]
     racks = [node.rack for node in ready if not node.controller]
     assert racks == sorted(racks)
-    # Whoever follows this order is never told to wait by the same snapshot.
+    # A run in this order never has to wait by the same snapshot.
     for position, node in enumerate(ready):
         rest = [other.id for other in ready[position + 1 :]]
         assert not must_wait_for_others(node.id, rest, snapshot)

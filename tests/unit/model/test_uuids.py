@@ -4,10 +4,10 @@ import base64
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.heap import heap_mb
-from ansible_collections.millrace.streaming.plugins.module_utils.uuids import (
+from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
     directory_id,
     is_cluster_id,
+    kafka_text,
     random_cluster_id,
 )
 
@@ -63,16 +63,8 @@ def test_directory_id_refuses_nonsense() -> None:
         directory_id(CLUSTER, -1)
 
 
-@pytest.mark.parametrize(
-    ("text", "mb"),
-    [("512m", 512), ("2g", 2048), ("2G", 2048), ("1024k", 1), ("1048576K", 1024)],
-)
-def test_heap_mb(text: Any, mb: int) -> None:
-    assert heap_mb(text) == mb
-
-
-@pytest.mark.parametrize("text", ["", "512", "1.5g", "2 g", "2gb", "-1m", "0m", "100k", "1t", 512])
-def test_heap_mb_names_the_value_and_the_legal_forms(text: Any) -> None:
-    with pytest.raises(ValueError, match=r"legal: .*'512m', '2g'") as error:
-        heap_mb(text)
-    assert repr(text) in str(error.value)
+def test_a_uuid_in_its_usual_form_is_written_as_kafka_does() -> None:
+    assert kafka_text("00000000-0000-0000-0000-000000000000") == "A" * 22
+    assert kafka_text("324d5533-4f45-5642-4e54-637749544a45") == "Mk1VM09FVkJOVGN3SVRKRQ"
+    with pytest.raises(ValueError, match="UUID"):
+        kafka_text("x")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils import key_table, versions
+from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table, versions
 
 from artifacts import tools
 from tests.support.topology import ROOT
@@ -42,7 +42,7 @@ def test_every_supported_version_has_its_artifact(product: str, version: str) ->
     assert f"<version>{version}</version>" in (folder / "pom.xml").read_text()
     assert versions.PRODUCTS[product].supported[version].java
     if product != "spark":
-        assert len(tools.read(folder / "tools")) > 4
+        assert tools.read(folder / "tools")
 
 
 @pytest.mark.parametrize("product", versions.PRODUCTS)

@@ -1,3 +1,5 @@
+"""What forbids stopping a node, and what only looks as if it did."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -5,21 +7,21 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.availability import (
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
+    Broker,
+    Partition,
+    Quorum,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
+    SHOWN,
     Blocker,
     Policy,
     as_data,
     cluster_blockers,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.availability_texts import TEXTS
-from ansible_collections.millrace.streaming.plugins.module_utils.cluster_health import (
-    Broker,
-    Expected,
-    Partition,
-    Quorum,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
-from tests.unit.availability_cases import (
+from tests.unit.operations.gate_cases import (
     ALL,
     BROKERS,
     EXPECTED,
@@ -40,7 +42,7 @@ from tests.unit.availability_cases import (
 
 @pytest.mark.parametrize("node", [1, 2, 3])
 @pytest.mark.parametrize("policy", [STRICT, LOOSE])
-def test_a_healthy_cluster_lets_any_one_node_go(node: int, policy: Policy) -> None:
+def test_in_a_healthy_cluster_any_one_node_may_be_stopped(node: int, policy: Policy) -> None:
     assert stop(HEALTHY, node, policy=policy) == []
     assert stop(HEALTHY, node, policy=policy, expected=Expected()) == []
     on_zookeeper = {"controller": False, "expected": Expected(brokers=ALL)}
@@ -50,33 +52,31 @@ def test_a_healthy_cluster_lets_any_one_node_go(node: int, policy: Policy) -> No
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"cluster_id": "X"}, {"wrong-cluster": "this is cluster X, the inventory says C"}),
-        ({"brokers": BROKERS[:2]}, {"not-registered": "broker 3 is not registered"}),
-        ({"brokers": (*BROKERS, Broker(9))}, {"strange-broker": "broker 9 is registered but"}),
-        (
-            {"brokers": (*BROKERS, Broker(9, fenced=True))},
-            {"strange-broker": "unregister it"},
-        ),
-        ({"brokers": (*BROKERS[:2], Broker(3, fenced=True))}, {"fenced": "broker 3 is regist"}),
-        ({"quorum": voters(0, 0, 0, leader=-1)}, {"no-leader": "the controllers have no leader"}),
-        ({"quorum": None}, {"no-quorum": "controller 1, 2, 3 is not known to the brokers"}),
-        ({"quorum": voters(0, 0)}, {"voter-missing": "controller 3 is not a voter"}),
-        ({"quorum": voters(0, 0, 0, 0)}, {"strange-voter": "controller 4 is a voter but not"}),
+        ({"cluster_id": "X"}, {"wrong-cluster": ["X", "C"]}),
+        ({"brokers": BROKERS[:2]}, {"not-registered": ["broker 3"]}),
+        ({"brokers": (*BROKERS, Broker(9))}, {"unexpected-broker": ["broker 9"]}),
+        ({"brokers": (*BROKERS, Broker(9, fenced=True))}, {"unexpected-broker": ["broker 9"]}),
+        ({"brokers": (*BROKERS[:2], Broker(3, fenced=True))}, {"fenced": ["broker 3"]}),
+        ({"quorum": voters(0, 0, 0, leader=-1)}, {"no-leader": []}),
+        ({"quorum": None}, {"no-quorum": ["1, 2, 3"]}),
+        ({"quorum": voters(0, 0)}, {"voter-missing": ["controller 3"]}),
+        ({"quorum": voters(0, 0, 0, 0)}, {"unexpected-voter": ["controller 4"]}),
         ({"quorum": voters(0, 0, 2000)}, {}),
-        ({"quorum": voters(0, 0, 2001)}, {"voter-behind": "controller 3 did not have all"}),
-        ({"quorum": voters(0, 0, None)}, {"voter-behind": "within the last 2000 ms"}),
+        ({"quorum": voters(0, 0, 2001)}, {"voter-behind": ["controller 3", "2000 ms"]}),
+        ({"quorum": voters(0, 0, None)}, {"voter-behind": ["controller 3", "2000 ms"]}),
         ({"quorum": voters(None, 0, 0, leader=1)}, {}),
-        ({"quorum": voters(0, 9999, None)}, {"voter-behind": "controller 2, 3 did not"}),
-        ({"unreadable_topics": {"secret": 29}}, {"unreadable": "1 of the topics cannot be"}),
-        ({"throttled": ("t",)}, {"throttled": "delete (leader|follower).replication.throttled"}),
-        ({"reassigning": ("t-0",)}, {"reassigning": "1 of 3 partitions are being reassigned"}),
+        ({"quorum": voters(0, 9999, None)}, {"voter-behind": ["controller 2, 3"]}),
+        ({"unreadable_topics": {"secret": 29}}, {"unreadable": ["secret"]}),
+        ({"throttled": ("t",)}, {"throttled": ["(t)"]}),
+        ({"reassigning": ("t-0",)}, {"reassigning": ["t-0"]}),
     ],
 )
-def test_trouble_anywhere_forbids_every_node(changes: Any, expected: dict[str, str]) -> None:
+def test_trouble_anywhere_forbids_every_node(changes: Any, expected: dict[str, list[str]]) -> None:
+    """Each predicate names what it is about."""
     found = cluster_blockers(state(**changes), EXPECTED, STRICT)
     assert predicates(found) == list(expected)
-    for blocker, text in zip(found, expected.values(), strict=True):
-        assert text in blocker.what
+    for blocker in found:
+        assert all(name in str(blocker) for name in expected[blocker.predicate])
     for node in ALL:
         assert {*expected} <= {*predicates(stop(state(**changes), node))}
 
@@ -113,7 +113,7 @@ def test_a_partition_in_trouble_forbids_also_brokers_without_it(
         assert named(found) == dict.fromkeys(slugs, ("t-0",))
 
 
-def test_a_held_down_replica_is_named_with_its_partitions() -> None:
+def test_a_replica_that_is_down_is_named_with_its_partitions() -> None:
     down = state(
         brokers=BROKERS[:2],
         quorum=voters(0, 0, 60_000),
@@ -128,8 +128,8 @@ def test_a_held_down_replica_is_named_with_its_partitions() -> None:
         "min-isr-without",
     }
     assert found["min-isr-without"].partitions == tuple(f"t-{i}" for i in range(7))
-    assert "(broker 3)" in found["under-replicated"].what
-    assert str(found["min-isr-without"]).endswith("(t-0, t-1, t-2, t-3, t-4 and 2 more)")
+    assert "broker 3" in found["under-replicated"].what
+    assert "broker 1" in found["min-isr-without"].what
 
 
 # What would follow from stopping one broker
@@ -159,7 +159,7 @@ def test_what_a_broker_leaves_behind(part: Partition, node: int, expected: str |
         assert named(found)[slug] == (part.name,)
 
 
-def test_a_dedicated_controller_takes_no_replica_along() -> None:
+def test_a_dedicated_controller_holds_no_replicas() -> None:
     snapshot = state(partitions=(partition(isr=(1, 2)),))
     assert stop(snapshot, 1, policy=LOOSE, broker=False) == []
 
@@ -168,10 +168,10 @@ def test_a_dedicated_controller_takes_no_replica_along() -> None:
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
-        (partition(replicas=(2,), min_isr=1), {}),
-        (partition(replicas=(2,), min_isr=2), {}),
-        (partition(replicas=(2, 3)), {}),
-        (partition(min_isr=3), {}),
+        (partition(replicas=(2,), min_isr=1), set()),
+        (partition(replicas=(2,), min_isr=2), set()),
+        (partition(replicas=(2, 3)), set()),
+        (partition(min_isr=3), set()),
         (partition(isr=(2, 3)), {"min-isr-without"}),
         (partition(isr=(2,), min_isr=1), {"last-in-sync"}),
         (partition(replicas=(2, 3), isr=(2,)), {"under-min-isr", "last-in-sync"}),
@@ -183,15 +183,15 @@ def test_a_dedicated_controller_takes_no_replica_along() -> None:
         (partition(replicas=(2,), offline=True), {"offline"}),
     ],
 )
-def test_an_outage_is_allowed_for_a_shape_and_not_for_trouble(
-    part: Partition, expected: Any, allowed: str
+def test_an_outage_is_allowed_for_lack_of_replicas_and_not_for_trouble(
+    part: Partition, expected: set[str], allowed: str
 ) -> None:
     snapshot = state(partitions=(part,))
     policy = Policy(strict=False, allow_outage=frozenset({allowed}))
-    assert {*predicates(stop(snapshot, policy=policy))} == {*expected}
+    assert {*predicates(stop(snapshot, policy=policy))} == expected
 
 
-def test_an_allowed_outage_is_no_licence_for_other_topics() -> None:
+def test_an_allowed_outage_does_not_cover_other_topics() -> None:
     snapshot = state(
         partitions=(partition("a", replicas=(2,)), partition("b", replicas=(2,)), partition("c"))
     )
@@ -228,22 +228,23 @@ def test_a_majority_must_stay_and_be_caught_up(quorum: Quorum, node: int, majori
 
 
 @pytest.mark.parametrize("behind", [(0,), (0, 0)])
-def test_one_or_two_voters_need_a_permit(behind: tuple[int, ...]) -> None:
+def test_of_one_or_two_voters_none_is_stopped_unless_that_is_allowed(
+    behind: tuple[int, ...],
+) -> None:
     snapshot = state(quorum=voters(*behind))
     found = stop(snapshot, 1, broker=False, expected=Expected())
     assert predicates(found) == ["unsafe-quorum"]
-    assert f"needs {len(behind)} of {len(behind)} voters" in found[0].what
-    permit = Policy(allow_unsafe_quorum=True)
-    assert stop(snapshot, 1, policy=permit, broker=False, expected=Expected()) == []
+    allowed = Policy(allow_unsafe_quorum=True)
+    assert stop(snapshot, 1, policy=allowed, broker=False, expected=Expected()) == []
     # Nothing happens to the quorum when a node stops that is no voter.
     assert stop(snapshot, 3, controller=False, expected=Expected()) == []
     assert stop(snapshot, 3, expected=Expected()) == []
 
 
-def test_a_permit_for_few_voters_does_not_cover_a_voter_that_is_behind() -> None:
-    permit = Policy(allow_unsafe_quorum=True)
+def test_allowing_an_unsafe_quorum_does_not_cover_a_voter_that_is_behind() -> None:
+    allowed = Policy(allow_unsafe_quorum=True)
     for snapshot in (state(quorum=voters(0, 9999)), state(quorum=voters(0, 9999, 0))):
-        found = stop(snapshot, 1, policy=permit, broker=False, expected=Expected())
+        found = stop(snapshot, 1, policy=allowed, broker=False, expected=Expected())
         assert "voter-behind" in predicates(found)
 
 
@@ -258,7 +259,7 @@ def test_a_controller_without_a_quorum_is_left_alone_and_named_once() -> None:
         assert predicates(found) == ["no-quorum"]
 
 
-# Nodes that are down and come first
+# Nodes that are down and are started first
 
 
 DOWN = state(
@@ -269,7 +270,7 @@ DOWN = state(
 )
 
 
-def test_what_a_down_node_causes_does_not_forbid_to_start_it() -> None:
+def test_what_a_down_node_causes_does_not_forbid_starting_it() -> None:
     assert predicates(cluster_blockers(DOWN, EXPECTED, STRICT)) == [
         "voter-behind",
         "fenced",
@@ -285,7 +286,7 @@ def test_what_a_down_node_causes_does_not_forbid_to_start_it() -> None:
     assert cluster_blockers(short, EXPECTED, STRICT, frozenset({2, 3})) == []
 
 
-def test_a_down_voter_may_be_what_a_leader_is_missing_for() -> None:
+def test_a_down_voter_may_be_why_there_is_no_leader() -> None:
     leaderless = state(quorum=voters(0, 0, 0, leader=-1))
     for expected in (EXPECTED, Expected()):
         assert cluster_blockers(leaderless, expected, STRICT, frozenset({2})) == []
@@ -301,10 +302,10 @@ def test_a_down_voter_may_be_what_a_leader_is_missing_for() -> None:
         ({"cluster_id": "X"}, "wrong-cluster"),
         ({"brokers": (Broker(1), Broker(2, fenced=True))}, "fenced"),
         ({"brokers": (Broker(1),)}, "not-registered"),
-        ({"brokers": (Broker(1), Broker(2), Broker(9))}, "strange-broker"),
+        ({"brokers": (Broker(1), Broker(2), Broker(9))}, "unexpected-broker"),
         ({"quorum": voters(0, 9999, 9999)}, "voter-behind"),
         ({"quorum": voters(0)}, "voter-missing"),
-        ({"quorum": voters(0, 0, 0, 0)}, "strange-voter"),
+        ({"quorum": voters(0, 0, 0, 0)}, "unexpected-voter"),
         ({"quorum": None}, "no-quorum"),
         ({"throttled": ("t",)}, "throttled"),
         ({"unreadable_topics": {"t": 29}}, "unreadable"),
@@ -321,14 +322,14 @@ def test_what_a_down_node_cannot_be_the_cause_of_still_forbids(changes: Any, exp
 
 
 def test_an_unready_node_that_runs_may_be_stopped_if_the_others_carry_on() -> None:
-    sick = dataclasses.replace(DOWN, partitions=DOWN.partitions[:1])
-    assert stop(sick, 3) != []
-    assert stop(sick, 3, without=frozenset({3})) == []
+    unready = dataclasses.replace(DOWN, partitions=DOWN.partitions[:1])
+    assert stop(unready, 3) != []
+    assert stop(unready, 3, without=frozenset({3})) == []
     needed = dataclasses.replace(DOWN, partitions=(partition(isr=(2, 3)),))
     assert predicates(stop(needed, 3, policy=LOOSE, without=frozenset({3}))) == ["min-isr-without"]
     only = dataclasses.replace(DOWN, partitions=(partition(isr=(3,), min_isr=1),))
     assert "last-in-sync" in predicates(stop(only, 3, without=frozenset({3})))
-    alone = dataclasses.replace(sick, quorum=voters(0, None, 60_000))
+    alone = dataclasses.replace(unready, quorum=voters(0, None, 60_000))
     assert "quorum-majority" in predicates(stop(alone, 3, without=frozenset({3})))
 
 
@@ -338,33 +339,23 @@ def test_a_node_known_to_be_down_does_not_stand_in_for_another() -> None:
     assert named(found)["min-isr-without"] == ("__consumer_offsets-7", "t-0")
 
 
-# Telling
+# How blockers are shown
 
 
-@pytest.mark.parametrize(
-    ("count", "tail"),
-    [
-        (0, "what"),
-        (1, "what (p0)"),
-        (5, "what (p0, p1, p2, p3, p4)"),
-        (6, "what (p0, p1, p2, p3, p4 and 1 more)"),
-    ],
-)
-def test_a_blocker_in_one_line_names_a_few(count: int, tail: str) -> None:
-    assert str(Blocker("x", "what", tuple(f"p{i}" for i in range(count)))) == tail
+def test_a_blocker_in_one_line_names_some_partitions_and_how_many_more_there_are() -> None:
+    names = tuple(f"p{i}" for i in range(SHOWN + 37))
+    assert str(Blocker("x", "what")) == "what"
+    few = str(Blocker("x", "what", names[:SHOWN]))
+    assert all(name in few for name in names[:SHOWN])
+    many = str(Blocker("x", "what", names))
+    assert names[0] in many
+    assert names[SHOWN] not in many
+    assert "37" in many
 
 
-def test_a_report_names_them_all() -> None:
+def test_a_report_names_all_partitions() -> None:
     many = tuple(partition(index=i, isr=(1, 2)) for i in range(12))
     data = as_data(cluster_blockers(state(partitions=many), EXPECTED, STRICT))
     (entry,) = json.loads(json.dumps(data))
     assert entry["predicate"] == "under-replicated"
-    assert entry["what"].startswith("12 of 12 partitions have a replica that is not in sync")
     assert entry["partitions"] == sorted(f"t-{i}" for i in range(12))
-
-
-@pytest.mark.parametrize("predicate", TEXTS)
-def test_each_text_says_why_and_what_to_do(predicate: str) -> None:
-    why, _, remedy = TEXTS[predicate].rpartition(": ")
-    assert ", so " in why or ", a leader needs " in why
-    assert remedy

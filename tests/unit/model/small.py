@@ -1,0 +1,78 @@
+"""Clusters for tests of the model, made of groups, hosts and their variables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    HostVariables,
+    Inventory,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+Variables = Mapping[str, Any]
+
+DEBIAN_12 = {"ID": "debian", "VERSION_CODENAME": "bookworm", "VERSION_ID": "12"}
+ROCKY_9 = {"ID": "rocky", "ID_LIKE": "rhel centos fedora", "VERSION_ID": "9.4"}
+
+
+def cluster(
+    groups: Mapping[str, Iterable[str]],
+    of_hosts: Mapping[str, Variables] | None = None,
+    facts: Mapping[str, Facts] | None = None,
+    cluster_id: str = "",
+    **variables: object,
+) -> Cluster:
+    """Resolve groups of hosts; `variables` are those of every host, `of_hosts` of some."""
+    members = {group: list(names) for group, names in groups.items()}
+    names = dict.fromkeys(name for found in members.values() for name in found)
+    own = of_hosts or {}
+    hosts = {name: HostVariables(name, {**variables, **own.get(name, {})}) for name in names}
+    return resolve(Inventory(members, hosts, cluster_id=cluster_id), facts)
+
+
+def kafka(
+    brokers: int,
+    controllers: int,
+    of_hosts: Mapping[str, Variables] | None = None,
+    **variables: object,
+) -> Cluster:
+    """Resolve brokers b1, b2, ... with ids from 1, and controllers c1, c2, ... from 11."""
+    ids = {f"b{number}": number for number in range(1, brokers + 1)}
+    ids |= {f"c{number}": 10 + number for number in range(1, controllers + 1)}
+    own = {
+        host: {"kafka_node_id": id_, **(of_hosts or {}).get(host, {})} for host, id_ in ids.items()
+    }
+    groups = {
+        "kafka_brokers": [host for host in ids if host.startswith("b")],
+        "kafka_controllers": [host for host in ids if host.startswith("c")],
+    }
+    return cluster(groups, own, **variables)
+
+
+def broker(facts: Facts | None = None, **variables: object) -> KafkaNode:
+    """Return the only node of a cluster, broker and controller."""
+    groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"]}
+    own = {"kafka_node_id": 1, **variables}
+    return cluster(groups, facts={"b1": facts} if facts else None, **own).kafka["b1"]
+
+
+def spark(
+    masters: Iterable[str], ensemble: Mapping[str, Variables], **variables: object
+) -> Cluster:
+    """Resolve a Spark cluster of masters and the worker w1, and perhaps an ensemble."""
+    groups = {"spark_masters": list(masters), "spark_workers": ["w1"], "zookeeper": list(ensemble)}
+    return cluster({name: hosts for name, hosts in groups.items() if hosts}, ensemble, **variables)
+
+
+def only(found: Cluster) -> SparkHost:
+    """Return the first Spark host."""
+    return next(iter(found.spark.values()))
