@@ -11,9 +11,9 @@ description:
   - Says of each property which layer it comes from and why, which layers it overrides, Kafka's own
     default and whether Kafka takes a new value while it runs.
   - Says what setting keys in C(kafka_config) would do on each host. It judges the inventory with
-    and without them by the rules of M(millrace.streaming.inventory_rules).
-  - It reads the fact C(__kafka_described) that the role kafka's C(describe) entry point sets. It
-    contacts no host, and hosts outside the run are left out.
+    and without them by the rules of M(millrace.streaming.cluster).
+  - Resolves the cluster of the inventory if no task of the run has done it yet. It contacts no
+    host, and explains all Kafka hosts of the inventory.
 options:
   key:
     description: Explain only keys that contain this, those at Kafka's default included.

@@ -7,46 +7,57 @@ from testinfra.host import Host
 
 from tests.support.topology import Topology
 
+SHOWN = "Id ActiveState UnitFileState NRestarts User"
+
 
 def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str, str]:
     """Unit to the user that runs it: those of the inventory, and the jobs that are there."""
     found, settings = topology.cluster.services(host), topology.cluster.hosts[host].settings
-    units = {name: settings[f"{name}_user"] for name in found if name != "spark"}
+    units = {f"{name}.service": settings[f"{name}_user"] for name in found if name != "spark"}
     listing = "systemctl list-unit-files --no-legend 'spark-job-*'"
     jobs = [line.split()[0] for line in hosts[host].run(listing).stdout.splitlines()]
     if spark := topology.cluster.spark.get(host):
-        units |= dict.fromkeys([*spark.units, *jobs], settings["spark_user"])
+        own = [f"{unit}.service" for unit in spark.units]
+        units |= dict.fromkeys([*own, *jobs], settings["spark_user"])
     return units
 
 
+@pytest.fixture(scope="module")
+def units(topology: Topology, hosts: dict[str, Host]) -> dict[str, dict[str, str]]:
+    """Host to its units and who runs each."""
+    return {name: services(topology, hosts, name) for name in hosts}
+
+
 def test_every_service_runs_enabled_and_never_died(
-    topology: Topology, hosts: dict[str, Host]
+    hosts: dict[str, Host], units: dict[str, dict[str, str]]
 ) -> None:
-    seen = 0
-    for name, host in hosts.items():
-        for unit, user in services(topology, hosts, name).items():
-            shown = host.check_output(
-                "systemctl show --property=ActiveState,UnitFileState,NRestarts,User %s", unit
-            )
-            state = dict(line.split("=", 1) for line in shown.splitlines())
-            assert state == {
+    for name, wanted in units.items():
+        shown = hosts[name].check_output(
+            f"systemctl show --property={SHOWN.replace(' ', ',')} {' '.join(wanted)}"
+        )
+        blocks = [
+            dict(line.split("=", 1) for line in one.splitlines()) for one in shown.split("\n\n")
+        ]
+        assert wanted, f"{name} has no service: nothing was tested"
+        assert {block.pop("Id"): block for block in blocks} == {
+            unit: {
                 "ActiveState": "active",
                 "UnitFileState": "enabled",
                 "NRestarts": "0",
                 "User": user,
-            }, f"{unit} on {name}"
-            seen += 1
-    assert seen >= len(hosts)
+            }
+            for unit, user in wanted.items()
+        }, name
 
 
-def test_services_are_confined(topology: Topology, hosts: dict[str, Host]) -> None:
+def test_services_are_confined(hosts: dict[str, Host], units: dict[str, dict[str, str]]) -> None:
     """By systemd's own measure of a unit's exposure; 10 is one that is not confined."""
-    homes = {unit: name for name in hosts for unit in services(topology, hosts, name)}
-    assert homes
-    for unit, name in homes.items():
-        verdict = hosts[name].check_output("systemd-analyze security --no-pager %s | tail -1", unit)
-        exposure = float(verdict.split(":")[1].split()[0])
-        assert exposure <= 3.0, f"{unit}: {verdict}"
+    for name, wanted in units.items():
+        script = "for unit; do systemd-analyze security --no-pager $unit | tail -1; done"
+        verdicts = hosts[name].check_output(f"sh -c '{script}' - {' '.join(wanted)}").splitlines()
+        assert len(verdicts) == len(wanted)
+        for verdict in verdicts:
+            assert float(verdict.split(":")[1].split()[0]) <= 3.0, f"{name}: {verdict}"
 
 
 def test_no_host_runs_on_older_configuration(hosts: dict[str, Host]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -38,8 +39,8 @@ def on_host(command: str) -> str:
 
 
 @contextmanager
-def fault(inject: str, proof: str, mend: str) -> Iterator[None]:
-    """A fault on the host, proven to be there, and mended afterwards."""
+def fault(inject: str, proof: str, restore: str) -> Iterator[None]:
+    """A fault on the host, proven to be there, and removed afterwards."""
     on_host(inject)
     try:
         wait_for(
@@ -47,13 +48,12 @@ def fault(inject: str, proof: str, mend: str) -> Iterator[None]:
         )
         yield
     finally:
-        on_host(mend)
+        on_host(restore)
 
 
 def tmpfs() -> AbstractContextManager[None]:
     mount = f"sudo mkdir -p {DATA} && sudo mount -t tmpfs tmpfs {DATA}"
-    mend = f"sudo umount {DATA}"
-    return fault(mount, f"mountpoint -q {DATA}", mend)
+    return fault(mount, f"mountpoint -q {DATA}", f"sudo umount {DATA}")
 
 
 def noexec() -> AbstractContextManager[None]:
@@ -80,15 +80,18 @@ def another_cluster() -> AbstractContextManager[None]:
     return fault(inject, proof, f"sudo mv /run/meta {meta}")
 
 
-def refused(variables: Mapping[str, object]) -> str:
-    """Run everything; it must stop at the preflight and leave the host as it was."""
+def refused(variables: Mapping[str, object]) -> set[str]:
+    """Run everything; it must stop at the preflight and leave the host as it was.
+
+    Returns the rules that refuse.
+    """
     before = on_host(STATE)
     done = verb("run", "site", "-e", json.dumps(variables), seconds=120)
     assert done.returncode != 0, done.stdout[-4000:]
     assert "nothing was changed" in done.stdout, done.stdout[-4000:]
-    assert "TASK [Gathering Facts]" not in done.stdout
+    assert "PLAY [Kafka]" not in done.stdout
     assert on_host(STATE) == before
-    return done.stdout
+    return set(re.findall(r"^ *\d+\. .*\[([a-z-]+)\]$", done.stdout, flags=re.M))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -127,12 +130,7 @@ def test_check_mode_knows_that_a_mount_would_come_first() -> None:
 
 def test_all_faults_of_a_virgin_host_come_in_one_message() -> None:
     with tmpfs(), noexec(), listener():
-        said = refused(NOBODYS)
-    assert "/mnt/absent is not mounted, and host_mounts names no src to mount there." in said
-    assert "The host has 4 problems; nothing was changed." in said
-    assert f"{DATA} is in memory: {DATA} is a tmpfs." in said
-    assert "is mounted noexec." in said
-    assert "Port 9092 is taken by python3 (process " in said
+        assert refused(NOBODYS) == {"mount-missing", "data-in-memory", "tmp-noexec", "port-taken"}
 
 
 def test_an_installed_host_passes_while_kafka_runs(installed: None) -> None:
@@ -148,8 +146,5 @@ def test_a_mount_is_a_unit_that_comes_back_at_boot(installed: None) -> None:
 
 def test_foreign_data_is_refused(installed: None) -> None:
     with foreign_directory(), another_cluster():
-        said = refused(MOUNTS)
-    assert "The host has 2 problems; nothing was changed." in said
-    assert f"{DATA} holds backup, which is no topic-partition." in said
-    assert f"{DATA}/meta.properties says cluster.id {OTHER}, the inventory says " in said
-    assert "TASK [preflight" in succeed("run", "preflight")
+        assert refused(MOUNTS) == {"foreign-directory", "storage-of-another"}
+    succeed("run", "preflight")

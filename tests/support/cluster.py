@@ -16,7 +16,10 @@ import pluggy
 import pytest
 import testinfra
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster, listens
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    Cluster,
+    listens,
+)
 from testinfra.host import Host
 
 from tests.support.change import Plays

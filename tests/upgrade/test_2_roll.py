@@ -27,7 +27,7 @@ def kept_all(report: dict[str, Any]) -> None:
 
 
 def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
-    """Every other test has rolls by other playbooks, of the same tasks."""
+    """Every other test has rolls of the same tasks."""
     long_one()
     before = starts(hosts, topology)
     with watching(topology) as watcher:
@@ -73,7 +73,7 @@ def test_killed_at_each_step_and_run_again(
     before = starts(hosts, topology)
     short = ("-e", "roll_slice=0.1")  # so that every step is reported
     with watching(topology) as watcher:
-        killed = [plays.kill_at("plan | Order the turns", "rolling_restart", *ALL)]
+        killed = [plays.kill_at("roll_plan | Plan", "rolling_restart", *ALL)]
         killed += [
             plays.kill_at(words, "rolling_restart", *short)
             for words in (" stops, ", " starts, ", " is back after ")

@@ -24,13 +24,15 @@ description: Counts the tasks that went to each host, play by play.
 
 # What runs on the controller, whatever the host.
 LOCAL = {
-    "cluster_id",
+    "artifacts",
+    "client_config",
+    "cluster",
     "debug",
     "fail",
+    "host_needs",
     "include_role",
     "include_tasks",
-    "inventory_rules",
-    "set_fact",
+    "roll_plan",
     "validate_argument_spec",
 }
 

@@ -309,7 +309,7 @@ def test_files_with_a_secret_are_secret(variables: dict[str, Any], secret: bool)
     assert files["/etc/kafka/server.properties"]["mode"] == "0640"
 
 
-# What others are told of it
+# What others know of it
 
 
 def test_a_cluster_id_that_is_set_wins_over_the_one_that_is_kept() -> None:

@@ -1,0 +1,56 @@
+#!/usr/bin/python
+"""Documentation of the action client_config, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: client_config
+short_description: Write how clients on the controller reach the Kafka cluster
+version_added: 0.3.0
+description:
+  - Writes a file of Kafka client properties, as Kafka's own tools take it, which only its owner can
+    read.
+  - It holds the addresses and the protocol of the brokers, C(kafka_client_config), and
+    C(kafka_local_client_config) in place of the stores that lie on the hosts.
+options:
+  path:
+    description: The file, on the controller. Its directory is made.
+    type: path
+    required: true
+  properties:
+    description: Further client properties, over all others.
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Writes the file too, since programs of the controller read it. No host is changed.
+    support: full
+  diff_mode:
+    description: Shows nothing, since the file may hold a password.
+    support: none
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Write the client properties for a program on the controller
+  millrace.streaming.client_config:
+    path: build/client.properties
+    properties: {client.id: billing}
+  run_once: true
+"""
+
+RETURN = r"""
+brokers:
+  description: How many brokers the cluster has.
+  returned: success
+  type: int
+replication_factor:
+  description: Replicas of a topic by default.
+  returned: success
+  type: int
+min_insync_replicas:
+  description: The brokers' min.insync.replicas.
+  returned: success
+  type: int
+"""

@@ -1,0 +1,79 @@
+#!/usr/bin/python
+"""Documentation of the action cluster, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster
+short_description: Resolve the cluster of an inventory, and refuse it with every problem at once
+version_added: 0.3.0
+description:
+  - Resolves all hosts of the inventory, once a run; every other action of the collection reads the
+    same cluster.
+  - Judges it by the rules, each problem with what, where, why and the value to set. An error fails
+    the task, a warning is only shown. What was judged without an error is not judged again in the
+    run.
+  - With O(inspected) it takes over what M(millrace.streaming.preflight) has found on these hosts,
+    and judges that.
+options:
+  inspected:
+    description: Hosts to judge by what was found on them in this play.
+    type: list
+    elements: str
+    default: []
+  allow_version_change:
+    description: With O(inspected), which change of Kafka's version a host may be about to make.
+    type: str
+    choices: [none, up, down, any]
+    default: none
+  generate_cluster_id:
+    description: Generate the id of a KRaft cluster where none is set or kept beside the inventory,
+      and keep it there in C(kafka_cluster_id.txt).
+    type: bool
+    default: false
+  known_cluster_id:
+    description: The id to keep there instead, of a cluster that has generated its own.
+    type: str
+    default: ""
+  json:
+    description: File of the controller that gets the verdict as JSON.
+    type: path
+  junit:
+    description: File of the controller that gets it as JUnit's XML, a test case for each rule.
+    type: path
+attributes:
+  check_mode:
+    description: Does the same, but keeps no cluster id beside the inventory.
+    support: full
+  diff_mode:
+    description: Changes no host.
+    support: none
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Judge the inventory before any host is touched
+  millrace.streaming.cluster:
+    junit: verdict.xml
+  run_once: true
+
+- name: Judge what was found on the hosts of the play
+  millrace.streaming.cluster:
+    inspected: "{{ ansible_play_hosts }}"
+  run_once: true
+"""
+
+RETURN = r"""
+problems:
+  description: The errors, each with C(rule), C(severity), C(where), C(what), C(why), C(fix) and
+    C(hosts).
+  returned: always
+  type: list
+  elements: dict
+notes:
+  description: The warnings, in the same form.
+  returned: always
+  type: list
+  elements: dict
+"""

@@ -1,0 +1,91 @@
+#!/usr/bin/python
+"""Documentation of the action roll_plan, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: roll_plan
+short_description: Which Kafka nodes a roll takes, in which order, and how its lock stands
+version_added: 0.3.0
+description:
+  - Chooses the nodes that need the action, and orders them. Nodes that serve nobody go first, then
+    controllers, the active one last, then brokers rack by rack.
+  - Tells whether this run has the lock of the cluster, which a majority of the controllers' hosts
+    has to hold (without controllers, of the first three brokers).
+  - Writes the plan into the record of the operation, from which M(millrace.streaming.roll_node)
+    takes it.
+options:
+  action:
+    description: What is done to each node.
+    type: str
+    choices: [restart, upgrade, reboot]
+    required: true
+  backwards:
+    description: Whether brokers go before controllers, as for an earlier version.
+    type: bool
+    default: false
+  nodes:
+    description: Host to the result of M(millrace.streaming.kafka_node), of the hosts of the play.
+    type: dict
+    required: true
+  other_nodes:
+    description: Results of that module for hosts outside the play that hold the lock too, each with
+      the host as C(item).
+    type: list
+    elements: dict
+    default: []
+  health:
+    description: Result of M(millrace.streaming.kafka_health) with C(gate).
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Plans the same and records nothing.
+    support: full
+  diff_mode:
+    description: Changes no host.
+    support: none
+author:
+  - Millrace (@millrace)
+"""
+
+EXAMPLES = r"""
+- name: Plan a roll
+  millrace.streaming.roll_plan:
+    action: restart
+    nodes: "{{ nodes }}"
+    health: "{{ health }}"
+  register: planned
+  run_once: true
+"""
+
+RETURN = r"""
+plan:
+  description: The hosts of the nodes to take, in their order.
+  returned: success
+  type: list
+  elements: str
+versions:
+  description: Versions of Kafka that these nodes have, other than those that they should have.
+  returned: success
+  type: list
+  elements: str
+lock:
+  description: How the lock stands, V(taken), V(held) by another operation, V(abandoned) by one that
+    has died, or V(incomplete) where too few of its hosts can be reached.
+  returned: success
+  type: str
+holder:
+  description: The id of the operation that has the lock.
+  returned: when another operation has it
+  type: str
+refused:
+  description: Why this operation may not go on; empty if it may.
+  returned: success
+  type: str
+lines:
+  description: The plan, for people.
+  returned: success
+  type: list
+  elements: str
+"""

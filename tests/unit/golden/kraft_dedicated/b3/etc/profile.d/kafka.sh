@@ -1,4 +1,0 @@
-# Written by Millrace; change the inventory, not this file.
-export KAFKA_BOOTSTRAP=b1:9092,b2:9092,b3:9092
-export KAFKA_CLIENT_CONFIG=/etc/kafka/client.properties
-export JAVA_HOME=/usr

@@ -1,0 +1,148 @@
+"""What lands on the hosts of every inventory.
+
+`MILLRACE_UPDATE_GOLDEN=1 pytest tests/unit/model/test_golden.py` writes the golden files anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Entry
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_service
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
+    SERVER_PROPERTIES,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
+
+from tests.support.topology import ROOT
+
+GOLDEN = ROOT / "tests/unit/golden"
+INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
+SECRET = re.compile(r"(?m)(?<=^spark.authenticate.secret=).+")
+UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
+
+# One host of each kind, which has all its files here. Of every other one it is server.properties.
+WHOLE = {
+    "kraft_combined": ["k1"],  # broker and controller, Spark's only master, history server
+    "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
+    "spark_ha": ["s2"],  # ensemble, one of two masters, worker
+    "vms_example": ["kafka1.example.org", "worker1.example.org"],  # TLS, mounts; a secret
+    "zookeeper": ["b1", "z1"],  # broker of Kafka 3.9 on an ensemble; ensemble alone
+}
+
+
+def read(name: str, folder: Path) -> Cluster:
+    """Resolve a copy of an inventory: a lookup may write a secret beside it."""
+    return resolve(from_directory(shutil.copytree(ROOT / "inventories" / name, folder / name)))
+
+
+def rendered(cluster: Cluster, whole: list[str]) -> dict[str, str]:
+    """Return every golden file as `host/path` to its content without secrets."""
+    found: dict[str, str] = {}
+    for host in cluster.hosts:
+        entries = all_entries(cluster, host)
+        if host in whole:
+            found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
+        for path, entry in entries.items():
+            if "content" in entry and (host in whole or path == SERVER_PROPERTIES):
+                found[f"{host}{path}"] = SECRET.sub("(secret)", entry["content"])
+    return found
+
+
+def all_entries(cluster: Cluster, host: str) -> dict[str, Any]:
+    """Return what Millrace writes on a host, path -> entry."""
+    services = ["host", *cluster.services(host)]
+    states = [of_service(cluster, host, service)["files"] for service in services]
+    return {path: entry for files in states for path, entry in files.items()}
+
+
+def line(path: str, wanted: dict[str, Any]) -> str:
+    """Return what is wanted at a path besides its content."""
+    one = Entry.of(path, wanted)
+    if one.state == "link":
+        return f"{path} -> {one.target}\n"
+    words = [word for word in ("restart", "secret") if getattr(one, word)]
+    return f"{path} {one.state} {one.mode:04o} {' '.join([one.owner, one.group, *words])}\n"
+
+
+def stored(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Make `folder` hold `files` and nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def differences(golden: dict[str, str], actual: dict[str, str]) -> str:
+    """Return a unified diff of all files; a file that only one side has is one too."""
+    lines: list[str] = []
+    for name in sorted(golden.keys() | actual.keys()):
+        if name not in actual:
+            lines.append(f"{name}: golden, but no longer rendered\n")
+        elif name not in golden:
+            lines.append(f"{name}: rendered, but without a golden file\n")
+        else:
+            old, new = golden[name].splitlines(True), actual[name].splitlines(True)
+            lines += difflib.unified_diff(old, new, f"golden {name}", f"rendered {name}")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_inventory_is_rendered_to_its_golden_files(name: str, tmp_path: Path) -> None:
+    actual = rendered(read(name, tmp_path), WHOLE.get(name, []))
+    if UPDATE:
+        write(GOLDEN / name, actual)
+    found = differences(stored(GOLDEN / name), actual)
+    assert not found, f"{found}\nif this is meant: MILLRACE_UPDATE_GOLDEN=1 pytest {__file__}"
+
+
+def test_golden_files_belong_to_an_inventory() -> None:
+    names = {path.name for path in GOLDEN.iterdir()}
+    if UPDATE:
+        for name in names - set(INVENTORIES):
+            shutil.rmtree(GOLDEN / name)
+        names &= set(INVENTORIES)
+    assert names <= set(INVENTORIES)
+
+
+def test_every_group_has_a_host_with_all_its_files(tmp_path: Path) -> None:
+    seen = set()
+    for name, hosts in WHOLE.items():
+        inventory = read(name, tmp_path).inventory
+        assert set(hosts) <= set(inventory.hosts)
+        seen |= {group for group in GROUPS if set(hosts) & set(inventory.members(group))}
+    assert seen == set(GROUPS)
+
+
+def test_every_kind_of_difference_is_shown(tmp_path: Path) -> None:
+    golden = {"k1/etc/a": "one\ntwo\n", "k1/etc/same": "x\n", "k1/etc/old": "x\n"}
+    write(tmp_path / "golden", {"k1/etc/left": "from before\n"})
+    write(tmp_path / "golden", golden)
+    assert stored(tmp_path / "golden") == golden
+    found = differences(golden, {"k1/etc/a": "one\n2\n", "k1/etc/same": "x\n", "k1/etc/new": ""})
+    assert "-two\n+2\n" in found
+    assert [name for name in ("a", "same", "old", "new") if f"k1/etc/{name}" in found] == [
+        "a",
+        "old",
+        "new",
+    ]

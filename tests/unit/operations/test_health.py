@@ -1,0 +1,240 @@
+"""Whether a Kafka cluster is healthy, and what the module kafka_health says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    UnavailableError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
+    Broker,
+    Partition,
+    Quorum,
+    Replica,
+    Snapshot,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import (
+    Expected,
+    facts,
+    problems,
+)
+
+from plugins.modules import kafka_health
+from tests.unit.module_runner import run_module
+
+ALL = frozenset({1, 2, 3})
+HEALTHY = Snapshot(
+    cluster_id="C",
+    brokers=(Broker(1), Broker(2), Broker(3)),
+    controller_id=1,
+    quorum=Quorum(1, 5, tuple(Replica(i, 0, 0) for i in (1, 2, 3))),
+    partitions=(
+        Partition("t", 0, 1, (1, 2, 3), (1, 2, 3), 2),
+        Partition("__consumer_offsets", 0, 2, (2, 3, 1), (1, 2, 3), 2),
+    ),
+)
+EXPECTED = Expected(brokers=ALL, voters=ALL, cluster_id="C")
+KINDS = ("offline", "under_replicated", "under_min_isr")
+
+
+def quorum(*voters: Replica, leader: int = 1, observers: tuple[Replica, ...] = ()) -> Quorum:
+    return Quorum(leader, 5, voters, observers)
+
+
+def partition(
+    topic: str = "t",
+    index: int = 0,
+    leader: int = 1,
+    isr: tuple[int, ...] = (1, 2, 3),
+    replicas: tuple[int, ...] = (1, 2, 3),
+    min_isr: int = 2,
+) -> Partition:
+    return Partition(topic, index, leader, replicas, isr, min_isr)
+
+
+def test_a_healthy_cluster_has_no_problems() -> None:
+    assert problems(HEALTHY, EXPECTED) == []
+    assert problems(HEALTHY, Expected()) == []
+
+
+FINE = (Replica(1, 0, 0), Replica(2, 0, 400))
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"cluster_id": "X"}, [("cluster X", "C")]),
+        ({"brokers": (Broker(1), Broker(3))}, [("broker 2",)]),
+        ({"brokers": (*HEALTHY.brokers, Broker(9))}, [("broker 9",)]),
+        ({"brokers": (Broker(1), Broker(2, fenced=True), Broker(3))}, [("broker 2", "fenced")]),
+        ({"quorum": None}, [("quorum",)]),
+        ({"quorum": quorum(*FINE, Replica(3, 0, 0), leader=-1)}, [("leader",)]),
+        ({"quorum": quorum(*FINE)}, [("controller 3",)]),
+        ({"quorum": quorum(*FINE, Replica(3, 0, 0), Replica(4, 0, 0))}, [("controller 4",)]),
+        ({"quorum": quorum(*FINE, Replica(3, 100, 0))}, []),
+        ({"quorum": quorum(*FINE, Replica(3, 101, 0))}, [("controller 3", "101", "100")]),
+        ({"quorum": quorum(*FINE, Replica(3, 1, 5000))}, []),
+        ({"quorum": quorum(*FINE, Replica(3, 1, 5001))}, [("controller 3", "5001", "5000")]),
+        ({"quorum": quorum(*FINE, Replica(3, 4, None))}, [("controller 3", "4 records")]),
+        (
+            {"quorum": quorum(*FINE, Replica(3, 0, None), observers=(Replica(2, 500, 0),))},
+            [("broker 2", "500")],
+        ),
+        # An observer that is no broker of the inventory.
+        ({"quorum": quorum(*FINE, Replica(3, 0, None), observers=(Replica(99, 500, 0),))}, []),
+        ({"unreadable_topics": {"t": 29}}, [("topic t", "29")]),
+    ],
+)
+def test_each_problem_of_a_node_names_it(changes: Any, names: list[tuple[str, ...]]) -> None:
+    found = problems(dataclasses.replace(HEALTHY, **changes), EXPECTED)
+    assert len(found) == len(names), found
+    for text, parts in zip(found, names, strict=True):
+        assert all(part in text for part in parts), text
+
+
+@pytest.mark.parametrize(
+    ("part", "kinds"),
+    [
+        (partition(), set()),
+        (partition(isr=(1, 2)), {"under_replicated"}),
+        (partition(isr=(1,)), {"under_replicated", "under_min_isr"}),
+        (partition(isr=(1,), leader=-1), {*KINDS}),
+        (partition(replicas=(1,), isr=(1,), min_isr=2), set()),
+        (partition(replicas=(1,), isr=(), leader=-1), {*KINDS}),
+        (
+            partition(topic="__transaction_state", isr=(1, 2), min_isr=3),
+            {"under_replicated", "under_min_isr"},
+        ),
+    ],
+)
+def test_kinds_of_partitions(part: Partition, kinds: set[str]) -> None:
+    snapshot = dataclasses.replace(HEALTHY, partitions=(part,))
+    found = facts(snapshot)
+    named = {kind for kind in KINDS if found[kind] == [part.name]}
+    assert named == {kind for kind in KINDS if found[kind]} == kinds
+    assert len(problems(snapshot, EXPECTED)) == len(kinds)
+
+
+def test_partition_problems_name_partitions_and_the_brokers_that_lack() -> None:
+    many = tuple(partition(index=i, isr=(1, 2) if i % 2 else (1,)) for i in range(8))
+    below, lacking = problems(dataclasses.replace(HEALTHY, partitions=many), EXPECTED)
+    assert "4 of 8" in below
+    assert "t-0" in below
+    assert "t-1" not in below
+    assert "8 of 8" in lacking
+    assert "broker 2, 3" in lacking
+    assert "t-0, t-1" in lacking
+
+
+def test_without_controllers_a_zookeeper_cluster_is_judged_by_the_rest() -> None:
+    assert problems(dataclasses.replace(HEALTHY, quorum=None), Expected(brokers=ALL)) == []
+
+
+def test_facts_are_the_snapshot_as_plain_data() -> None:
+    parts = (partition("a", 1, -1), partition("a", 0), partition("b", 0, -1))
+    found = facts(dataclasses.replace(HEALTHY, partitions=parts, controller_id=2))
+    assert (found["topics"], found["partitions"]) == (2, 3)
+    assert found["offline"] == ["a-1", "b-0"]
+    assert found["controller"] == 2
+    assert [broker["id"] for broker in found["brokers"]] == [1, 2, 3]
+    assert [voter["id"] for voter in found["voters"]] == [1, 2, 3]
+    assert facts(dataclasses.replace(HEALTHY, quorum=None))["voters"] == []
+
+
+# The module
+
+
+class FakeCluster:
+    """A cluster that answers with one snapshot after the other, with the last one ever after.
+
+    Its controllers write metadata all the time, unless the quorum is `stuck`.
+    """
+
+    def __init__(self, *answers: Snapshot | None, stuck: bool = False) -> None:
+        self._answers, self._stuck, self._written = list(answers), stuck, 0
+
+    def read(self, *, gate: bool = False) -> Snapshot:
+        found = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if found is None or found.quorum is None:
+            raise UnavailableError
+        self._written += 0 if self._stuck else 1
+        log = dataclasses.replace(found.quorum, high_watermark=self._written)
+        return dataclasses.replace(found, quorum=log, throttled=() if gate else ("read for gate",))
+
+    def close(self) -> None: ...
+
+
+FENCED = dataclasses.replace(HEALTHY, brokers=(Broker(1), Broker(2), Broker(3, fenced=True)))
+
+
+def judge(cluster: Any, wait: float = 5, **options: Any) -> dict[str, Any]:
+    return kafka_health.judge(cluster, EXPECTED, wait, **options)
+
+
+def test_the_module_waits_for_a_healthy_cluster() -> None:
+    verdict = judge(FakeCluster(None, FENCED, HEALTHY))
+    assert (verdict["healthy"], verdict["problems"]) == (True, [])
+    late = judge(FakeCluster(FENCED), wait=0)
+    assert late["healthy"] is False
+    assert "broker 3" in late["problems"][0]
+
+
+def test_the_module_says_what_keeps_a_node_from_being_stopped() -> None:
+    moving = dataclasses.replace(HEALTHY, reassigning=("t-0",))
+    verdict = judge(FakeCluster(moving), wait=0, policy=Policy())
+    assert verdict["healthy"] is False
+    (blocker,) = verdict["blockers"]
+    assert (blocker["predicate"], blocker["partitions"]) == ("reassigning", ["t-0"])
+    assert judge(FakeCluster(moving), wait=0)["healthy"] is True
+
+
+def test_a_quorum_that_commits_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_health, "GROWS_SECONDS", 0.2)
+    verdict = judge(FakeCluster(HEALTHY, stuck=True), wait=0, policy=Policy())
+    assert verdict["healthy"] is False
+    assert "stuck" in verdict["problems"][0]
+    assert judge(FakeCluster(HEALTHY), wait=0, policy=Policy())["healthy"] is True
+
+
+def test_a_cluster_has_to_stay_healthy_where_that_is_asked() -> None:
+    flapping = [HEALTHY, FENCED] * 50
+    verdict = judge(FakeCluster(*flapping), wait=0, steady=0.5)
+    assert verdict["healthy"] is False
+    assert verdict["problems"]
+    steady = judge(FakeCluster(HEALTHY), wait=0.1, steady=0.3)
+    assert steady["healthy"] is True
+    assert steady["seconds"] >= 0.3
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "client.properties").touch()
+    return {
+        "bootstrap": ["127.0.0.1:1"],
+        "client_config": str(tmp_path / "client.properties"),
+        "library": str(Path(library.errors.__file__).parents[1]),
+        "wait": 0.3,
+    }
+
+
+def test_the_module_names_where_the_client_library_is_missing(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    result = run_module("kafka_health", {**options, "library": str(tmp_path)})
+    assert result["failed"]
+    assert str(tmp_path) in result["msg"]
+
+
+def test_the_module_gives_a_verdict_on_a_cluster_that_does_not_run(
+    options: dict[str, Any],
+) -> None:
+    result = run_module("kafka_health", options)
+    assert result["failed"]
+    assert "127.0.0.1:1" in result["problems"][0]
+    assert run_module("kafka_health", {**options, "fail": False})["healthy"] is False

@@ -1,0 +1,117 @@
+"""Whether a Spark cluster is healthy, and what the module spark_health says of it."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import spark_health
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.spark_health import (
+    Master,
+)
+
+from tests.unit.module_runner import run_module
+
+WORKERS = (("s2", "ALIVE"), ("s3", "ALIVE"))
+ALIVE = Master("s1:8080", "ALIVE", workers=WORKERS)
+STANDBY = Master("s2:8080", "STANDBY")
+SILENT = Master("s2:8080", reason="Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("masters", "expected"),
+    [
+        pytest.param([ALIVE], [], id="one-master"),
+        pytest.param([STANDBY, ALIVE], [], id="a-standby"),
+        pytest.param([ALIVE, SILENT], [("s2:8080", "Connection refused")], id="no-answer"),
+        pytest.param(
+            [ALIVE, Master("s2:8080", "ALIVE")], [("s1:8080", "s2:8080")], id="two-leaders"
+        ),
+        pytest.param(
+            [STANDBY, Master("s1:8080", "RECOVERING", workers=WORKERS)],
+            [("s2:8080 STANDBY", "s1:8080 RECOVERING")],
+            id="no-leader",
+        ),
+        pytest.param(
+            [Master("s1:8080", "ALIVE", workers=(("s2", "DEAD"), ("s9", "ALIVE")))],
+            [("worker s2", "DEAD", "s1:8080"), ("worker s3", "s1:8080"), ("worker s9", "s1:8080")],
+            id="workers",
+        ),
+        # The master keeps the dead entry of a worker that was restarted.
+        pytest.param(
+            [Master("s1:8080", "ALIVE", workers=(*WORKERS, ("s2", "DEAD")))],
+            [],
+            id="a-restarted-worker",
+        ),
+    ],
+)
+def test_each_problem_names_where_it_is(
+    masters: list[Master], expected: list[tuple[str, ...]]
+) -> None:
+    found = spark_health.problems(masters, ["s2", "s3"])
+    assert len(found) == len(expected), found
+    for text, parts in zip(found, expected, strict=True):
+        assert all(part in text for part in parts), text
+
+
+def test_facts_name_the_leader_and_its_workers() -> None:
+    assert spark_health.facts([STANDBY, ALIVE]) == {
+        "active": "s1:8080",
+        "standby": ["s2:8080"],
+        "workers": ["s2", "s3"],
+    }
+    assert spark_health.facts([ALIVE, ALIVE])["active"] == ""
+
+
+@contextmanager
+def serving(*answers: str) -> Iterator[str]:
+    """Serve on this machine: each answer once, the last one ever after."""
+    left = list(answers)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write((left.pop(0) if len(left) > 1 else left[0]).encode())
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def answer(status: str, *workers: str) -> str:
+    return json.dumps(
+        {"status": status, "workers": [{"host": host, "state": "ALIVE"} for host in workers]}
+    )
+
+
+def test_module_waits_for_the_workers() -> None:
+    with serving(answer("STANDBY"), answer("ALIVE"), answer("ALIVE", "w1", "w2")) as address:
+        args = {"masters": [address], "workers": ["w1", "w2"]}
+        result = run_module("spark_health", {**args, "wait": 10}, check=True)
+    assert (result["healthy"], result["active"]) == (True, address)
+    assert result["workers"] == ["w1", "w2"]
+    assert not result["changed"]
+
+
+def test_module_says_what_is_wrong() -> None:
+    with serving("<html>") as address:
+        args = {"masters": ["127.0.0.1:1", address], "workers": ["w1"], "wait": 0.3}
+        result = run_module("spark_health", args)
+        assert result["failed"]
+        assert address in result["msg"]
+        assert "127.0.0.1:1" in result["msg"]
+        assert run_module("spark_health", {**args, "fail": False})["healthy"] is False
