@@ -45,6 +45,7 @@ class ActionModule(ActionBase):
             path.parent.mkdir(parents=True, exist_ok=True)
             # It may hold a password.
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as one:
+                os.fchmod(one.fileno(), 0o600)  # one that was there before
                 one.write(text)
         except OSError as error:
             message = f"the client properties cannot be written: {error}"

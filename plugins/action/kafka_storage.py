@@ -56,5 +56,6 @@ class ActionModule(ActionBase):
 
 def log_dir(path: str, found: Mapping[str, Any]) -> LogDir:
     """Return a log directory as the inspection found it."""
-    one = next((one for one in found.get("directories", []) if one["path"] == path), {})
+    directories: list[dict[str, Any]] = found.get("directories", [])
+    one = next((one for one in directories if one["path"] == path), {})
     return LogDir(path, exists=bool(one.get("exists")), meta=one.get("meta"))

@@ -118,7 +118,7 @@ restored:
   elements: str
 holder:
   description: Record of another operation that holds the lock on this host, with its C(age) in
-    seconds; empty if none does.
+    seconds; empty if none does, or only the one of O(over).
   returned: always
   type: dict
 former_operation:
@@ -201,12 +201,13 @@ def main() -> None:
     mark, previous, link = Path(params["mark"]), Path(params["previous"]), Path(params["link"])
     former = lock(module)
     held = operation.holder(former, str((params["operation"] or {}).get("id", "")))
+    if held and held["id"] == params["over"]:
+        held = {}
     running = Unit(params["unit"]).state().running
-    free = not held or held["id"] == params["over"]
-    wanted = params["request_restart"] and running and free
+    wanted = params["request_restart"] and running and not held
     if wanted:
         request(module, mark)
-    if params["request_reboot"] and free and not module.check_mode:
+    if params["request_reboot"] and not held and not module.check_mode:
         REBOOT_REQUIRED.touch()
     restored: list[str] = []
     if params["restore"] and mark.exists() and not module.check_mode:

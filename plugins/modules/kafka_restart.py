@@ -211,7 +211,9 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
             progress.waiting = ["Ansible is gone"]
         if progress.phase == "done" and previous.is_file():
             previous.unlink()  # the process runs on what followed
-        result["changed"] = progress.phase not in ("gate", "stop")
+        # Behind the gate there was nothing to do if somebody else restarted it meanwhile.
+        only_gate = set(progress.seconds) == {"gate"}
+        result["changed"] = not only_gate and progress.phase not in ("gate", "stop")
     return {"changed": False, **result, **progress.as_data()}
 
 

@@ -50,7 +50,7 @@ def from_hostvars(
     directory = ""
     for host in hostvars:
         name = str(host)
-        own = hostvars.raw_get(name)
+        own: Any = hostvars.raw_get(name)
         directory = directory or str(own.get("inventory_dir") or "")
         hosts[name] = read_host(name, own, hostvars, overrides, play or {})
     members = {str(group): [str(host) for host in found] for group, found in groups.items()}

@@ -50,7 +50,7 @@ def serve(directory: Path) -> Iterator[str]:
     """Serve a directory on loopback; yields its URL."""
     handler = functools.partial(_Quiet, directory=str(directory))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

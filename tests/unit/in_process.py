@@ -3,39 +3,54 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible import constants
+from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.dataloader import DataLoader
+from ansible.template import trust_as_template
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
+from tests.support.topology import ROOT
+
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 Answer = dict[str, Any]
 Module = Callable[[str, Answer], Answer]
 
 
-def call_module(name: str, args: Answer, *, check: bool = False, diff: bool = False) -> Answer:
-    """Return a module's result as Ansible would get it."""
-    module = import_module(f"{PLUGINS}.modules.{name.rpartition('.')[2]}")
+def load(folder: str) -> dict[str, ModuleType]:
+    """Return name -> plugin of a folder. Once Ansible's own loader is set up, it is too late."""
+    names = [path.stem for path in (ROOT / "plugins" / folder).glob("*.py")]
+    return {name: import_module(f"{PLUGINS}.{folder}.{name}") for name in names}
+
+
+MODULES, ACTIONS = load("modules"), load("action")
+
+
+def call_module(
+    name: str | ModuleType, args: Answer, *, check: bool = False, diff: bool = False
+) -> Answer:
+    """Return the result of a module, or of one by its name, as Ansible would get it."""
+    module = MODULES[name.rpartition(".")[2]] if isinstance(name, str) else name
     options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
     output = io.StringIO()
-    with patch_module_args(options), contextlib.redirect_stdout(output):
-        with contextlib.suppress(SystemExit):
-            module.main()
+    stopped = contextlib.suppress(SystemExit)
+    with patch_module_args(options), contextlib.redirect_stdout(output), stopped:
+        module.main()
     result: Answer = json.loads(output.getvalue())
     return result
 
@@ -45,16 +60,32 @@ def no_module(name: str, args: Answer) -> Answer:
     pytest.fail(f"{name} was called with {args}")
 
 
+def transfer(source: str, target: str) -> None:
+    """Copy a file of the controller to the host."""
+    try:
+        Path(target).write_bytes(Path(source).read_bytes())
+    except OSError as error:
+        raise AnsibleError(str(error)) from error
+
+
+def trusted(value: object) -> object:
+    """Return a value of a playbook, whose expressions Ansible works out."""
+    return trust_as_template(value) if isinstance(value, str) else value
+
+
 @dataclass
 class AnsibleRun:
     """One run of Ansible with an inventory; tasks see what tasks before them left.
 
-    `module` answers for modules on hosts, `calls` are their names and options.
+    `module` answers for modules on hosts, `calls` are their names and options. `tmpdir` is the
+    temporary directory there, `removed` are those that were removed.
     """
 
     inventory: Path
     module: Module = no_module
     calls: list[tuple[str, Answer]] = field(default_factory=list)
+    tmpdir: str | None = "/nonexistent"
+    removed: list[str | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Read the inventory."""
@@ -69,7 +100,8 @@ class AnsibleRun:
     def variables(self, host: str, play: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the variables of a task on a host, those of its play included."""
         found = self._variables.get_vars(host=self._manager.get_host(host))
-        return {**found, **(play or {})}
+        written = {name: trusted(value) for name, value in (play or {}).items()}
+        return {**found, **written}
 
     def register(self, host: str, name: str, value: object) -> None:
         """Register a task's result."""
@@ -97,21 +129,19 @@ class AnsibleRun:
             async_val=0,
             diff=False,
         )
-        connection = SimpleNamespace(_shell=Shell())
-        make: Any = import_module(f"{PLUGINS}.action.{plugin or action}").ActionModule
-        made = make(task, connection, None, None, None, None)
+        connection = SimpleNamespace(_shell=Shell(self.tmpdir))
+        made: Any = ACTIONS[plugin or action].ActionModule(task, connection, None, None, None, None)
         made._execute_module = self._execute_module
-        made._transfer_file = lambda source, target: Path(target).write_bytes(
-            Path(source).read_bytes()
-        )
-        made._fixup_perms2 = made._remove_tmp_path = lambda *_, **__: None
+        made._transfer_file = transfer
+        made._fixup_perms2 = lambda *_, **__: None
+        made._remove_tmp_path = self.removed.append
         answer: Answer = made.run(task_vars=self.variables(host, play))
         return answer
 
     def _execute_module(
         self, module_name: str, module_args: Answer, task_vars: Mapping[str, Any]
     ) -> Answer:
-        self.calls.append((module_name, module_args))
+        self.calls.append((module_name, copy.deepcopy(module_args)))
         return self.module(module_name, module_args)
 
 
@@ -119,16 +149,7 @@ class AnsibleRun:
 class Shell:
     """What an action asks of a connection's shell."""
 
-    tmpdir: str | None = "/nonexistent"
+    tmpdir: str | None
 
     def join_path(self, *parts: str) -> str:
         return str(Path(*parts))
-
-
-@pytest.fixture
-def local_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The directory in which a run of Ansible keeps its state, one for each test."""
-    place = tmp_path / "ansible-local"
-    place.mkdir()
-    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(place))
-    yield place

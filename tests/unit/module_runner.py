@@ -25,10 +25,10 @@ def run_module(
     name: str, args: dict[str, Any], check: bool = False, diff: bool = False, sabotage: str = ""
 ) -> dict[str, Any]:
     """Return the module's result; `sabotage` is Python run before, with the module as `module`."""
-    wish = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
+    options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
     done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
         [sys.executable, "-c", _PROGRAM, name, sabotage],
-        input=json.dumps(wish),
+        input=json.dumps(options),
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
         text=True,

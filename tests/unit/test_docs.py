@@ -1,10 +1,21 @@
+"""Generated documents are current, and modules and actions are documented as they are."""
+
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
+import yaml
 
 from docs import generate
+from tests.support.topology import ROOT
+
+PLUGINS = "ansible_collections.millrace.streaming.plugins"
+MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
+ACTIONS = sorted(path.stem for path in ROOT.glob("plugins/action/*.py"))
 
 
 @pytest.mark.parametrize("name", sorted(generate.DOCUMENTS))
@@ -37,7 +48,7 @@ def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     assert f"no document nothing; there are {known}" in capsys.readouterr().err
 
 
-def test_role_readme_tells_entry_points_and_variables() -> None:
+def test_role_readme_has_entry_points_and_variables() -> None:
     level = {"type": "str", "description": "How far", "choices": ["low", "high"], "default": "low"}
     listeners = {
         "type": "list",
@@ -47,6 +58,7 @@ def test_role_readme_tells_entry_points_and_variables() -> None:
         "default": [{"port": 1}],
     }
     name = {"type": "str", "description": "Name of the job.", "required": True}
+    speed = {"type": "int", "description": "How | fast."}
     text = generate.role_readme(
         "thing",
         {
@@ -56,17 +68,107 @@ def test_role_readme_tells_entry_points_and_variables() -> None:
                     "options": {"thing_level": level, "thing_listeners": listeners},
                 },
                 "job": {
-                    "short_description": "Runs | a job",
-                    "options": {"thing_level": level, "thing_name": name},
+                    "short_description": "Runs a job",
+                    "options": {"thing_name": name, "thing_speed": speed},
                 },
+                "remove": {"short_description": "Removes them"},
             }
         },
     )
     assert "\nMakes things.\n" in text
-    assert "| `main` | Makes things. |" in text
-    assert "| `job` | Runs \\| a job. |" in text
     assert "| `thing_level` | str | `low` | How far. One of `low`, `high`. |" in text
     assert '| `[{"port": 1}]` | Where it listens. Keys: `port`. |' in text
-    assert text.count("thing_level") == 1, "what `main` takes is told once"
-    after = text.partition("The entry point `job` also takes:")[2]
+    after = text.partition("### job")[2]
+    assert "Runs a job." in after
     assert "| `thing_name` | str | required | Name of the job. |" in after
+    assert "| `thing_speed` | int |  | How \\| fast. |" in after
+
+
+# Modules and actions
+
+
+class FoundError(Exception):
+    """What a module gave to AnsibleModule."""
+
+    def __init__(self, argument_spec: Mapping[str, Any]) -> None:
+        self.argument_spec = argument_spec
+
+
+def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
+    """The argument spec of a module; none of a stub, whose work is all its action's."""
+
+    def found(argument_spec: Mapping[str, Any], **_: object) -> NoReturn:
+        raise FoundError(argument_spec)
+
+    module = importlib.import_module(f"{PLUGINS}.modules.{name}")
+    if not hasattr(module, "main"):
+        return {}
+    monkeypatch.setattr(module, "AnsibleModule", found)
+    with pytest.raises(FoundError) as caught:
+        module.main()
+    return caught.value.argument_spec
+
+
+def action_options(name: str) -> Mapping[str, Any]:
+    """The options that an action takes itself."""
+    if name not in ACTIONS:
+        return {}
+    action = importlib.import_module(f"{PLUGINS}.action.{name}")
+    options: Mapping[str, Any] = getattr(action, "OPTIONS", {})
+    return options
+
+
+def documented(name: str) -> dict[str, Any]:
+    """The options of a module's documentation, those of its fragments too."""
+    text = importlib.import_module(f"{PLUGINS}.modules.{name}").DOCUMENTATION
+    document = yaml.safe_load(text)
+    options: dict[str, Any] = dict(document.get("options") or {})
+    for fragment in document.get("extends_documentation_fragment", []):
+        module = importlib.import_module(f"{PLUGINS}.doc_fragments.{fragment.rpartition('.')[2]}")
+        options |= yaml.safe_load(module.ModuleDocFragment.DOCUMENTATION)["options"]
+    return options
+
+
+def meaning(option: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an option a caller has to know, without what it is by default."""
+    shown = ("type", "elements", "choices", "required", "default")
+    found = {key: option[key] for key in shown if option.get(key) not in (None, False)}
+    return {"type": "str", **found}
+
+
+def differences(found: Mapping[str, Any], specs: Mapping[str, Any]) -> list[str]:
+    """Where documentation says something else than the specs."""
+    names = sorted({*found, *specs})
+    problems = [f"{name}: not documented" for name in names if name not in found]
+    problems += [f"{name}: documented, and not taken" for name in names if name not in specs]
+    return problems + [
+        f"{name}: {meaning(found[name])} is not {meaning(specs[name])}"
+        for name in names
+        if name in found and name in specs and meaning(found[name]) != meaning(specs[name])
+    ]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, found = arguments(name, monkeypatch), documented(name)
+    if not own:
+        assert not differences(found, action_options(name))
+        return
+    # What else is documented is for the action of the same name, which gives the module the rest.
+    extra = found.keys() - own.keys() if name in ACTIONS else set()
+    assert not differences({key: one for key, one in found.items() if key not in extra}, own)
+
+
+@pytest.mark.parametrize("name", sorted({*ACTIONS} - {"from_model"}))
+def test_every_action_has_a_page(name: str) -> None:
+    assert name in MODULES
+
+
+def test_each_difference_is_found() -> None:
+    spec = {"a": {"type": "int", "default": 1}, "b": {"required": True}, "c": {"choices": ["x"]}}
+    assert not differences({**spec, "b": {"type": "str", "required": True}}, spec)
+    assert differences({"a": {"type": "str"}, "b": spec["b"], "d": {}}, spec) == [
+        "c: not documented",
+        "d: documented, and not taken",
+        "a: {'type': 'str'} is not {'type': 'int', 'default': 1}",
+    ]

@@ -1,4 +1,4 @@
-"""What the documents tell a reader to type, open or look at is there."""
+"""What the documents tell a reader to type or to open is there."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
 STAGES = {"lint", "unit", "scenarios", "preflight", "versions", "lab", "machine", *SCENARIOS}
 
 
-def usage() -> dict[str, str]:
-    """Command to description, as `./lab help` prints them."""
-    said = subprocess.run(
+def usage() -> list[str]:
+    """The commands that `./lab help` prints."""
+    printed = subprocess.run(
         ["./lab", "help"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    return dict(re.findall(r"^(\./lab \S.*?)  +(\S.*)$", said, flags=re.M))
+    return re.findall(r"^(\./lab \S.*?)  +\S.*$", printed, flags=re.M)
 
 
 def verbs() -> set[str]:
     return {command.split()[1] for command in usage()} | {"help"}
 
 
-def table(text: str) -> dict[str, str]:
-    """Command to description in a table whose first column holds `./lab` commands."""
-    return dict(re.findall(r"^\| `(\./lab [^`]+)` \| (.*?) \|$", text, flags=re.M))
+def table(text: str) -> list[str]:
+    """The commands in a table whose first column holds `./lab` commands."""
+    return re.findall(r"^\| `(\./lab [^`]+)` \| .*? \|$", text, flags=re.M)
 
 
 def blocks(text: str) -> Iterator[str]:
@@ -128,38 +128,31 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_table_of_verbs_is_the_help() -> None:
-    assert len(usage()) >= 8
+    assert usage()
     assert table(README.read_text()) == usage()
 
 
-def test_every_playbook_is_told_about() -> None:
+def test_every_playbook_is_documented() -> None:
     """One that an operator may start; the others are parts of those."""
     text = "\n".join(path.read_text() for path in GUIDES)
     parts = {"artifacts", "report", "prove_begin", "prove_end"}
-    untold = [p.stem for p in ROOT.glob("playbooks/*.yml") if f"{p.stem}.yml" not in text]
-    assert set(untold) <= parts
+    missing = [p.stem for p in ROOT.glob("playbooks/*.yml") if f"{p.stem}.yml" not in text]
+    assert set(missing) <= parts
 
 
-def test_decisions_are_numbered_and_short() -> None:
+def test_decisions_are_numbered() -> None:
     decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
     numbers = [int(path.name.split("-")[0]) for path in decisions]
     assert numbers == list(range(1, len(decisions) + 1))
     for number, path in enumerate(decisions, start=1):
-        text = path.read_text()
-        assert text.startswith(f"# {number:04}: "), relative(path)
-        assert re.findall(r"^## (\w+)$", text, flags=re.M) == [
-            "Context",
-            "Decision",
-            "Consequences",
-        ]
-        assert len(text.splitlines()) <= 25, relative(path)
+        assert path.read_text().startswith(f"# {number:04}: "), relative(path)
 
 
 def test_the_documents_hold_commands() -> None:
-    """Else the checks above would look at nothing."""
-    assert len(commands(README.read_text())) > 20
-    assert len(commands((ROOT / "docs/guide.md").read_text())) > 10
-    assert len(links(README.read_text())) > 5
+    """Else the checks above would judge nothing."""
+    assert commands(README.read_text())
+    assert commands((ROOT / "docs/guide.md").read_text())
+    assert links(README.read_text())
 
 
 @pytest.mark.parametrize(
@@ -196,7 +189,7 @@ def test_documents_are_read_as_meant() -> None:
         "```sh\n./lab up # comment\npytest \\\n  tests\n```\n"
         "```text\n./lab not a command\n[no](link)\n```\n[web](https://example.org/) [top](#top)\n"
     )
-    assert table(text) == {"./lab up": "all of it"}
+    assert table(text) == ["./lab up"]
     assert [" ".join(words) for words in commands(text)] == [
         "./lab up",
         "pytest tests",

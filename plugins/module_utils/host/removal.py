@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,8 +18,8 @@ def units(patterns: Iterable[str]) -> list[Path]:
 
 
 def paths(wanted: Iterable[str]) -> list[str]:
-    """Return what of it is there; with a slash at the end, a directory that has to be empty."""
-    return [path for path in dict.fromkeys(wanted) if os.path.lexists(path.rstrip("/"))]
+    """Return what of it is there to remove; with a slash at the end, if nothing is left in it."""
+    return [path for path in dict.fromkeys(wanted) if _is_removable(Path(path))]
 
 
 def remove_unit(path: Path) -> None:
@@ -38,7 +37,7 @@ def remove(path: str) -> bool:
     """Remove a path with all that is in it, and tell whether something went.
 
     One that ends with a slash goes only if nothing is left in it. Of a mounted disk the contents
-    go.
+    go; its mount point stays, with the directories above it.
     """
     if path.endswith("/"):
         try:
@@ -46,12 +45,22 @@ def remove(path: str) -> bool:
         except OSError:
             return False
         return True
-    one = Path(path)
-    if one.is_symlink() or not one.is_dir():
-        one.unlink()
-    elif one.is_mount():
-        for child in one.iterdir():
-            remove(str(child))
-    else:
-        shutil.rmtree(one)
+    return _remove(Path(path))
+
+
+def _remove(path: Path) -> bool:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+        return True
+    removed = [_remove(child) for child in path.iterdir()]
+    if path.is_mount() or any(path.iterdir()):
+        return any(removed)
+    path.rmdir()
     return True
+
+
+def _is_removable(path: Path) -> bool:
+    if path.is_symlink() or not path.is_dir():
+        return os.path.lexists(path)
+    children = list(path.iterdir())
+    return any(map(_is_removable, children)) or not (children or path.is_mount())

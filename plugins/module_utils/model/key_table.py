@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 TABLES = Path(__file__).parent / "kafka_keys"
 
@@ -42,7 +42,7 @@ _RANGE = re.compile(
 )
 _CHOICES = re.compile(r"(?P<anycase>\(case insensitive\) )?\[(?P<names>[^\[\]]+)\]")
 
-Table = Mapping[str, Mapping[str, str | None]]
+Table = Mapping[str, Mapping[str, Optional[str]]]
 
 
 @functools.cache
@@ -89,23 +89,23 @@ def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - w
     if isinstance(value, str) and "${" in value:
         return ""
     if value is None or isinstance(value, Mapping):
-        return _wish(kind or "string", valid)
-    if isinstance(value, list | tuple):
+        return _expected(kind or "string", valid)
+    if isinstance(value, (list, tuple)):
         legal = kind in ("list", "") and _in_choices([str(part) for part in value], valid)
-        return "" if legal else _wish(kind, valid)
+        return "" if legal else _expected(kind, valid)
     if not kind or _is_legal(kind, valid, value):
         return ""
     if key in _VERSION_KEYS and _is_release(str(value).strip(), valid):
         return ""
-    return _wish(kind, valid)
+    return _expected(kind, valid)
 
 
-def _wish(kind: str, valid: str) -> str:
+def _expected(kind: str, valid: str) -> str:
     names = {"int": "an int", "class": "a class name", "list": "a list", "": "a single value"}
-    wish = names.get(kind, f"a {kind}")
+    expected = names.get(kind, f"a {kind}")
     if kind in _TEXTS:
-        wish += " (in quotes, if YAML takes it for something else)"
-    return f"{wish}, {valid}" if valid else wish
+        expected += " (in quotes, if YAML takes it for something else)"
+    return f"{expected}, {valid}" if valid else expected
 
 
 def _is_legal(kind: str, valid: str, value: bool | float | str) -> bool:

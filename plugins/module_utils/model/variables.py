@@ -78,7 +78,8 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     except TypeError:  # the validator looks for the parts of whatever is there
         errors, converted = [f"{name} is a {yaml_type(value)} whose parts cannot be read"], None
     # A value of another type fails further checks, which would say the same again.
-    errors = [one for one in errors if one.startswith(f"argument '{name}' is of type")] or errors
+    other_type = (f"argument '{name}' is of type", f"Elements value for option '{name}' is of type")
+    errors = [one for one in errors if one.startswith(other_type)] or errors
     if errors and option.get("no_log"):
         return None, [f"The value of {name} is refused; it is secret and not shown."]
     return converted, [f"{error.rstrip('.')}." for error in errors]

@@ -42,7 +42,7 @@ ACTIONS: Mapping[str, Sequence[Phases | str]] = {
 }
 _LATER = "Nothing after this node was touched. Fix it"
 _WHAT_NOW = {
-    "gate": "The node was not touched. Fix what is named",
+    "gate": "The node was not stopped. Fix what is named",
     "stop": "It was asked to stop and still runs. See its journal",
 }
 
@@ -135,7 +135,7 @@ class NodeRoll:
             over = left < 0 and (phase != "start" or timed_out)
             if over or answer["non_retriable"]:
                 text = _too_long(phase, self._limit(phase) if over else 0, answer["waiting"])
-                raise StoppedError(text, _WHAT_NOW.get(phase, _LATER), touched=phase != "gate")
+                raise StoppedError(text, _WHAT_NOW.get(phase, _LATER), touched=self._touched(phase))
             reasons = "; ".join(answer["waiting"]) or "no answer yet"
             self.say(f"{DOES[phase]}, {max(left, 0):.0f} s left: {reasons}")
         if failed:
@@ -153,16 +153,20 @@ class NodeRoll:
             answer = self.call(options)
         except HostLostError as error:
             text = f"it {DOES[phase]}, and its host is not reached any more: {error}"
-            raise StoppedError(text, touched=phase != "gate") from error
+            raise StoppedError(text, touched=self._touched(phase)) from error
         if answer.get("failed") or "phase" not in answer:
             text = f"it {DOES.get(phase, phase)}: {answer.get('msg', answer)}"
-            raise StoppedError(text, touched=phase != "gate")
+            raise StoppedError(text, touched=self._touched(phase))
         for name, spent in answer["seconds"].items():
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
         self.degraded += answer["degraded"]
         self.restored += answer["restored"]
         self.changed = self.changed or bool(answer["changed"])
         return answer
+
+    def _touched(self, phase: str) -> bool:
+        """Tell whether the node is not as it was: at the gate it may have new files already."""
+        return self.changed or phase != "gate"
 
     def _limit(self, phase: str) -> float:
         return float(self.limits.get(phase, LIMITS.get(phase, 1.0)))

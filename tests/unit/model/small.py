@@ -29,7 +29,7 @@ def cluster(
     of_hosts: Mapping[str, Variables] | None = None,
     facts: Mapping[str, Facts] | None = None,
     cluster_id: str = "",
-    **variables: object,
+    **variables: Any,
 ) -> Cluster:
     """Resolve groups of hosts; `variables` are those of every host, `of_hosts` of some."""
     members = {group: list(names) for group, names in groups.items()}
@@ -43,7 +43,7 @@ def kafka(
     brokers: int,
     controllers: int,
     of_hosts: Mapping[str, Variables] | None = None,
-    **variables: object,
+    **variables: Any,
 ) -> Cluster:
     """Resolve brokers b1, b2, ... with ids from 1, and controllers c1, c2, ... from 11."""
     ids = {f"b{number}": number for number in range(1, brokers + 1)}
@@ -58,16 +58,14 @@ def kafka(
     return cluster(groups, own, **variables)
 
 
-def broker(facts: Facts | None = None, **variables: object) -> KafkaNode:
+def broker(facts: Facts | None = None, **variables: Any) -> KafkaNode:
     """Return the only node of a cluster, broker and controller."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"]}
     own = {"kafka_node_id": 1, **variables}
     return cluster(groups, facts={"b1": facts} if facts else None, **own).kafka["b1"]
 
 
-def spark(
-    masters: Iterable[str], ensemble: Mapping[str, Variables], **variables: object
-) -> Cluster:
+def spark(masters: Iterable[str], ensemble: Mapping[str, Variables], **variables: Any) -> Cluster:
     """Resolve a Spark cluster of masters and the worker w1, and perhaps an ensemble."""
     groups = {"spark_masters": list(masters), "spark_workers": ["w1"], "zookeeper": list(ensemble)}
     return cluster({name: hosts for name, hosts in groups.items() if hosts}, ensemble, **variables)

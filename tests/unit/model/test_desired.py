@@ -16,11 +16,11 @@ JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
 SERVICES = ("zookeeper", "kafka", "spark")
 
 
-def everything(facts: Facts | None = None, **variables: object) -> Cluster:
+def everything(facts: Facts | None = None, **variables: Any) -> Cluster:
     """One host with all services."""
     groups = ("zookeeper", "kafka_brokers", "kafka_controllers", "spark_masters", "spark_workers")
     own = {"kafka_node_id": 1, "zookeeper_id": 1, **variables}
-    return cluster(dict.fromkeys(groups, ["h1"]), facts={"h1": facts} if facts else None, **own)
+    return cluster({name: ["h1"] for name in groups}, None, {"h1": facts} if facts else None, **own)
 
 
 def files(found: Cluster, service: str) -> dict[str, Any]:
@@ -131,7 +131,8 @@ def test_what_is_removed_is_what_was_written(service: str) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_data_goes_only_where_the_inventory_says_so(service: str) -> None:
-    found = everything(**{f"{service}_remove_data": True})
+    own: dict[str, Any] = {f"{service}_remove_data": True}
+    found = everything(**own)
     removed = desired.removal(found, "h1", service)["removed"]
     for _, path in found.services("h1")[service].data_directories:
         assert path in removed
@@ -149,7 +150,7 @@ def test_certificates_of_a_site_stay() -> None:
 
 
 def needs(
-    facts: Facts | None, javas: list[str], time_service: str, **variables: object
+    facts: Facts | None, javas: list[str], time_service: str, **variables: Any
 ) -> dict[str, Any]:
     return desired.of_host(everything(facts, **variables).hosts["h1"], javas, time_service)
 

@@ -25,7 +25,7 @@ FEDORA_LIKE = {"ID": "other", "ID_LIKE": "rhel fedora", "VERSION_ID": "10.1"}
 UNKNOWN = {"ID": "plan9"}
 
 
-def host(facts: Facts | None = None, **variables: object) -> HostSettings:
+def host(facts: Facts | None = None, **variables: Any) -> HostSettings:
     found = cluster({"zookeeper": ["z1"]}, facts={"z1": facts} if facts else None, **variables)
     return found.hosts["z1"]
 

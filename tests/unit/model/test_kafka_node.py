@@ -26,7 +26,7 @@ from tests.unit.model.small import CLUSTER_ID, broker, cluster, kafka
 
 # The layers, and dedicated nodes: three brokers, three controllers.
 
-PROFILE = {
+PROFILE: dict[str, Any] = {
     "compression.type": "lz4",
     "default.replication.factor": 9,
     "log.segment.bytes": 1001,
@@ -52,7 +52,7 @@ KAFKA_HOST_CONFIG = {
 def layered(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     settings = {key: Setting(value, "to see who wins") for key, value in PROFILE.items()}
     monkeypatch.setattr(model, "PROFILES", {"small": Profile("For this test.", settings)})
-    own = {
+    own: dict[str, dict[str, Any]] = {
         "b2": {
             "kafka_host_config": KAFKA_HOST_CONFIG,
             "kafka_advertised_host": "b2.example.org",
@@ -232,7 +232,7 @@ OWN = {"listener.name.client.ssl.truststore.location": "/own.pem"}
 OTHER = {"listener.name.inner.ssl.truststore.location": "/other.pem"}
 
 
-def listening(protocol: str, config: dict[str, Any], **variables: object) -> model.KafkaNode:
+def listening(protocol: str, config: dict[str, Any], **variables: Any) -> model.KafkaNode:
     listeners = [{"name": "CLIENT", "port": 9092, "protocol": protocol}]
     return broker(kafka_listeners=listeners, kafka_config=config, **variables)
 

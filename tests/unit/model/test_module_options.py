@@ -21,7 +21,7 @@ def options(module: str, found: Cluster, host: str) -> dict[str, Any]:
     return module_options.of_module(module, found, host)
 
 
-def combined(**variables: object) -> Cluster:
+def combined(**variables: Any) -> Cluster:
     own = {f"k{number}": {"kafka_node_id": number} for number in (1, 2, 3)}
     groups = {"kafka_brokers": list(own), "kafka_controllers": list(own)}
     facts = {host: Facts(DEBIAN_12) for host in own}
@@ -42,7 +42,7 @@ def test_the_gate_asks_others_and_expects_all() -> None:
 
 
 def test_what_an_inventory_allows_is_passed_on() -> None:
-    own = {
+    own: dict[str, Any] = {
         "kafka_gate_strict": False,
         "kafka_allow_outage": ["logs"],
         "kafka_allow_unsafe_quorum": True,
@@ -83,7 +83,7 @@ def test_a_controller_is_reached_at_its_own_listener() -> None:
 
 
 def test_seconds_of_a_restart_are_the_inventorys() -> None:
-    own = {
+    own: dict[str, Any] = {
         "kafka_gate_timeout": 1,
         "kafka_stop_timeout": 2,
         "kafka_reboot_timeout": 3,

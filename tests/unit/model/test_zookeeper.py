@@ -17,7 +17,7 @@ OWN: dict[str, dict[str, Any]] = {
 }
 
 
-def ensemble(**variables: object) -> dict[str, Member]:
+def ensemble(**variables: Any) -> dict[str, Member]:
     return dict(cluster({"zookeeper": ["z1", "z2"]}, OWN, **variables).zookeeper)
 
 

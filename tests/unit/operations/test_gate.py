@@ -1,4 +1,4 @@
-"""What forbids stopping a node, and what only looks as if it did."""
+"""What forbids stopping a node, and what only seems to."""
 
 from __future__ import annotations
 

@@ -1,43 +1,17 @@
-"""What a service takes without a restart; what it was started with is kept and put back."""
+"""What a service was started with is kept before a change, and put back when it does not start."""
 
 from __future__ import annotations
 
-import os
+import json
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils import file_apply, file_tree
-from ansible_collections.millrace.streaming.plugins.module_utils.file_tree import Found
+from ansible_collections.millrace.streaming.plugins.module_utils.host import restart
 
-from tests.unit.module_runner import run_module
-
-UID, GID = str(os.geteuid()), str(os.getegid())
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "named"),
-    [
-        ("a=1", "a=2", []),
-        ("", "a=2", []),
-        ("a=1", "", []),
-        ("a=1\nb=1", "a=2\nb=2", ["b"]),
-        ("a=1", "a=${file:/s:x}", ["a"]),
-        ("a=${file:/s:x}", "a=1", ["a"]),
-        (None, "a=1", ["a"]),
-    ],
-)
-def test_what_a_process_takes_while_it_runs_is_not_marked(
-    before: str | None, after: str, named: list[str]
-) -> None:
-    wish = {"content": after, "format": "properties", "restart": True, "dynamic": ["a"]}
-    entries, problems = file_tree.parse_entries({"/a": wish}, "root", "root")
-    assert problems == []
-    found = Found() if before is None else Found("file", before.encode())
-    (change,) = file_tree.plan(entries, lambda _: found)
-    assert change.needs_restart is bool(named)
-    assert list(change.restart_keys) == named
+from tests.unit.in_process import call_module
+from tests.unit.modules.test_service import OWN
 
 
 class Kept:
@@ -49,10 +23,11 @@ class Kept:
         self.mark, self.previous = path / "run" / "mark", path / "keep" / "previous.json"
         self.mark.parent.mkdir()
 
-    def write(self, text: str, home: str = "v1", extra: Any = None, **options: Any) -> Any:
+    def write(self, text: str, home: str = "v1", extra: Any = None, *, check: bool = False) -> Any:
         """Write the tree with the real module."""
         entries = {
             str(self.file): {
+                **OWN,
                 "content": text,
                 "mode": "0640",
                 "restart": True,
@@ -60,17 +35,15 @@ class Kept:
                 "dynamic": ["fast"],
             },
             str(self.link): {"state": "link", "target": home},
-            str(self.extra): {"restart": True, **(extra or {"state": "absent"})},
-            str(self.path / "notes"): {"content": text},
+            str(self.extra): {**OWN, "restart": True, **(extra or {"state": "absent"})},
+            str(self.path / "notes"): {**OWN, "content": text},
         }
-        args = {
-            "entries": entries,
-            "owner": UID,
-            "group": GID,
-            "restart_mark": str(self.mark),
+        options = {
+            "files": entries,
+            "restart_marks": [str(self.mark)],
             "previous": str(self.previous),
         }
-        return run_module("files", args, **options)
+        return call_module("service", options, check=check)
 
     def state(self) -> Any:
         """What a service would start with."""
@@ -80,6 +53,9 @@ class Kept:
             str(self.link.readlink()),
             self.extra.exists(),
         )
+
+    def restore(self) -> list[str]:
+        return restart.restore(self.previous, [self.mark])
 
 
 @pytest.fixture
@@ -97,16 +73,15 @@ def test_what_does_not_start_is_put_back(kept: Kept) -> None:
     kept.write("a=3\n", "v3")
     kept.write("a=4\n", "v3", {"content": "y"})
     assert stat.S_IMODE(kept.previous.stat().st_mode) == 0o600
-    assert stat.S_IMODE(kept.previous.parent.stat().st_mode) == 0o700
-    planned = [change.entry.path for change in file_apply.kept_changes(kept.previous)]
-    changed = file_apply.restore(kept.previous, [kept.mark])
+    planned = [change.entry.path for change in restart.kept_changes(kept.previous)]
+    changed = kept.restore()
     assert sorted(changed) == sorted(map(str, (kept.file, kept.link, kept.extra)))
     assert planned == changed
     assert kept.state() == good
     assert (kept.path / "notes").read_text() == "a=4\n"
     assert not kept.mark.exists()
-    with pytest.raises(FileNotFoundError):
-        file_apply.restore(kept.previous)
+    assert not restart.can_restore(kept.previous)
+    assert kept.restore() == []
 
 
 def test_a_restart_begins_anew(kept: Kept) -> None:
@@ -114,7 +89,7 @@ def test_a_restart_begins_anew(kept: Kept) -> None:
     kept.mark.unlink()
     good = kept.state()
     kept.write("a=3\n")
-    file_apply.restore(kept.previous)
+    kept.restore()
     assert kept.state() == good
 
 
@@ -131,7 +106,7 @@ def test_what_the_service_takes_online_is_kept_too(kept: Kept) -> None:
     assert kept.write("a=1\nfast=2\n")["restart_needed"] is False
     kept.mark.write_text("refused")
     kept.write("a=3\nfast=2\n")
-    file_apply.restore(kept.previous, [kept.mark])
+    kept.restore()
     assert kept.file.read_bytes() == good
 
 
@@ -148,7 +123,7 @@ def test_a_lost_state_is_kept_again(kept: Kept) -> None:
     kept.previous.unlink()
     good = kept.state()
     kept.write("a=3\n")
-    file_apply.restore(kept.previous)
+    kept.restore()
     assert kept.state() == good
 
 
@@ -156,13 +131,32 @@ def test_a_file_that_is_no_properties_text_is_put_back_as_it_was(kept: Kept) -> 
     broken = b"a=\\u1\n\xff\n"
     kept.file.write_bytes(broken)
     kept.write("a=2\n")
-    file_apply.restore(kept.previous)
+    kept.restore()
     assert kept.file.read_bytes() == broken
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"entries": 3}', '{"entries": {"a": {}}}'])
+def test_without_its_unit_a_service_has_nothing_to_go_back_to(kept: Kept) -> None:
+    assert restart.can_restore(kept.previous)
+    state = {"entries": {str(kept.path / "it.service"): {"state": "absent"}}}
+    (kept.path / "it.service").touch()
+    kept.previous.write_text(json.dumps(state))
+    assert not restart.can_restore(kept.previous)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"entries": 3}', '{"entries": {"/a": 1}}'])
 def test_what_is_not_a_kept_state_is_not_put_back(kept: Kept, text: str) -> None:
     kept.previous.write_text(text)
-    with pytest.raises(ValueError, match=r"previous\.json|not absolute"):
-        file_apply.restore(kept.previous)
+    with pytest.raises(ValueError, match=r"previous\.json"):
+        kept.restore()
     assert kept.previous.exists()
+
+
+# Marks
+
+
+@pytest.mark.parametrize("existing", ["", "garbage", "[]", '{"paths": 3}', '{"paths": {"/a": 1}}'])
+def test_a_broken_mark_counts_as_empty(existing: str) -> None:
+    assert json.loads(restart.merged_mark(existing, {})) == {"paths": {}}
+    assert json.loads(restart.merged_mark(existing, {"/b": ["y", "x"]})) == {
+        "paths": {"/b": ["x", "y"]}
+    }

@@ -1,0 +1,55 @@
+"""One task with an action of the collection over a cluster, without a run of Ansible around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+
+Answer = dict[str, Any]
+Module = Callable[[str, Answer], Answer]
+
+
+def no_module(name: str, args: Answer) -> Answer:
+    """Stand for a host of which nothing is to be asked."""
+    pytest.fail(f"{name} was called with {args}")
+
+
+@dataclass
+class Tasks:
+    """Tasks over one cluster; `module` answers for modules on hosts, `calls` are their options."""
+
+    monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster
+    module: Module = no_module
+    calls: list[tuple[str, Answer]] = field(default_factory=list)
+
+    def run(
+        self,
+        action: ModuleType,
+        args: Mapping[str, Any],
+        variables: Mapping[str, Any] | None = None,
+        *,
+        check: bool = False,
+    ) -> Answer:
+        """Run a task and return its result."""
+        self.monkeypatch.setattr(run, "current", lambda _: self.cluster)
+        task = SimpleNamespace(args=dict(args), action="", check_mode=check, async_val=0)
+        connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nonexistent"))
+        made = action.ActionModule(task, connection, None, None, None, None)
+        made._execute_module = self._execute_module
+        answer: Answer = made.run(task_vars=dict(variables or {}))
+        return answer
+
+    def _execute_module(
+        self, module_name: str, module_args: Answer, task_vars: Mapping[str, Any]
+    ) -> Answer:
+        del task_vars
+        name = module_name.rpartition(".")[2]
+        self.calls.append((name, module_args))
+        return self.module(name, module_args)

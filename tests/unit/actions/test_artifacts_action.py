@@ -1,0 +1,39 @@
+"""Every distribution of the cluster is had on the controller before a host is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    Distribution,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
+
+from tests.unit.in_process import AnsibleRun
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+HOSTS = """\
+kafka_brokers: {hosts: {k1: {kafka_node_id: 1}, k2: {kafka_node_id: 2}}}
+zookeeper: {hosts: {z1: {zookeeper_id: 1}}}
+"""
+
+
+@pytest.mark.parametrize("packed", [[], ["/cache/kafka.tar"]])
+@pytest.mark.parametrize("check", [False, True])
+def test_what_was_packed_is_reported(
+    packed: list[str], check: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def have(wanted: Iterable[Distribution], _: Any) -> list[str]:
+        asked.extend(one.product for one in wanted)
+        return packed
+
+    monkeypatch.setattr(artifacts, "have", have)
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    found = AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", check=check)
+    assert found == {"changed": bool(packed), "packed": packed}
+    assert sorted(asked) == ["kafka", "zookeeper"]

@@ -1,0 +1,290 @@
+"""The cluster of a run is judged once, with every problem at once, and its id is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+
+from tests.support.topology import ROOT
+from tests.unit.in_process import AnsibleRun
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
+ID = "4L6g3nShT-eMCtK--X86sw"
+OTHER = "MkU3OEVBNTcwNTJENDM2Qg"
+KEPT = "kafka_cluster_id.txt"
+
+NODES: dict[str, dict[str, Any]] = {
+    f"k{number}": {"ansible_host": f"192.0.2.{number}", "kafka_node_id": number}
+    for number in (1, 2, 3)
+}
+CLEAN: dict[str, Any] = {"kafka_allow_plaintext": True, "host_memory_mb": 4096}
+MISTAKES: dict[str, Any] = {
+    "host_memory_mb": 4096,
+    "kafka_hep": "1g",
+    "kafka_stop_timeout": "soon",
+    "kafka_data_dirs": ["/tmp/kafka"],  # noqa: S108 - what a rule refuses
+    "kafka_config": {
+        "default.replication.factor": 4,
+        "log.cleaner.threads": 0,
+        "node.id": 9,
+        "num.partition": 3,
+        "ssl.client.auth": False,
+    },
+}
+TWELVE = [
+    "empty-group",
+    "host-without-group",
+    "unknown-variable",
+    "variable-value",
+    "data-dir-in-tmp",
+    "node-id-duplicate",
+    "plaintext-listener",
+    "replication-factor",
+    "owned-key",
+    "unknown-key",
+    "key-boolean",
+    "cleaner-buffer",
+]
+
+
+def written(place: Path, hosts: dict[str, dict[str, Any]], variables: dict[str, Any]) -> Path:
+    """Write combined nodes, and a host of no group for each that is no `k...`."""
+    nodes = dict.fromkeys(name for name in hosts if name.startswith("k"))
+    groups: dict[str, Any] = {
+        name: {"hosts": nodes} for name in ("kafka_controllers", "kafka_brokers")
+    }
+    if len(nodes) < len(hosts):
+        groups["spark_history"] = {"hosts": {}}
+    path = place / "inventory"
+    path.mkdir()
+    document = {"all": {"hosts": hosts, "children": groups, "vars": variables}}
+    (path / "hosts.yml").write_text(yaml.safe_dump(document))
+    return path
+
+
+def clean(place: Path, **variables: Any) -> AnsibleRun:
+    return AnsibleRun(written(place, NODES, {**CLEAN, **variables}))
+
+
+def judge(ansible: AnsibleRun, **options: Any) -> dict[str, Any]:
+    return ansible.task("cluster", "k1", **options)
+
+
+def rules(result: dict[str, Any], kind: str = "problems") -> list[str]:
+    return [one["rule"] for one in result[kind]]
+
+
+# The verdict
+
+
+def test_every_mistake_is_one_problem_of_one_failure(tmp_path: Path) -> None:
+    hosts = {**NODES, "k3": {**NODES["k3"], "kafka_node_id": 2}, "spare": {}}
+    ansible = AnsibleRun(written(tmp_path, hosts, MISTAKES))
+    verdict, junit = tmp_path / "verdict.json", tmp_path / "verdict.xml"
+    found = judge(ansible, json=str(verdict), junit=str(junit))
+    assert found["failed"]
+    assert rules(found) == TWELVE
+    assert [rule for rule in TWELVE if f"[{rule}]" not in found["msg"]] == []
+
+    data = json.loads(verdict.read_text())
+    assert [one["rule"] for one in data["problems"]] == TWELVE
+    assert (data["valid"], data["rules"], data["hosts"]) == (False, len(RULES), 4)
+    suites = ET.parse(junit).getroot()  # noqa: S314 - written by this test
+    failed = [
+        case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None
+    ]
+    assert failed == TWELVE
+
+
+def test_a_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
+    verdict, junit = tmp_path / "verdict.json", tmp_path / "verdict.xml"
+    found = judge(clean(tmp_path), json=str(verdict), junit=str(junit))
+    assert (found.get("failed"), found["changed"]) == (None, False)
+    assert json.loads(verdict.read_text()) == {
+        "valid": True,
+        "problems": [],
+        "warnings": [],
+        "rules": len(RULES),
+        "hosts": 3,
+    }
+    suites = ET.parse(junit).getroot()  # noqa: S314 - written by this test
+    assert (suites.get("tests"), suites.get("failures")) == (str(len(RULES)), "0")
+
+
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_path: Path) -> None:
+    # A copy, since a lookup may write a secret beside the inventory.
+    ansible = AnsibleRun(shutil.copytree(ROOT / "inventories" / name, tmp_path / name))
+    found = ansible.task("cluster", next(iter(ansible.hostvars)))
+    assert (found["problems"], found["notes"]) == ([], [])
+
+
+def test_a_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:
+    verdict = tmp_path / "verdict.json"
+    config = {"log.cleaner.enable": True}
+    found = judge(clean(tmp_path, kafka_config=config), json=str(verdict))
+    assert (found.get("failed"), rules(found)) == (None, [])
+    assert rules(found, "notes") == ["deprecated-key"]
+    assert [line for line in found["warnings"] if "[deprecated-key]" in line]
+    data = json.loads(verdict.read_text())
+    assert data["valid"]
+    assert [one["rule"] for one in data["warnings"]] == ["deprecated-key"]
+
+
+def test_the_address_of_a_host_is_judged(tmp_path: Path) -> None:
+    hosts = {**NODES, "k2": {**NODES["k2"], "ansible_host": "192.0.2.1"}}
+    found = judge(AnsibleRun(written(tmp_path, hosts, CLEAN)))
+    assert "same-address" in rules(found)
+    assert found["problems"][0]["hosts"] == ["k1", "k2"]
+
+
+def test_a_variable_that_has_no_value_is_named_with_its_place(tmp_path: Path) -> None:
+    found = judge(clean(tmp_path, kafka_rack="{{ nowhere }}"))
+    assert rules(found) == ["unresolved-variable"]
+    assert f"{tmp_path}/inventory/hosts.yml:" in found["msg"]
+
+
+def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(AnsibleError, match=r"no/such/folder\.json"):
+        judge(clean(tmp_path), json=f"{tmp_path}/no/such/folder.json")
+
+
+def test_a_run_judges_once_and_again_for_whoever_wants_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ansible = clean(tmp_path)
+    judge(ansible)
+    monkeypatch.setattr(engine, "judge_cluster", lambda *_: pytest.fail("judged again"))
+    judge(ansible)
+    with pytest.raises(pytest.fail.Exception):
+        judge(ansible, json=str(tmp_path / "verdict.json"))
+
+
+def test_a_refused_cluster_is_judged_again(tmp_path: Path) -> None:
+    ansible = clean(tmp_path, kafka_hep="1g")
+    assert rules(judge(ansible)) == rules(judge(ansible)) == ["unknown-variable"]
+
+
+# The cluster id
+
+
+def kept(ansible: AnsibleRun) -> str:
+    path = ansible.inventory / KEPT
+    return path.read_text().strip() if path.exists() else ""
+
+
+def test_an_id_is_generated_once_where_it_is_asked_for(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    assert judge(ansible)["changed"] is False
+    assert kept(ansible) == ""
+    assert judge(ansible, generate_cluster_id=True)["changed"] is True
+    assert is_cluster_id(kept(ansible))
+    assert ansible.cluster("k3").kafka["k3"].cluster_id == kept(ansible), "for tasks to come"
+    assert judge(ansible, generate_cluster_id=True)["changed"] is False
+
+
+def test_check_mode_has_an_id_and_keeps_none(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    assert judge(ansible, check=True, generate_cluster_id=True)["changed"] is True
+    assert kept(ansible) == ""
+    assert is_cluster_id(ansible.cluster("k1").kafka["k1"].cluster_id)
+
+
+def test_an_id_that_is_kept_or_set_stays(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    (ansible.inventory / KEPT).write_text(f"{OTHER}\n")
+    for check in (False, True):
+        options: dict[str, Any] = {"generate_cluster_id": True, "known_cluster_id": ID}
+        assert judge(ansible, check=check, **options)["changed"] is False
+    assert kept(ansible) == OTHER
+    assert ansible.cluster("k1").kafka["k1"].cluster_id == OTHER
+
+
+def test_beside_an_id_of_the_inventory_none_is_kept(tmp_path: Path) -> None:
+    ansible = clean(tmp_path, kafka_cluster_id=ID)
+    assert judge(ansible, generate_cluster_id=True)["changed"] is False
+    assert kept(ansible) == ""
+
+
+def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
+    path = shutil.copytree(ROOT / "inventories/zookeeper", tmp_path / "zookeeper")
+    ansible = AnsibleRun(path)
+    assert ansible.task("cluster", "b1", generate_cluster_id=True)["changed"] is False
+    assert kept(ansible) == ""
+    assert ansible.task("cluster", "b1", known_cluster_id=ID)["changed"] is True
+    assert kept(ansible) == ID
+
+
+def test_a_broken_file_is_refused(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    (ansible.inventory / KEPT).write_text("not-an-id\n")
+    with pytest.raises(AnsibleError, match=KEPT):
+        judge(ansible, generate_cluster_id=True)
+
+
+# What was found on hosts
+
+
+def inspect(ansible: AnsibleRun, host: str, **found: Any) -> None:
+    """Let a host be found sound, but for what is given."""
+    disk = {"path": "/var/lib/kafka/data", "mount": "/var/lib/kafka", **found.pop("disk", {})}
+    answer = {"directories": [disk], "certificates": [], "opt_free": 2**40, **found}
+    ansible.register(host, run.INSPECTION, {"found": answer, "clock_offset": 0.0})
+
+
+def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    judge(ansible)
+    for host in NODES:
+        names = [] if host == "k3" else [f"junk-of-{host}/"]
+        inspect(ansible, host, disk={"exists": True, "names": names, "meta": None})
+    found = judge(ansible, inspected=["k1", "k2", "k3"])
+    assert found["failed"]
+    assert {host for one in found["problems"] for host in one["hosts"]} == {"k1", "k2"}
+    for host in ("k1", "k2"):
+        assert f"junk-of-{host}" in found["msg"]
+
+
+def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    judge(ansible)
+    for host in NODES:
+        inspect(ansible, host, cores=16, memory_mb=8192)
+    found = judge(ansible, inspected=list(NODES))
+    assert (found.get("failed"), found["problems"]) == (None, [])
+    assert {host.cores for host in ansible.cluster("k1").hosts.values()} == {16}
+
+
+def test_what_follows_from_the_hosts_is_judged_too(tmp_path: Path) -> None:
+    """The inventory does not say how much memory a host has."""
+    ansible = clean(tmp_path, host_memory_mb=0, kafka_heap="6g")
+    assert rules(judge(ansible)) == []
+    inspect(ansible, "k1", memory_mb=4096)
+    found = judge(ansible, inspected=["k1", "k2"])
+    assert found["problems"][0]["hosts"] == ["k1"]
+    assert "6g" in found["msg"] or "6144" in found["msg"]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "problems"), [("none", ["version-changes"]), ("up", []), ("any", [])]
+)
+def test_another_version_is_for_the_playbooks_that_change_it(
+    allowed: str, problems: list[str], tmp_path: Path
+) -> None:
+    ansible = clean(tmp_path)
+    meta = f"version=1\ncluster.id={ID}\nnode.id=1\ndirectory.id=x\n"
+    installed = {"kafka": "kafka-4.2.1-0123456789ab"}
+    inspect(ansible, "k1", installed=installed, disk={"exists": True, "meta": meta})
+    found = judge(ansible, inspected=["k1"], allow_version_change=allowed)
+    assert [rule for rule in rules(found) if rule.startswith("version")] == problems

@@ -1,0 +1,111 @@
+"""Modules that operate a service get their options from the model, and changes are recorded."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
+
+from tests.support.topology import ROOT
+from tests.unit.in_process import AnsibleRun, Answer
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+HOSTS = """\
+kafka_brokers: {hosts: {k1: {kafka_node_id: 1}, k2: {kafka_node_id: 2}}}
+kafka_controllers: {hosts: {c1: {kafka_node_id: 11}}}
+zookeeper: {hosts: {z1: {zookeeper_id: 1}}}
+"""
+ROUTES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["action"]
+
+
+def changed(_: str, options: Answer) -> Answer:
+    return {"changed": True, "options": options}
+
+
+@pytest.fixture
+def ansible(tmp_path: Path) -> AnsibleRun:
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    return AnsibleRun(tmp_path / "hosts.yml", changed)
+
+
+def operate(ansible: AnsibleRun, module: str, host: str, **args: Any) -> Answer:
+    return ansible.task(module, host, plugin="from_model", **args)
+
+
+def test_the_module_gets_what_the_model_says(ansible: AnsibleRun) -> None:
+    found = operate(ansible, "kafka_health", "k1", gate="restart")["options"]
+    expected = module_options.kafka_health(ansible.cluster("k1"), "k1")
+    assert found == {**expected, "gate": "restart"}
+    assert ansible.calls[0][0] == "millrace.streaming.kafka_health"
+
+
+def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
+    found = operate(ansible, "kafka_health", "k1", strict=False, bootstrap=["here:1"])["options"]
+    assert (found["strict"], found["bootstrap"]) == (False, ["here:1"])
+    assert found["expect_brokers"] == [1, 2]
+
+
+@pytest.mark.parametrize("module", sorted(ROUTES))
+def test_every_module_of_it_has_options(ansible: AnsibleRun, module: str) -> None:
+    assert ROUTES[module]["redirect"] == "millrace.streaming.from_model"
+    host = "z1" if module == "zookeeper_health" else "k1"
+    if module == "spark_health":
+        with pytest.raises(AnsibleError, match="k1"):
+            operate(ansible, module, host)
+    else:
+        assert operate(ansible, module, host)["changed"]
+
+
+def test_a_host_without_the_service_is_refused(ansible: AnsibleRun) -> None:
+    with pytest.raises(AnsibleError, match=r"z1.*kafka_health"):
+        operate(ansible, "kafka_health", "z1")
+    assert ansible.calls == []
+
+
+# Events
+
+
+def test_a_change_is_recorded_with_its_time(ansible: AnsibleRun, tmp_path: Path) -> None:
+    events, begun = tmp_path / "events.jsonl", time.time()
+    for host in ("k1", "k2"):
+        options = operate(ansible, "kafka_features", host, events=str(events))["options"]
+        assert "events" not in options, "it is the controller's file"
+    first, second = map(json.loads, events.read_text().splitlines())
+    assert (first["node"], second["node"]) == ("k1", "k2")
+    assert first["phase"] == "kafka_features"
+    assert begun <= first["start"] <= first["end"] <= second["start"] <= time.time()
+
+
+@pytest.mark.parametrize(
+    ("answer", "check"), [({"changed": False}, False), ({"failed": True}, False), ({}, True)]
+)
+def test_what_changed_nothing_is_not_recorded(
+    ansible: AnsibleRun, tmp_path: Path, answer: Answer, check: bool
+) -> None:
+    events = tmp_path / "events.jsonl"
+    ansible.module = lambda *_: {"changed": True, **answer} if check else answer
+    operate(ansible, "kafka_features", "k1", events=str(events), check=check)
+    assert not events.exists()
+
+
+# Dynamic properties: a kind of it that asks a running broker alone
+
+
+@pytest.mark.parametrize(
+    ("host", "running", "asked"),
+    [("k1", True, True), ("k1", False, False), ("c1", True, False), ("z1", True, False)],
+)
+def test_only_a_broker_that_ran_is_asked(
+    ansible: AnsibleRun, host: str, running: bool, asked: bool
+) -> None:
+    found = ansible.task("kafka_dynamic_config", host, running=running)
+    assert found["changed"] is asked
+    assert bool(ansible.calls) is asked
+    assert asked or found["refused"] == {}
+    assert not asked or "running" not in found["options"]

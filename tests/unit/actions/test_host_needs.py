@@ -1,0 +1,64 @@
+"""What a host needs besides files follows from what was found on it in this run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+
+from tests.unit.in_process import AnsibleRun, Answer
+from tests.unit.model.small import DEBIAN_12, ROCKY_9
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+HOSTS = """\
+zookeeper:
+  hosts: {z1: {zookeeper_id: 1}, z2: {zookeeper_id: 2}}
+  vars: {host_mounts: [{path: /data, src: LABEL=data}]}
+"""
+FOUND: dict[str, Any] = {
+    "javas": {},
+    "time_service": "",
+    "directories": [],
+    "certificates": [],
+    "machine": "x86_64",
+}
+
+
+def needs(place: Path, host: str = "z1", **found: Any) -> Answer:
+    (place / "hosts.yml").write_text(HOSTS)
+    ansible = AnsibleRun(place / "hosts.yml")
+    ansible.register(host, run.INSPECTION, {"found": {**FOUND, **found}, "clock_offset": 0.0})
+    answer = ansible.task("host_needs", host)
+    assert answer["changed"] is False
+    return answer
+
+
+def test_a_fresh_debian(tmp_path: Path) -> None:
+    found = needs(tmp_path, os_release=DEBIAN_12)
+    assert found["java_package"] == "openjdk-17-jre-headless"
+    assert found["time_package"] == found["time_unit"] == "systemd-timesyncd"
+    assert found["package_manager"] == "apt"
+    assert [line for line in found["commands"] if "sysctl" in line]
+    assert [line for line in found["commands"] if "data.mount" in line]
+
+
+def test_a_relative_of_red_hat(tmp_path: Path) -> None:
+    found = needs(tmp_path, os_release=ROCKY_9)
+    assert found["java_package"] == "java-17-openjdk-headless"
+    assert (found["time_package"], found["time_unit"]) == ("chrony", "chronyd")
+    assert found["package_manager"] == "dnf"
+
+
+def test_a_host_that_has_everything(tmp_path: Path) -> None:
+    javas = {"/usr/lib/jvm/java-17-openjdk-amd64": "17.0.9"}
+    found = needs(tmp_path, os_release=DEBIAN_12, javas=javas, time_service="chrony")
+    assert (found["java_package"], found["time_package"], found["time_unit"]) == ("", "", "")
+
+
+def test_a_container_has_its_kernel_and_its_clock_from_its_machine(tmp_path: Path) -> None:
+    found = needs(tmp_path, os_release=DEBIAN_12, container="systemd-nspawn")
+    assert found["time_package"] == ""
+    assert not [line for line in found["commands"] if "sysctl" in line]
+    assert [line for line in found["commands"] if "data.mount" in line], "mounts are its own"

@@ -1,0 +1,51 @@
+"""What a host learns of the operation: hosts of the lock take it, all hear how it ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.action import kafka_node
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+
+from tests.unit.actions.bare_task import Tasks
+from tests.unit.model import small
+
+CLUSTER = small.kafka(2, 3)
+
+
+@pytest.fixture
+def tasks(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    return Tasks(monkeypatch, CLUSTER, lambda *_: {"running": True})
+
+
+def ask(tasks: Tasks, inventory_hostname: str, **args: Any) -> dict[str, Any]:
+    """Return the options that the module got on a host."""
+    answer = tasks.run(kafka_node, args, {"inventory_hostname": inventory_hostname})
+    assert (answer["running"], answer["lock_hosts"]) == (True, ["c1", "c2", "c3"])
+    return tasks.calls[-1][1]
+
+
+def test_a_node_is_compared_with_the_distribution_of_the_inventory(tasks: Tasks) -> None:
+    options = ask(tasks, "b1")
+    assert options["home"] == CLUSTER.kafka["b1"].distribution.home
+    assert "operation" not in options
+
+
+def test_only_the_hosts_of_the_lock_take_it(tasks: Tasks) -> None:
+    taken = ask(tasks, "c2", what="rolling_restart", over="dead")
+    assert (taken["take"], taken["over"]) == (True, "dead")
+    assert taken["operation"]["what"] == "rolling_restart"
+    assert "operation" not in ask(tasks, "b1", what="rolling_restart")
+    again = ask(tasks, "b1", what="rolling_restart", host="c3")
+    assert again["operation"]["id"] == taken["operation"]["id"]
+
+
+def test_every_host_hears_how_the_operation_ended(tasks: Tasks) -> None:
+    ask(tasks, "c1", what="rolling_restart")
+    assert ask(tasks, "b1", finish=True)["operation"]["state"] == "finished"
+    operation.save({**operation.current(""), "left": ["b2"]})
+    ended = ask(tasks, "b1", finish=True)
+    assert ended["operation"]["state"] == "stopped"
+    assert not ended.get("take"), "it would take the lock of who began meanwhile"

@@ -1,0 +1,108 @@
+"""The controller's half of the preflight: what to inspect on a host, and its clock."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.action.preflight import (
+    clock_offset,
+    options,
+    pem_stores,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
+
+from tests.unit.in_process import AnsibleRun, Answer, call_module
+from tests.unit.model.small import cluster
+
+STORES = {
+    "ssl.keystore.location": "/a.pem",
+    "ssl.keystore.type": "PEM",
+    "ssl.truststore.location": "/b.jks",
+    "listener.name.client.ssl.truststore.location": "/c.pem",
+    "listener.name.client.ssl.truststore.type": "PEM",
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "answered", "after", "offset"),
+    [
+        (100.0, 101.0, 102.0, 0),
+        (100.0, 99.0, 102.0, -1),
+        (100.0, 104.5, 102.0, 2.5),
+    ],
+)
+def test_the_clock_is_off_by_what_the_way_cannot_explain(
+    before: float, answered: float, after: float, offset: float
+) -> None:
+    assert clock_offset(before, answered, after) == offset
+
+
+def test_pem_stores_of_all_listeners_are_found() -> None:
+    assert pem_stores(STORES) == {"/a.pem": True, "/c.pem": False}
+
+
+def test_what_is_inspected_follows_from_the_model() -> None:
+    groups = {
+        "kafka_brokers": ["h1"],
+        "kafka_controllers": ["h1"],
+        "zookeeper": ["h1"],
+        "spark_workers": ["h1"],
+        "spark_masters": ["h2"],
+    }
+    found = cluster(
+        groups,
+        host_mounts=[{"path": "/data", "src": "LABEL=kafka"}, {"path": "/srv"}],
+        kafka_advertised_host="kafka.example.org",
+        kafka_config=STORES,
+        kafka_data_dirs=["/data/kafka"],
+        kafka_metadata_dir="/data/kafka",
+        kafka_user="broker",
+        java_home="/opt/java",
+        spark_shared_dir="/srv/spark",
+    )
+    asked = options(found, "h1")
+    assert sorted(asked["directories"]) == ["/data/kafka", "/srv/spark", "/var/lib/zookeeper/data"]
+    assert [home.rpartition("/")[2].partition("-")[0] for home in asked["homes"]] == [
+        "zookeeper",
+        "kafka",
+        "spark",
+    ]
+    assert asked["links"] == [f"/opt/millrace/{x}" for x in ("zookeeper", "kafka", "spark")]
+    assert (asked["mounts"], asked["sources"]) == (["/data", "/srv"], ["LABEL=kafka"])
+    assert (asked["stores"], asked["keystores"]) == (["/a.pem", "/c.pem"], ["/a.pem"])
+    assert asked["names"] == ["h1", "kafka.example.org", "h1"]
+    assert {2181, 9092, 9093} <= set(asked["ports"])
+    assert (asked["java_home"], asked["kafka_user"]) == ("/opt/java", "broker")
+    assert 8080 in options(found, "h2")["ports"], "a master's"
+    assert options(found, "h2")["stores"] == []
+
+
+@pytest.fixture
+def ansible(tmp_path: Path, local_tmp: Path) -> AnsibleRun:
+    disk = f"{{kafka_node_id: 1, kafka_data_dirs: [{tmp_path}/data]}}"
+    (tmp_path / "hosts.yml").write_text(f"kafka_brokers: {{hosts: {{k1: {disk}}}}}\n")
+    return AnsibleRun(tmp_path / "hosts.yml", call_module)
+
+
+def test_both_halves_make_an_inspection(ansible: AnsibleRun, tmp_path: Path) -> None:
+    answer = ansible.task("preflight", "k1")
+    assert answer["clock_offset"] == 0
+    assert "time" not in answer
+    found = Inspection.of(answer["found"], answer["clock_offset"])
+    (directory,) = found.directories
+    assert (directory.path, directory.exists, directory.parent) == (f"{tmp_path}/data", False, True)
+
+
+def test_a_clock_that_is_off_is_measured(ansible: AnsibleRun) -> None:
+    ansible.module = lambda *_: {"found": {}, "time": time.time() + 3600}
+    assert 3590 < ansible.task("preflight", "k1")["clock_offset"] <= 3600
+
+
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "no Python"}, {"unreachable": True}])
+def test_a_host_that_cannot_be_inspected_is_left_to_ansible(
+    ansible: AnsibleRun, answer: Answer
+) -> None:
+    ansible.module = lambda *_: answer
+    assert ansible.task("preflight", "k1") == answer

@@ -1,0 +1,245 @@
+"""The controller's half of one node's part in a roll: what it asks, keeps and shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible import context
+from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils.common.collections import ImmutableDict
+from ansible_collections.millrace.streaming.plugins.action import roll_node
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    QUIET_SECONDS,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+
+from tests.unit.actions.bare_task import Tasks
+from tests.unit.model import small
+
+Answer = dict[str, Any]
+NODES = ("k1", "k2", "k3")
+CLUSTER = small.cluster(
+    {"kafka_brokers": NODES, "kafka_controllers": NODES},
+    {name: {"kafka_node_id": id_} for id_, name in enumerate(NODES, start=1)},
+    kafka_reboot_timeout=700,
+)
+
+
+def answer(phase: str, **found: object) -> Answer:
+    """What the module kafka_restart says at the end of a slice."""
+    empty: Answer = {
+        "waiting": [],
+        "degraded": [],
+        "restored": [],
+        "start_failed": "",
+        "deferred": False,
+        "non_retriable": False,
+    }
+    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
+
+
+DONE = answer("done", seconds={"gate": 1.0, "start": 2.0})
+
+
+class Roll:
+    """A roll that is to take k2, then k1."""
+
+    def __init__(self, tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tasks, self._monkeypatch = tasks, monkeypatch
+        self.reboots: list[str] = []
+        record = operation.current("rolling_restart")
+        operation.save({**record, "plan": ["k3", "k2", "k1"], "left": ["k2", "k1"], "done": ["k3"]})
+
+    def answers(self, *answers: Answer | Exception, **of_modules: Answer) -> None:
+        """Let the host answer kafka_restart so, and other modules with one answer each."""
+        left = iter(answers)
+
+        def module(name: str, args: Answer) -> Answer:
+            del args
+            found = next(left) if name == "kafka_restart" else of_modules[name]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        self.tasks.module = module
+
+    def reboot(self, **found: object) -> None:
+        """Let Ansible's own action answer so."""
+
+        def act(_: Any, name: str, arguments: Answer) -> Answer:
+            del arguments
+            self.reboots.append(name)
+            return dict(found)
+
+        self._monkeypatch.setattr(roll_node.ActionModule, "_other_action", act)
+
+    def take(self, node: str = "k2", *, check: bool = False, **options: Any) -> Answer:
+        args = {"action": "restart", "node": node, "resume": "rolling_restart", **options}
+        return self.tasks.run(roll_node, args, check=check)
+
+    def names(self) -> Iterable[str]:
+        """Return the modules that were called."""
+        return [name for name, _ in self.tasks.calls]
+
+
+@pytest.fixture
+def roll(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Roll:
+    # It would end this process with its parent.
+    monkeypatch.setattr(roll_node, "die_with_ansible", lambda: None)
+    monkeypatch.setattr(
+        context, "CLIARGS", ImmutableDict({"inventory": ("inv",), "subset": None, "verbosity": 0})
+    )
+    return Roll(Tasks(monkeypatch, CLUSTER), monkeypatch)
+
+
+def test_a_node_that_is_done_is_not_taken_again(roll: Roll) -> None:
+    assert roll.take("k3")["skipped"]
+    assert roll.take("k2", check=True)["skipped"]
+    operation.save({**operation.current(""), "reason": "k9: broken"})
+    assert roll.take("k2")["skipped"], "nothing after a node that went wrong"
+    assert roll.tasks.calls == []
+
+
+def test_the_record_says_which_node_is_taken_and_which_are_done(roll: Roll) -> None:
+    roll.answers(answer("start"), DONE)
+    result = roll.take()
+    assert result["changed"]
+    assert result["seconds"] == {"gate": 1, "start": 2}
+    record = operation.current("")
+    assert (record["done"], record["left"], record["reason"]) == (["k3", "k2"], ["k1"], "")
+    assert record["node"] == ""
+    (_, first), (_, second) = roll.tasks.calls
+    assert first["operation"]["node"] == "k2"
+    assert (first["phase"], second["phase"]) == ("gate", "start")
+
+
+def test_the_host_gets_the_node_and_which_are_still_to_come(roll: Roll) -> None:
+    roll.answers(DONE)
+    roll.take(controller_last=True)
+    ((_, options),) = roll.tasks.calls
+    assert (options["node"]["id"], options["expect_brokers"]) == (2, [1, 2, 3])
+    assert (sorted(options["remaining"]), options["controller_last"]) == ([1, 2], True)
+
+
+def test_a_node_on_which_nothing_was_to_do_is_done_without_a_change(roll: Roll) -> None:
+    roll.answers(answer("done", changed=False))
+    assert roll.take()["changed"] is False
+    assert operation.current("")["left"] == ["k1"]
+
+
+def test_an_active_controller_is_left_for_the_end(roll: Roll) -> None:
+    roll.answers(answer("gate", deferred=True))
+    assert roll.take(controller_last=True) == {"changed": False, "deferred": True}
+    assert operation.current("")["left"] == ["k2", "k1"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "touched", "name"),
+    [
+        ([answer("gate", waiting=["lonely-0"], non_retriable=True)], False, "lonely-0"),
+        ([answer("ready"), {"failed": True, "msg": "broken"}], True, "broken"),
+        ([answer("stop"), AnsibleConnectionFailure("no route")], True, "no route"),
+        ([answer("start", start_failed="no such class")], True, "no such class"),
+    ],
+)
+def test_what_goes_wrong_stops_the_roll_and_fails_no_task(
+    roll: Roll, answers: list[Answer | Exception], touched: bool, name: str
+) -> None:
+    """The tasks that follow put former files back before they fail."""
+    roll.answers(*answers)
+    result = roll.take()
+    assert "failed" not in result
+    assert (result["changed"], result["waiting_nodes"]) == (touched, ["k1"])
+    assert "k2" in result["stopped"]
+    assert name in result["stopped"]
+    assert operation.resume_command("rolling_restart") in result["stopped"]
+    record = operation.current("")
+    assert (record["left"], record["done"]) == (["k2", "k1"], ["k3"])
+    assert name in record["reason"]
+    assert operation.ended(record)["state"] == "stopped"
+
+
+def test_files_that_were_put_back_are_named_for_the_nodes_that_wait(roll: Roll) -> None:
+    failed = answer("start", start_failed="no such class", restored=["/etc/a"])
+    roll.answers(failed, DONE)
+    result = roll.take()
+    assert result["restored"] == ["/etc/a"]
+    assert result["waiting_nodes"] == ["k1"]
+
+
+def test_an_upgrade_writes_the_files_of_its_version(roll: Roll) -> None:
+    roll.answers(answer("stop"), DONE, service={"changed": True})
+    assert roll.take(action="upgrade")["changed"]
+    assert roll.names() == ["kafka_restart", "service", "kafka_restart"]
+    written = roll.tasks.calls[1][1]
+    assert "/etc/kafka/server.properties" in written["files"]
+    assert written["restart_marks"]
+    assert written["previous"]
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        ({"failed": True, "msg": "no space left"}, "no space left"),
+        (AnsibleConnectionFailure("no route"), "no route"),
+    ],
+)
+def test_files_that_cannot_be_written_stop_the_roll(roll: Roll, found: Any, name: str) -> None:
+    roll.answers(answer("stop"), service=found)
+    assert name in roll.take(action="upgrade")["stopped"]
+
+
+def test_a_reboot_lies_between_two_parts_of_the_restart(roll: Roll) -> None:
+    roll.answers(answer("start", changed=True), DONE)
+    roll.reboot(changed=True, rebooted=True)
+    result = roll.take(action="reboot")
+    assert result["changed"]
+    assert "reboot" in result["seconds"]
+    assert roll.reboots == ["ansible.builtin.reboot"]
+    assert [(args["phase"], args["until"]) for _, args in roll.tasks.calls] == [
+        ("gate", "start"),
+        ("start", "done"),
+    ]
+
+
+def test_nobody_hears_of_an_operation_while_a_host_reboots(roll: Roll) -> None:
+    roll.answers(answer("stop"), answer("start"), DONE)
+    roll.reboot(changed=True, rebooted=True)
+    roll.take(action="reboot")
+    quiet = [args["operation"]["quiet_seconds"] for _, args in roll.tasks.calls]
+    assert quiet == [QUIET_SECONDS + 700, QUIET_SECONDS + 700, QUIET_SECONDS]
+    roll.answers(DONE)
+    roll.take("k1")
+    assert roll.tasks.calls[-1][1]["operation"]["quiet_seconds"] == QUIET_SECONDS
+
+
+def test_a_host_that_does_not_come_back_stops_the_roll(roll: Roll) -> None:
+    for found in ({"rebooted": True}, {"unreachable": True}):
+        operation.save({**operation.current(""), "reason": ""})
+        roll.answers(answer("start"))
+        roll.reboot(failed=True, msg="timed out", **found)
+        assert "timed out" in roll.take(action="reboot")["stopped"]
+    assert roll.names() == ["kafka_restart"] * 2
+
+
+def test_a_host_that_does_not_reboot_gets_its_node_back(roll: Roll) -> None:
+    roll.answers(answer("start"), systemd_service={"changed": True})
+    roll.reboot(failed=True, rebooted=False, msg="no such command")
+    assert "no such command" in roll.take(action="reboot")["stopped"]
+    name, args = roll.tasks.calls[-1]
+    assert (name, args["state"]) == ("systemd_service", "started")
+
+
+def test_a_restart_is_an_event_of_the_ledger(roll: Roll, tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    for answers in ([DONE], [answer("done", changed=False)]):
+        roll.answers(*answers)
+        roll.take("k2" if answers == [DONE] else "k1", events=str(events))
+    (event,) = map(json.loads, events.read_text().splitlines())
+    assert event["node"] == "k2"
+    assert {"start", "end"} <= event.keys()
+    assert event["start_seconds"] == 2

@@ -1,0 +1,276 @@
+"""Which nodes a roll takes, in which order, and whether it has the lock of the cluster."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.action import roll_plan
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    QUIET_SECONDS,
+    RUNNING,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+
+from tests.unit.actions.bare_task import Tasks
+from tests.unit.model import small
+
+Node = dict[str, Any]
+
+
+def node(**found: Any) -> Node:
+    """A node as the module kafka_node finds it, by default one that needs nothing."""
+    nothing = {
+        "running": True,
+        "marked": False,
+        "home": "kafka-4.3.1-0123456789ab",
+        "settled": True,
+        "reboot_required": False,
+        "container": False,
+        "holder": {},
+        "former_operation": {},
+    }
+    return {**nothing, **found}
+
+
+# Which nodes
+
+
+@pytest.mark.parametrize(
+    ("action", "found", "wanted"),
+    [
+        ("restart", node(), False),
+        ("restart", node(marked=True), True),
+        ("restart", node(running=False), True),
+        ("restart", node(settled=False, reboot_required=True), False),
+        ("upgrade", node(), False),
+        ("upgrade", node(settled=False), True),
+        # It has no distribution: nothing is there to upgrade.
+        ("upgrade", node(settled=False, home=""), False),
+        ("reboot", node(), False),
+        ("reboot", node(reboot_required=True), True),
+        ("reboot", node(marked=True, running=False), False),
+    ],
+)
+def test_a_node_is_taken_if_it_needs_the_action(action: str, found: Node, wanted: bool) -> None:
+    assert roll_plan.is_wanted(action, found) is wanted
+
+
+def test_only_a_reboot_is_refused_on_containers_and_beside_zookeeper() -> None:
+    groups = {"kafka_brokers": ["b1", "b2"], "zookeeper": ["b2", "z1"]}
+    ids = {name: {"kafka_node_id": id_} for id_, name in enumerate(("b1", "b2"), start=1)}
+    members = {name: {"zookeeper_id": id_} for id_, name in enumerate(("b2", "z1"), start=1)}
+    own = {name: {**ids.get(name, {}), **members.get(name, {})} for name in ("b1", "b2", "z1")}
+    cluster = small.cluster(groups, own, kafka_version="3.9.2")
+    assert roll_plan.refusals(cluster, "reboot", {"b1": node()}) == ""
+    found = {"b1": node(container=True), "b2": node()}
+    refused = roll_plan.refusals(cluster, "reboot", found)
+    assert "b1" in refused
+    assert "b2" in refused
+    assert roll_plan.refusals(cluster, "restart", found) == ""
+
+
+def test_versions_that_run_are_those_that_differ_from_the_inventorys() -> None:
+    cluster = small.kafka(3, 0, kafka_version="4.3.1")
+    found = {
+        "b1": node(home="kafka-4.1.2-aa"),
+        "b2": node(home="kafka-4.3.1-bb"),
+        "b3": node(home=""),
+    }
+    assert roll_plan.running_versions(cluster, found) == ["4.1.2"]
+
+
+# Order
+
+
+def health(*registered: int, leader: int, fenced: tuple[int, ...] = ()) -> dict[str, Any]:
+    brokers = [{"id": one, "fenced": one in fenced} for one in registered]
+    return {"brokers": brokers, "controller": leader}
+
+
+NOW, FENCED = health(1, 2, 3, leader=11), health(1, 2, 3, leader=11, fenced=(3,))
+
+
+@pytest.mark.parametrize(
+    ("now", "down", "backwards", "expected"),
+    [
+        (NOW, set(), False, ["c2", "c3", "c1", "b2", "b1", "b3"]),
+        (NOW, set(), True, ["b2", "b1", "b3", "c2", "c3", "c1"]),
+        # Nodes that are down, fenced or not registered come first.
+        (NOW, {"c1"}, False, ["c1", "c2", "c3", "b2", "b1", "b3"]),
+        (
+            health(1, 2, 3, leader=11, fenced=(3,)),
+            set(),
+            False,
+            ["b3", "c2", "c3", "c1", "b2", "b1"],
+        ),
+        (health(1, 2, leader=11), set(), False, ["b3", "c2", "c3", "c1", "b2", "b1"]),
+        # Nobody answered: brokers of which nothing is known come first.
+        ({}, set(), False, ["b2", "b1", "b3", "c1", "c2", "c3"]),
+    ],
+)
+def test_nodes_are_in_the_order_of_the_gate(
+    now: dict[str, Any], down: set[str], backwards: bool, expected: list[str]
+) -> None:
+    racks = {"b1": "b", "b2": "a", "b3": "b"}
+    cluster = small.kafka(3, 3, {name: {"kafka_rack": rack} for name, rack in racks.items()})
+    nodes = {name: node(running=name not in down) for name in cluster.kafka}
+    found = roll_plan.order(cluster, list(nodes), nodes, now, backwards=backwards)
+    assert found == expected
+
+
+def test_on_zookeeper_the_controller_goes_last() -> None:
+    cluster = small.kafka(3, 0)
+    nodes = {name: node() for name in cluster.kafka}
+    now = health(1, 2, 3, leader=2)
+    found = roll_plan.order(cluster, list(nodes), nodes, now, backwards=False)
+    assert found == ["b1", "b3", "b2"]
+
+
+# The lock
+
+CLUSTER = small.kafka(2, 3)
+OTHER = {
+    "id": "other",
+    "state": RUNNING,
+    "what": "rolling_upgrade",
+    "who": "somebody",
+    "machine": "another",
+    "done": ["b1"],
+}
+
+
+def lost(age: float = 5, **more: Any) -> Node:
+    """A node of which another operation has the lock."""
+    record = {**OTHER, "age": age, **more}
+    return node(holder=record, former_operation=record)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "lock"),
+    [
+        ({"c1": node(), "c2": node(), "c3": node()}, "taken"),
+        ({"c1": node(), "c2": node()}, "taken"),
+        # Another operation began at the same moment, and has fewer.
+        ({"c1": node(), "c2": node(), "c3": lost()}, "taken"),
+        ({"c1": node(), "c2": lost(), "c3": lost()}, "held"),
+        ({"c1": lost(), "c2": lost(), "c3": lost()}, "held"),
+        ({"c1": node()}, "incomplete"),
+        ({}, "incomplete"),
+        ({"c1": node(), "c2": lost()}, "held"),
+        # Brokers do not hold the lock where there are controllers.
+        ({"c1": node(), "b1": node(), "b2": node()}, "incomplete"),
+    ],
+)
+def test_a_majority_of_its_hosts_makes_the_lock(nodes: dict[str, Node], lock: str) -> None:
+    found = roll_plan.held(CLUSTER, nodes)
+    assert found["lock"] == lock
+    assert bool(found["refused"]) is (lock != "taken")
+
+
+def test_who_has_the_lock_is_named() -> None:
+    found = roll_plan.held(CLUSTER, {name: lost() for name in CLUSTER.kafka})
+    assert found["holder"] == "other"
+    for part in ("rolling_upgrade", "somebody", "b1"):
+        assert part in found["refused"]
+
+
+def test_hosts_that_cannot_be_reached_are_named() -> None:
+    refused = roll_plan.held(CLUSTER, {"c2": node()})["refused"]
+    assert "c1" in refused
+    assert "c3" in refused
+
+
+@pytest.mark.parametrize(
+    ("ages", "lock"),
+    [
+        ({}, "abandoned"),
+        # It works on this node now, and is heard of there alone.
+        ({"b2": 3}, "held"),
+        ({"c3": 3}, "held"),
+    ],
+)
+def test_the_lock_of_a_holder_that_is_silent_on_every_host_is_abandoned(
+    ages: dict[str, float], lock: str
+) -> None:
+    silent = QUIET_SECONDS + 60
+    nodes = {name: lost(ages.get(name, silent)) for name in CLUSTER.kafka}
+    assert roll_plan.held(CLUSTER, nodes)["lock"] == lock
+
+
+def test_a_holder_on_this_machine_is_asked_by_its_process(local_tmp: Path) -> None:
+    own = operation.current("x")["machine"]
+    for pid, lock in ((os.getpid(), "held"), (2**22 + 1, "abandoned")):
+        nodes = {name: lost(3, machine=own, pid=pid) for name in CLUSTER.kafka}
+        assert roll_plan.held(CLUSTER, nodes)["lock"] == lock
+
+
+# The task
+
+COMBINED = small.cluster(
+    {"kafka_brokers": ["k1", "k2", "k3"], "kafka_controllers": ["k1", "k2", "k3"]},
+    {name: {"kafka_node_id": id_} for id_, name in enumerate(("k1", "k2", "k3"), start=1)},
+)
+
+
+@pytest.fixture
+def tasks(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    return Tasks(monkeypatch, COMBINED)
+
+
+def plan(
+    tasks: Tasks, nodes: dict[str, Node], *, check: bool = False, **options: Any
+) -> dict[str, Any]:
+    args = {"action": "restart", "health": health(1, 2, 3, leader=1), **options}
+    return tasks.run(roll_plan, {"nodes": nodes, **args}, check=check)
+
+
+MARKED = {name: node(marked=True) for name in ("k1", "k2", "k3")}
+
+
+def test_the_plan_is_part_of_the_operations_record(tasks: Tasks) -> None:
+    planned = plan(tasks, {**MARKED, "k2": node()}, check=True)
+    assert operation.current("")["plan"] == []
+    made = plan(tasks, {**MARKED, "k2": node()})
+    assert made == planned
+    assert (made["plan"], made["lock"], made["refused"]) == (["k3", "k1"], "taken", "")
+    assert "k3, k1" in "\n".join(made["lines"])
+    record = operation.current("")
+    assert (record["plan"], record["left"], record["done"]) == (["k3", "k1"], ["k3", "k1"], [])
+
+
+def test_what_is_in_the_way_now_is_shown_and_refuses_nothing(tasks: Tasks) -> None:
+    found = health(1, 2, 3, leader=1) | {"blockers": [{"text": "orders-0 is short"}]}
+    made = plan(tasks, MARKED, health=found)
+    assert "orders-0 is short" in "\n".join(made["lines"])
+    assert made["refused"] == ""
+
+
+def test_nothing_to_do_is_no_refusal(tasks: Tasks) -> None:
+    made = plan(tasks, dict.fromkeys(MARKED, node()))
+    assert (made["plan"], made["refused"]) == ([], "")
+    assert made["lines"]
+
+
+def test_the_lock_of_another_operation_refuses_the_roll(tasks: Tasks) -> None:
+    made = plan(tasks, dict.fromkeys(MARKED, lost()))
+    assert (made["lock"], made["holder"]) == ("held", "other")
+    assert "rolling_upgrade" in made["refused"]
+
+
+def test_what_cannot_be_rebooted_refuses_the_roll(tasks: Tasks) -> None:
+    nodes = {**MARKED, "k2": node(reboot_required=True, container=True)}
+    made = plan(tasks, nodes, action="reboot")
+    assert made["plan"] == ["k2"]
+    assert "k2" in made["refused"]
+
+
+def test_hosts_outside_the_play_hold_the_lock_too(tasks: Tasks) -> None:
+    """With --limit the rest of the lock's hosts are asked apart."""
+    others = [{**node(), "item": "k2"}, {"item": "k3", "unreachable": True}]
+    limited = {"k1": MARKED["k1"]}
+    assert plan(tasks, limited, other_nodes=others)["lock"] == "taken"
+    assert plan(tasks, limited, other_nodes=others[1:])["lock"] == "incomplete"
+    assert plan(tasks, limited, other_nodes=others)["plan"] == ["k1"]

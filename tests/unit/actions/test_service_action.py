@@ -1,0 +1,213 @@
+"""The controller's half of the module service: options from the model, and the tarball's way."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleError
+
+from tests.unit.in_process import AnsibleRun, Answer, call_module
+from tests.unit.module_runner import run_playbook
+from tests.unit.modules.fake_systemd import install
+from tests.unit.modules.test_service import OWN
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+HOSTS = """\
+kafka_brokers: {hosts: {k1: {kafka_node_id: 1}}}
+kafka_controllers: {hosts: {k1: null}}
+spark_masters: {hosts: {k1: null}}
+zookeeper: {hosts: {z1: {zookeeper_id: 1}}}
+"""
+
+
+def answer(_: str, options: Answer) -> Answer:
+    """Stand for a host on which everything is as it should be."""
+    return {"changed": False, "options": options}
+
+
+@pytest.fixture
+def ansible(tmp_path: Path) -> AnsibleRun:
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    return AnsibleRun(tmp_path / "hosts.yml", answer)
+
+
+# Options
+
+
+def options(ansible: AnsibleRun, **args: Any) -> Answer:
+    found: Answer = ansible.task("service", "k1", **args)["options"]
+    return found
+
+
+def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
+    found = options(ansible, product="kafka")
+    assert found.keys() == {"distribution", "files", "units", "restart_marks", "previous"}
+    assert found["distribution"]["home"].startswith("/opt/millrace/kafka-")
+    assert "/etc/kafka/server.properties" in found["files"]
+    assert found["units"] == ["kafka"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        (["distribution"], {"distribution"}),
+        (["files"], {"files", "restart_marks", "previous"}),
+        (["units"], {"units", "restart_marks"}),
+        (["distribution", "units"], {"distribution", "units", "restart_marks"}),
+    ],
+)
+def test_parts_are_a_choice_of_them(ansible: AnsibleRun, parts: list[str], names: set[str]) -> None:
+    assert options(ansible, product="kafka", parts=parts).keys() == names
+
+
+def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
+    found = options(ansible, product="kafka", parts=["units"], started=True, units=["other"])
+    assert (found["started"], found["units"]) == (True, ["other"])
+    assert options(ansible, units=["kafka"]) == {"units": ["kafka"]}
+
+
+def test_the_host_itself_is_a_product(ansible: AnsibleRun) -> None:
+    assert options(ansible, product="host").keys() == {"files"}
+
+
+def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
+    found = options(ansible, product="kafka", state="absent")
+    assert found["state"] == "absent"
+    assert "/etc/kafka/server.properties" in found["removed"]
+    assert "files" not in found
+
+
+def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs/main.py").write_text("# job\n")
+    job = {"name": "it", "module": "jobs.main", "source": str(tmp_path / "jobs")}
+    found = options(ansible, job=job, started=True)
+    assert found["units"] == ["spark-job-it"]
+    assert found["files"]["/opt/millrace/jobs/it/jobs/main.py"]["content"] == "# job\n"
+    assert "job" not in found
+
+
+@pytest.mark.parametrize(
+    ("host", "args", "part"),
+    [
+        ("z1", {"product": "kafka"}, "kafka"),
+        ("k1", {"product": "zookeeper", "state": "absent"}, "zookeeper"),
+        ("z1", {"job": {"name": "it", "module": "m", "source": "/none"}}, "spark"),
+        (
+            "k1",
+            {"job": {"name": "it", "module": "m", "source": "/", "data": ["/none/x"]}},
+            "/none/x",
+        ),
+    ],
+)
+def test_what_a_host_does_not_have_is_refused(
+    ansible: AnsibleRun, host: str, args: dict[str, Any], part: str
+) -> None:
+    with pytest.raises(AnsibleError, match=part):
+        ansible.task("service", host, **args)
+    assert ansible.calls == []
+
+
+# The tarball
+
+
+@pytest.fixture
+def tarball(tmp_path: Path) -> dict[str, Any]:
+    """The option `distribution` of a small tarball."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/program").write_text("#!/bin/sh\n")
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.add(tmp_path / "tree", ".")
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"home": str(tmp_path / "opt/it-1"), "sha256": sha256, "tarball": str(path)}
+
+
+@pytest.fixture
+def on_host(ansible: AnsibleRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AnsibleRun:
+    """A run in which this machine is the host."""
+    install(tmp_path / "systemd", monkeypatch)
+    (tmp_path / "remote").mkdir()
+    ansible.tmpdir = str(tmp_path / "remote")
+    ansible.module = call_module
+    return ansible
+
+
+def deliver(ansible: AnsibleRun, distribution: dict[str, Any], **more: Any) -> Answer:
+    return ansible.task("service", "k1", distribution=distribution, **more)
+
+
+def test_a_tarball_is_transferred_where_it_is_not_unpacked(
+    on_host: AnsibleRun, tarball: dict[str, Any]
+) -> None:
+    assert deliver(on_host, tarball)["changed"]
+    assert (Path(tarball["home"]) / "program").exists()
+    asked, unpacked = (options["distribution"] for _, options in on_host.calls)
+    assert "archive" not in asked
+    assert asked["size"] == Path(tarball["tarball"]).stat().st_size, "for the check of the space"
+    assert Path(unpacked["archive"]).parent == Path(on_host.tmpdir or "")
+    assert on_host.removed == [on_host.tmpdir], "nothing is left in the temporary directory"
+
+
+def test_an_unpacked_one_needs_no_tarball(on_host: AnsibleRun, tarball: dict[str, Any]) -> None:
+    deliver(on_host, tarball)
+    Path(tarball["tarball"]).unlink()
+    on_host.calls.clear()
+    assert deliver(on_host, tarball)["changed"] is False
+    assert len(on_host.calls) == 1
+
+
+def test_another_tarball_is_not_transferred(on_host: AnsibleRun, tarball: dict[str, Any]) -> None:
+    with pytest.raises(AnsibleError) as refusal:
+        deliver(on_host, {**tarball, "sha256": "0" * 64})
+    for part in (tarball["tarball"], tarball["sha256"], "0" * 64):
+        assert part in str(refusal.value)
+    assert not Path(tarball["home"]).exists()
+    assert not list(Path(on_host.tmpdir or "").iterdir())
+
+
+def test_a_missing_tarball_is_named(on_host: AnsibleRun, tarball: dict[str, Any]) -> None:
+    Path(tarball["tarball"]).unlink()
+    with pytest.raises(AnsibleError, match=tarball["tarball"]):
+        deliver(on_host, tarball)
+
+
+def test_what_the_host_refuses_is_not_followed_by_a_transfer(
+    on_host: AnsibleRun, tarball: dict[str, Any]
+) -> None:
+    Path(tarball["home"]).mkdir(parents=True)
+    assert deliver(on_host, tarball)["failed"]
+    assert len(on_host.calls) == 1
+
+
+def test_a_host_without_room_for_the_tarball_is_said(
+    on_host: AnsibleRun, tarball: dict[str, Any]
+) -> None:
+    on_host.tmpdir = f"{on_host.tmpdir}/full"
+    with pytest.raises(AnsibleError, match="1 MiB") as refusal:
+        deliver(on_host, tarball)
+    assert str(on_host.tmpdir) in str(refusal.value)
+    assert on_host.removed == [on_host.tmpdir]
+
+
+def test_ansible_runs_both_halves_and_shows_no_secret(
+    tmp_path: Path, tarball: dict[str, Any]
+) -> None:
+    """The real way: packed, sent to a host that is this machine, its answer as it is shown."""
+    secret = {**OWN, "content": "hunter2", "secret": True}
+    task = {
+        "millrace.streaming.service": {
+            "distribution": tarball,
+            "files": {f"{tmp_path}/secret": secret},
+        }
+    }
+    found = run_playbook(tmp_path, task, "--diff", "-v")
+    assert found["changed"], found
+    assert "hunter2" not in str(found)
+    assert (tmp_path / "secret").read_text() == "hunter2"
+    assert (Path(tarball["home"]) / ".unpacked").read_text().strip() == tarball["sha256"]
+    assert not list(Path(tmp_path / "remote").rglob("archive.tar"))

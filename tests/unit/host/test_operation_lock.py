@@ -1,0 +1,106 @@
+"""The record of an operation on a host, which is the lock of the cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation
+
+
+def record(name: str, state: str = operation.RUNNING, **more: object) -> dict[str, Any]:
+    return {"id": name, "state": state, **more}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "millrace/operation.json"
+
+
+def takes(path: Path, name: str, over: str = "") -> bool:
+    """Take the lock as the module does; tell whether it was taken."""
+    found = operation.take(path, record(name), over=over)
+    held = operation.holder(found, name)
+    return not held or held["id"] == over
+
+
+def test_the_first_one_takes_the_lock_and_others_see_who_has_it(path: Path) -> None:
+    assert takes(path, "first")
+    found = operation.take(path, record("second"))
+    assert operation.holder(found, "second")["id"] == "first"
+    assert operation.read(path)["id"] == "first"
+
+
+def test_an_operation_may_take_its_own_lock_again(path: Path) -> None:
+    assert takes(path, "first")
+    assert takes(path, "first")
+
+
+@pytest.mark.parametrize("state", ["finished", "stopped"])
+def test_an_operation_that_has_ended_leaves_the_lock_and_its_record(path: Path, state: str) -> None:
+    assert takes(path, "first")
+    operation.update(path, record("first", state, left=["k3"]))
+    found = operation.take(path, record("second"))
+    assert (found["id"], found["left"]) == ("first", ["k3"])
+    assert operation.holder(found, "second") == {}
+    assert operation.read(path)["id"] == "second"
+
+
+def test_the_lock_of_a_holder_that_is_known_to_be_dead_is_taken_over(path: Path) -> None:
+    assert takes(path, "dead")
+    assert not takes(path, "second", over="somebody else")
+    assert takes(path, "second", over="dead")
+    assert operation.read(path)["id"] == "second"
+    assert not takes(path, "third", over="dead"), "somebody else was faster"
+
+
+def test_a_holder_that_was_silent_for_too_long_does_not_write_over_its_successor(
+    path: Path,
+) -> None:
+    takes(path, "dead")
+    takes(path, "second", over="dead")
+    operation.update(path, record("dead", left=["k2"]))
+    assert operation.read(path)["id"] == "second"
+    operation.update(path, record("second", left=["k3"]))
+    assert operation.read(path)["left"] == ["k3"]
+
+
+def test_of_many_at_once_one_takes_the_lock(path: Path) -> None:
+    names = [f"operation-{number}" for number in range(16)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        taken = dict(zip(names, pool.map(lambda name: takes(path, name), names), strict=True))
+    (winner,) = (name for name, won in taken.items() if won)
+    assert operation.read(path)["id"] == winner
+
+
+def test_a_record_tells_its_age(path: Path) -> None:
+    operation.write(path, record("first"))
+    assert operation.read(path)["age"] < 60
+    os.utime(path, (time.time() - 300,) * 2)
+    assert operation.read(path)["age"] == pytest.approx(300, abs=60)
+    os.utime(path, (time.time() + 300,) * 2)
+    assert operation.read(path)["age"] == 0, "a clock that was set back"
+
+
+def test_everybody_may_read_who_does_what(path: Path) -> None:
+    operation.write(path, record("first", who="me"))
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert json.loads(path.read_text())["who"] == "me"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3"])
+def test_what_is_no_record_holds_no_lock(path: Path, text: str) -> None:
+    path.parent.mkdir()
+    path.write_text(text)
+    assert operation.read(path) == {}
+    assert takes(path, "first")
+
+
+def test_without_a_file_nobody_has_the_lock(path: Path) -> None:
+    assert operation.read(path) == {}
+    assert operation.holder({}, "first") == {}

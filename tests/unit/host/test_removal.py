@@ -1,0 +1,103 @@
+"""What is removed from a host, and what stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import removal
+
+from tests.unit.modules.fake_systemd import install
+
+
+def test_units_are_found_by_their_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "UNITS", tmp_path)
+    for name in ("kafka.service", "spark-a.service", "spark-b.service", "spark.timer", "x.service"):
+        (tmp_path / name).touch()
+    found = removal.units(["kafka", "spark-*", "spark-a", "missing"])
+    assert [path.name for path in found] == ["kafka.service", "spark-a.service", "spark-b.service"]
+
+
+def test_a_unit_is_killed_before_it_is_disabled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Disabling waits for its stop, and a node of a quorum that is gone takes long for that."""
+    systemd = install(tmp_path / "systemd", monkeypatch)
+    unit = tmp_path / "kafka.service"
+    unit.touch()
+    removal.remove_unit(unit)
+    kill, disable = systemd.commands()
+    assert kill.startswith("kill ")
+    assert disable.startswith("disable ")
+    assert not unit.exists()
+
+
+def test_only_what_is_there_is_to_be_removed_and_each_path_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    names = ["file", "gone", "empty", "dangling", "file", "gone/"]
+    found = removal.paths([f"{tmp_path}/{name}" for name in names])
+    assert found == [f"{tmp_path}/{name}" for name in ("file", "empty", "dangling")]
+
+
+def test_a_directory_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "data/t-0").mkdir(parents=True)
+    (tmp_path / "data/t-0/00000.log").touch()
+    assert removal.remove(str(tmp_path / "data"))
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_a_link_leads_to_stays(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "file").touch()
+    (tmp_path / "data").mkdir()
+    for link in (tmp_path / "home", tmp_path / "data/home"):
+        link.symlink_to(other)
+    assert removal.remove(str(tmp_path / "home"))
+    assert removal.remove(str(tmp_path / "data"))
+    assert [path.name for path in tmp_path.rglob("*")] == ["other", "file"]
+
+
+def test_a_path_with_a_slash_goes_only_when_nothing_is_left_in_it(tmp_path: Path) -> None:
+    """A deployment's certificates lie in such a directory."""
+    certificate = tmp_path / "kafka/node.pem"
+    certificate.parent.mkdir()
+    certificate.touch()
+    assert not removal.remove(f"{tmp_path}/kafka/")
+    assert certificate.exists()
+    certificate.unlink()
+    assert removal.remove(f"{tmp_path}/kafka/")
+    assert not certificate.parent.exists()
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The mount point of a disk in a service's directory of data."""
+    disk = tmp_path / "kafka/data1"
+    disk.mkdir(parents=True)
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == disk)
+    return disk
+
+
+def test_of_a_mounted_disk_the_contents_go(disk: Path) -> None:
+    (disk / "t-0").mkdir()
+    (disk / "t-0/00000.log").touch()
+    assert removal.paths([str(disk)]) == [str(disk)]
+    assert removal.remove(str(disk))
+    assert list(disk.iterdir()) == []
+
+
+def test_a_directory_with_a_mounted_disk_in_it_is_emptied(disk: Path) -> None:
+    (disk / "t-0").mkdir()
+    (disk.parent / "metadata").mkdir()
+    assert removal.remove(str(disk.parent))
+    assert list(disk.parent.iterdir()) == [disk]
+    assert list(disk.iterdir()) == []
+
+
+def test_a_mount_point_and_what_it_lies_in_are_no_change_the_second_time(disk: Path) -> None:
+    both = [str(disk), str(disk.parent)]
+    assert removal.paths(both) == []
+    assert not any(map(removal.remove, both))

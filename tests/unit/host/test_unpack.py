@@ -1,0 +1,118 @@
+"""A distribution is unpacked once, whole, from the tarball that was meant."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import distribution
+from ansible_collections.millrace.streaming.plugins.module_utils.host.distribution import (
+    DistributionError,
+)
+
+
+@dataclass
+class Tarball:
+    """A small tarball, its sum, and the home that it is unpacked to."""
+
+    path: Path
+    sha256: str
+    home: Path
+
+    def unpack(self) -> None:
+        distribution.unpack(self.path, self.home, self.sha256)
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def tarball(tmp_path: Path) -> Tarball:
+    tree = tmp_path / "tree"
+    (tree / "bin").mkdir(parents=True)
+    (tree / "bin" / "run").write_text("#!/bin/sh\n")
+    (tree / "bin" / "run").chmod(0o755)
+    (tree / "note").write_text("x" * 100_000)
+    (tree / "note").chmod(0o600)
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.add(tree, ".")
+    return Tarball(path, sha256(path), tmp_path / "opt" / "1")
+
+
+def left(tarball: Tarball) -> list[Path]:
+    """What lies beside the home."""
+    return list(tarball.home.parent.iterdir())
+
+
+def test_it_is_unpacked_once_with_the_modes_of_the_archive(tarball: Tarball) -> None:
+    assert not distribution.is_unpacked(tarball.home, tarball.sha256)
+    tarball.unpack()
+    assert distribution.is_unpacked(tarball.home, tarball.sha256)
+    assert (tarball.home / "bin" / "run").stat().st_mode & 0o777 == 0o755
+    assert (tarball.home / "note").stat().st_mode & 0o777 == 0o600
+    assert (tarball.home / "note").stat().st_uid == os.geteuid()
+    assert tarball.home.stat().st_mode & 0o777 == 0o755
+    assert left(tarball) == [tarball.home]
+
+
+def test_leftovers_of_an_interrupted_run_are_removed(tarball: Tarball) -> None:
+    leftover = tarball.home.parent / ".0.unpacking"
+    (leftover / "deep").mkdir(parents=True)
+    tarball.unpack()
+    assert left(tarball) == [tarball.home]
+
+
+def test_an_interrupted_run_leaves_no_half_tree(
+    tarball: Tarball, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        tarball.unpack()
+    assert left(tarball) == []
+
+
+def test_what_arrived_is_checked(tarball: Tarball) -> None:
+    tarball.path.write_bytes(tarball.path.read_bytes()[:-1] + b"x")
+    with pytest.raises(DistributionError, match=tarball.sha256):
+        tarball.unpack()
+    assert left(tarball) == []
+
+
+def test_a_broken_archive_is_named(tarball: Tarball) -> None:
+    tarball.path.write_bytes(b"x" * 20_000)
+    tarball.sha256 = sha256(tarball.path)
+    with pytest.raises(DistributionError, match=str(tarball.path)):
+        tarball.unpack()
+    assert left(tarball) == []
+
+
+def test_too_little_space_is_refused_with_what_is_needed(tarball: Tarball) -> None:
+    distribution.check_space(tarball.home, 2**10)
+    with pytest.raises(DistributionError, match=r"needs 1319413953332 MiB") as refusal:
+        distribution.check_space(tarball.home, 2**60)
+    assert str(tarball.path.parent) in str(refusal.value)
+
+
+@pytest.mark.parametrize("marker", [None, "0" * 64])
+def test_another_directory_is_left_alone(tarball: Tarball, marker: str | None) -> None:
+    tarball.home.mkdir(parents=True)
+    if marker:
+        (tarball.home / ".unpacked").write_text(f"{marker}\n")
+    with pytest.raises(DistributionError, match=marker or str(tarball.home)):
+        distribution.is_unpacked(tarball.home, tarball.sha256)
+
+
+def test_a_link_that_leads_nowhere_is_left_alone(tarball: Tarball) -> None:
+    tarball.home.parent.mkdir()
+    tarball.home.symlink_to("/nonexistent")
+    with pytest.raises(DistributionError, match=str(tarball.home)):
+        distribution.is_unpacked(tarball.home, tarball.sha256)

@@ -1,0 +1,76 @@
+"""Programs of systemd for a test: what they are asked to do is remembered and taken for done."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_SYSTEMCTL = """\
+#!/bin/sh
+echo "$*" >> {log}
+for unit; do :; done
+unit={units}/${{unit%.service}}
+case $1 in
+  show)
+    unit={units}/$2
+    echo LoadState=loaded
+    [ -e "$unit.running" ] && echo ActiveState=active || echo ActiveState=inactive
+    [ -e "$unit.enabled" ] && echo UnitFileState=enabled || echo UnitFileState=disabled
+    [ -e "$unit.outdated" ] && echo NeedDaemonReload=yes || echo NeedDaemonReload=no
+    ;;
+  start) touch "$unit.running" ;;
+  enable) touch "$unit.enabled" ;;
+  disable) rm -f "$unit.enabled" "$unit.running" ;;
+  daemon-reload) rm -f {units}/*.outdated ;;
+esac
+"""
+_SYSUSERS = """\
+#!/bin/sh
+echo "$*" >> {sysusers}
+"""
+
+
+@dataclass(frozen=True)
+class Systemd:
+    """Units with their state, and a log of commands."""
+
+    place: Path
+
+    @property
+    def log(self) -> Path:
+        return self.place / "log"
+
+    @property
+    def sysusers(self) -> Path:
+        """The log of systemd-sysusers."""
+        return self.place / "sysusers"
+
+    def set(self, unit: str, *states: str) -> None:
+        """Give a unit its states: running, enabled, outdated (its file is another one now)."""
+        for state in states:
+            (self.place / "units" / f"{unit}.{state}").touch()
+
+    def commands(self) -> list[str]:
+        """Return what changed something, and forget it."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return [line for line in lines if not line.startswith(("show ", "reset-failed "))]
+
+
+def install(place: Path, monkeypatch: pytest.MonkeyPatch) -> Systemd:
+    """Put the programs before those of this machine."""
+    (place / "units").mkdir(parents=True)
+    (place / "bin").mkdir()
+    found = Systemd(place)
+    scripts = {
+        "systemctl": _SYSTEMCTL.format(log=found.log, units=place / "units"),
+        "systemd-sysusers": _SYSUSERS.format(sysusers=found.sysusers),
+    }
+    for name, text in scripts.items():
+        (place / "bin" / name).write_text(text)
+        (place / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
+    return found

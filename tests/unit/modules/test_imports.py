@@ -1,0 +1,30 @@
+"""A host has Python and no more: modules load without what only the controller has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.support.topology import ROOT
+
+PROGRAM = """
+import sys
+from importlib import import_module
+for absent in ("yaml", "jinja2", "kafka", "cryptography"):
+    sys.modules[absent] = None
+for name in sys.argv[1:]:
+    import_module("ansible_collections.millrace.streaming.plugins.modules." + name)
+"""
+
+
+def test_modules_need_nothing_of_the_controllers() -> None:
+    names = [path.stem for path in (ROOT / "plugins/modules").glob("*.py")]
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-c", PROGRAM, *names],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,227 @@
+"""The state of one node, its part in the lock, and whether its host asks for a reboot."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.modules import kafka_node
+
+from tests.unit.in_process import call_module
+from tests.unit.modules.fake_systemd import Systemd, install
+
+# Which hosts ask for a reboot
+
+BOOKWORM = "6.1.0-44-cloud-amd64"
+TRIXIE = "6.12.48+deb13-cloud-amd64"
+
+
+def reboot_required(
+    path: Path, monkeypatch: pytest.MonkeyPatch, running: str, *kernels: str
+) -> bool:
+    """Ask a host where these kernels are installed."""
+    boot = path / "boot"
+    boot.mkdir()
+    for name in (running, *kernels):
+        (boot / f"vmlinuz-{name}").touch()
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=running))
+    return kafka_node.reboot_required(boot, path / "reboot-required")
+
+
+@pytest.mark.parametrize(
+    ("running", "newer"),
+    [
+        (BOOKWORM, "6.1.0-45-cloud-amd64"),
+        (BOOKWORM, "6.1.0-100-cloud-amd64"),
+        (BOOKWORM, "6.12.9+bpo-cloud-amd64"),
+        (BOOKWORM, TRIXIE),
+        (TRIXIE, "6.12.57+deb13-cloud-amd64"),
+        ("6.12.48+deb13-amd64", "6.12.57+deb13-amd64"),
+        ("6.8.0-45-generic", "6.8.0-110-generic"),
+        ("6.12.48", "6.13.1"),
+    ],
+)
+def test_a_newer_kernel_asks_for_a_reboot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, newer: str
+) -> None:
+    assert reboot_required(tmp_path, monkeypatch, running, newer)
+
+
+@pytest.mark.parametrize(
+    ("running", "other"),
+    [
+        (BOOKWORM, "6.1.0-9-cloud-amd64"),
+        (BOOKWORM, "6.1.0-45-amd64"),
+        (BOOKWORM, "6.1.0-45-rt-amd64"),
+        (BOOKWORM, "6.1.0-45-cloud-amd64.old"),
+        (TRIXIE, "6.12.57+deb13-amd64"),
+        ("6.1.0-44-amd64", "6.1.0-45-cloud-amd64"),
+        ("6.8.0-45-generic", "6.8.0-110-aws"),
+    ],
+)
+def test_an_older_one_or_one_of_another_flavour_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, other: str
+) -> None:
+    assert not reboot_required(tmp_path, monkeypatch, running, other)
+
+
+def test_the_file_that_ubuntu_leaves_asks_for_a_reboot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reboot-required").touch()
+    assert reboot_required(tmp_path, monkeypatch, BOOKWORM)
+
+
+def test_a_host_without_kernels_of_its_own_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=BOOKWORM))
+    assert not kafka_node.reboot_required(tmp_path / "none", tmp_path / "reboot-required")
+
+
+# The module
+
+
+class Host:
+    """A host with a node; its module's options lead into a directory of the test."""
+
+    def __init__(self, path: Path, systemd: Systemd) -> None:
+        self.path, self.systemd = path, systemd
+        self.mark, self.previous = path / "run/restart-pending", path / "previous.json"
+        self.record, self.link = path / "operation.json", path / "kafka"
+        self.reboot_required = path / "reboot-required"
+        self.mark.parent.mkdir()
+        for home in ("kafka-1", "kafka-2"):
+            (path / home).mkdir()
+        self.link.symlink_to("kafka-1")
+        systemd.set("kafka", "running")
+
+    def run(self, *, check: bool = False, home: str = "kafka-1", **options: Any) -> Any:
+        args = {
+            "mark": str(self.mark),
+            "previous": str(self.previous),
+            "home": str(self.path / home),
+            "link": str(self.link),
+            "record": str(self.record),
+            **options,
+        }
+        return call_module(kafka_node, args, check=check)
+
+    def take(self, name: str, *, check: bool = False, **options: Any) -> Any:
+        record = {"id": name, "state": operation.RUNNING}
+        return self.run(check=check, operation=record, take=True, **options)
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    found = Host(tmp_path, install(tmp_path / "systemd", monkeypatch))
+    monkeypatch.setattr(kafka_node, "REBOOT_REQUIRED", found.reboot_required)
+    monkeypatch.setattr(kafka_node, "reboot_required", found.reboot_required.exists)
+    return found
+
+
+def test_a_node_that_runs_with_its_distribution_is_settled(host: Host) -> None:
+    found = host.run()
+    assert (found["running"], found["marked"], found["home"]) == (True, False, "kafka-1")
+    assert (found["settled"], found["changed"]) == (True, False)
+    assert host.run(home="kafka-2")["settled"] is False
+    host.mark.touch()
+    marked = host.run()
+    assert (marked["marked"], marked["settled"]) == (True, False)
+
+
+def test_a_node_without_a_distribution_is_not_settled(host: Host) -> None:
+    host.link.unlink()
+    found = host.run()
+    assert (found["home"], found["settled"]) == ("", False)
+
+
+def test_a_request_marks_a_node_that_runs_and_forgets_its_former_files(host: Host) -> None:
+    """It runs on the files as they are, which are what it would be put back to."""
+    host.previous.touch()
+    planned = host.run(request_restart=True, check=True)
+    assert (planned["marked"], host.mark.exists(), host.previous.exists()) == (True, False, True)
+    assert host.run(request_restart=True)["marked"]
+    assert (host.mark.exists(), host.previous.exists()) == (True, False)
+
+
+def test_a_request_leaves_a_mark_and_what_was_kept_with_it(host: Host) -> None:
+    host.mark.write_text('{"paths": {"/a": ["x"]}}')
+    host.previous.touch()
+    assert host.run(request_restart=True)["marked"]
+    assert host.previous.exists()
+    assert "/a" in host.mark.read_text()
+
+
+def test_a_node_that_is_down_is_not_marked(host: Host) -> None:
+    (host.systemd.place / "units/kafka.running").unlink()
+    found = host.run(request_restart=True)
+    assert (found["running"], found["marked"]) == (False, False)
+
+
+def test_a_requested_reboot_is_remembered_by_the_host(host: Host) -> None:
+    assert host.run()["reboot_required"] is False
+    assert host.run(request_reboot=True, check=True)["reboot_required"] is True
+    assert host.run()["reboot_required"] is False
+    host.run(request_reboot=True)
+    assert host.run()["reboot_required"] is True
+
+
+def test_the_former_files_are_put_back_only_where_the_node_waits_for_a_restart(host: Host) -> None:
+    file = host.path / "server.properties"
+    entry = {"content": "a=1\n", "mode": "0644", "restart": True}
+    entry |= {"owner": file.parent.owner(), "group": file.parent.group()}
+    file.write_text("a=2\n")
+    restart.keep(host.previous, {str(file): entry})
+    assert host.run(restore=True)["restored"] == []
+    host.mark.touch()
+    assert host.run(restore=True, check=True)["restored"] == []
+    assert file.read_text() == "a=2\n"
+    found = host.run(restore=True)
+    assert (found["restored"], found["changed"], found["marked"]) == ([str(file)], True, False)
+    assert file.read_text() == "a=1\n"
+    assert host.run(restore=True)["changed"] is False
+
+
+def test_a_broken_state_cannot_be_put_back(host: Host) -> None:
+    host.mark.touch()
+    host.previous.write_text("{")
+    found = host.run(restore=True)
+    assert found["failed"]
+    assert str(host.previous) in found["msg"]
+
+
+# The lock
+
+
+def test_one_operation_at_a_time_has_the_lock(host: Host) -> None:
+    assert host.take("first", check=True)["holder"] == {}
+    assert not host.record.exists()
+    assert host.take("first")["holder"] == {}
+    refused = host.take("second", request_restart=True, request_reboot=True)
+    assert refused["holder"]["id"] == refused["former_operation"]["id"] == "first"
+    assert operation.read(host.record)["id"] == "first"
+    assert not host.mark.exists(), "nothing is asked for by who does not have the lock"
+    assert not host.reboot_required.exists()
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_the_lock_of_a_dead_holder_is_taken_over(host: Host, check: bool) -> None:
+    host.take("dead")
+    assert host.take("second", over="somebody else", check=check)["holder"]["id"] == "dead"
+    found = host.take("second", over="dead", request_restart=True, check=check)
+    assert (found["holder"], found["marked"]) == ({}, True)
+    assert found["former_operation"]["id"] == "dead"
+    assert operation.read(host.record)["id"] == ("dead" if check else "second")
+
+
+def test_an_operation_that_ends_gives_the_lock_back(host: Host) -> None:
+    host.take("first")
+    host.run(operation={"id": "first", "state": "finished"})
+    assert host.take("second")["holder"] == {}
+    host.run(operation={"id": "first", "state": "finished"})
+    assert operation.read(host.record)["id"] == "second"

@@ -1,0 +1,199 @@
+"""One slice of a node's restart on its host, and a node that does not start with its new files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from ansible_collections.millrace.streaming.plugins.modules import kafka_restart
+
+from tests.unit.module_runner import run_module
+from tests.unit.operations.restart_rig import (
+    FAILED,
+    RUNNING,
+    STOPPED,
+    Rig,
+    cluster,
+    install,
+)
+
+
+class Host:
+    """A host with a node, whose former file is kept."""
+
+    def __init__(self, path: Path, rig: Rig) -> None:
+        self.rig, self.previous, self.file = rig, path / "previous.json", path / "server.properties"
+        self.file.write_text("new=1\n")
+        former = {
+            "content": "former=1\n",
+            "mode": "0644",
+            "owner": path.owner(),
+            "group": path.group(),
+            "restart": True,
+        }
+        restart.keep(self.previous, {str(self.file): former})
+
+    def run(self, phase: str = "gate", until: str = "done", **options: Any) -> dict[str, Any]:
+        """Do one slice."""
+        params = {
+            "phase": phase,
+            "until": until,
+            "slice": 5,
+            "forced": False,
+            "previous": str(self.previous),
+            "start_timed_out": False,
+            "remaining": [],
+            "controller_last": False,
+            **options,
+        }
+        module: Any = SimpleNamespace(params=params)
+        one = self.rig.restart(forced=params["forced"])
+        return kafka_restart.advance(module, one)
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    rig = install(tmp_path, monkeypatch)
+    fake = SimpleNamespace(monotonic=lambda: rig.now, sleep=rig.sleep)
+    monkeypatch.setattr(kafka_restart, "time", fake)
+    return Host(tmp_path, rig)
+
+
+def test_a_node_that_was_restarted_has_no_former_files(host: Host) -> None:
+    result = host.run()
+    assert (result["phase"], result["changed"], result["start_failed"]) == ("done", True, "")
+    assert host.rig.unit.calls == ["stop", "start"]
+    assert not host.previous.exists()
+
+
+@pytest.mark.parametrize("phase", ["gate", "stop"])
+def test_a_slice_that_ends_before_the_stop_has_changed_nothing(host: Host, phase: str) -> None:
+    if phase == "gate":
+        host.rig.cluster.snapshots = [cluster(isr=(1, 2))]
+    result = host.run(until="stop")
+    assert (result["phase"], result["changed"]) == (phase, False)
+    assert bool(result["waiting"]) is (phase == "gate")
+    assert host.previous.exists()
+
+
+def test_a_node_without_a_mark_that_runs_is_left_alone(host: Host) -> None:
+    host.rig.mark.unlink()
+    result = host.run()
+    assert (result["phase"], result["changed"], host.rig.unit.calls) == ("done", False, [])
+    assert host.previous.exists()
+    assert host.run(until="stop", forced=True)["phase"] == "stop"
+
+
+def test_a_node_that_somebody_else_restarts_meanwhile_is_not_changed(host: Host) -> None:
+    host.rig.cluster.snapshots, host.rig.unmarked_at = [cluster(isr=(1, 2))], 1
+    result = host.run()
+    assert (result["phase"], result["changed"]) == ("done", False)
+
+
+def test_the_active_controller_leaves_others_to_go_first_where_that_is_asked(host: Host) -> None:
+    host.rig.cluster.snapshots = [cluster(leader=2)]
+    deferred = host.run(remaining=[1, 2], controller_last=True)
+    assert (deferred["deferred"], deferred["phase"], host.rig.unit.calls) == (True, "gate", [])
+    assert host.run(remaining=[1, 2])["deferred"] is False
+
+
+def test_nothing_is_done_for_an_ansible_that_is_gone(host: Host) -> None:
+    host.rig.abandoned = True
+    result = host.run()
+    assert (result["phase"], result["changed"], host.rig.unit.calls) == ("stop", False, [])
+    assert result["waiting"]
+
+
+def test_a_node_that_does_not_start_gets_its_former_files_back(host: Host) -> None:
+    host.rig.unit.after_start = (FAILED,)
+    failed = host.run()
+    assert "no such class" in failed["start_failed"]
+    assert (failed["phase"], failed["changed"]) == ("start", True)
+    assert failed["restored"] == [str(host.file)]
+    assert host.file.read_text() == "former=1\n"
+    assert host.rig.unit.calls == ["stop", "start", "stop", "start"]
+    assert not host.rig.mark.exists()
+    host.rig.unit.states = [RUNNING]
+    again = host.run("start")
+    assert (again["phase"], again["start_failed"]) == ("done", "")
+
+
+def test_former_files_that_do_not_start_either_are_left(host: Host) -> None:
+    host.rig.unit.after_start = (FAILED,)
+    host.run()
+    again = host.run("start")
+    assert again["start_failed"]
+    assert (again["restored"], host.file.read_text()) == ([], "former=1\n")
+    assert host.rig.unit.calls == ["stop", "start", "stop", "start"]
+
+
+def test_a_start_that_takes_too_long_counts_as_failed(host: Host) -> None:
+    host.rig.closed = {"k2:9093"}
+    assert host.run()["phase"] == "start"
+    failed = host.run("start", start_timed_out=True)
+    assert failed["start_failed"]
+    assert failed["restored"] == [str(host.file)]
+    host.rig.closed = set()
+    assert host.run("start")["phase"] == "done"
+
+
+def test_without_former_files_a_node_that_does_not_start_is_left_as_it_is(host: Host) -> None:
+    host.previous.unlink()
+    host.rig.unit.after_start = (FAILED,)
+    failed = host.run()
+    assert "no such class" in failed["start_failed"]
+    assert (failed["phase"], failed["restored"]) == ("start", [])
+    assert host.rig.unit.calls == ["stop", "start"]
+    assert host.rig.mark.exists()
+
+
+def test_former_files_that_cannot_be_put_back_are_named_with_the_first_reason(host: Host) -> None:
+    host.rig.unit.after_start = (FAILED,)
+    host.file.unlink()
+    host.file.mkdir()
+    (host.file / "x").touch()
+    failed = host.run()
+    assert "no such class" in failed["start_failed"]
+    assert str(host.file) in failed["start_failed"]
+    assert failed["restored"] == []
+
+
+def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -> None:
+    assert host.run(until="start", forced=True)["phase"] == "start"
+    assert host.rig.unit.states[-1] == STOPPED
+    host.rig.unit.states = [RUNNING]
+    assert host.run("start")["phase"] == "done"
+    assert host.rig.unit.calls == ["stop"]
+
+
+# The whole module
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "client.properties").touch()
+    return {
+        "bootstrap": ["127.0.0.1:1"],
+        "client_config": str(tmp_path / "client.properties"),
+        "library": str(Path(library.errors.__file__).parents[1]),
+        "node": {"id": 1},
+        "record": str(tmp_path / "operation.json"),
+        "operation": {"id": "mine", "state": operation.RUNNING},
+    }
+
+
+def test_a_node_that_is_not_described_is_refused(options: dict[str, Any]) -> None:
+    result = run_module("kafka_restart", options)
+    assert result["failed"]
+    assert "broker" in result["msg"]
+    assert operation.read(Path(options["record"]))["id"] == "mine"
+
+
+def test_check_mode_does_nothing(options: dict[str, Any]) -> None:
+    result = run_module("kafka_restart", {**options, "phase": "stop"}, check=True)
+    assert (result["changed"], result["phase"]) == (False, "stop")
+    assert not Path(options["record"]).exists()

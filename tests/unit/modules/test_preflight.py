@@ -1,0 +1,166 @@
+"""What the module preflight finds on a host, here on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
+from ansible_collections.millrace.streaming.plugins.modules import preflight
+
+from tests.unit.in_process import call_module
+
+
+def found(**options: Any) -> dict[str, Any]:
+    """What the module finds on this machine."""
+    result = call_module("preflight", options)
+    assert "found" in result, result
+    assert result["changed"] is False
+    assert result["time"] > 0
+    answer: dict[str, Any] = result["found"]
+    return answer
+
+
+def test_the_answer_is_an_inspection(tmp_path: Path) -> None:
+    one = Inspection.of(found(directories=[str(tmp_path)], stores=["/absent.pem"]), 0.25)
+    assert one.clock_offset == 0.25
+    assert one.python >= (3, 11)
+    assert one.os_release["ID"]
+    assert "/" in one.mount_points
+    assert one.open_files is None or one.open_files > 0
+    assert one.facts.cores == os.cpu_count()
+    assert (one.facts.memory_mb or 0) > 0
+    assert [directory.path for directory in one.directories] == [str(tmp_path)]
+    assert [certificate.exists for certificate in one.certificates] == [False]
+
+
+def test_a_data_directory_is_read(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for name in ("t-0", "__cluster_metadata-0", "backup"):
+        (data / name).mkdir(parents=True)
+    (data / "myid").write_text("3\n")
+    state = '{"data_version": 1}'
+    (data / "__cluster_metadata-0/quorum-state").write_text(state)
+    (there,) = found(directories=[str(data)])["directories"]
+    assert there["exists"]
+    assert there["meta"] is None
+    assert there["names"] == ["backup/", "myid"]
+    assert there["partitions"] == ["__cluster_metadata-0", "t-0"]
+    assert there["quorum"] == {"data_version": 1}
+    assert there["myid"] == "3\n"
+    assert there["size"] > there["free"] > 0
+    (data / "meta.properties").write_text("version=1\n")
+    (again,) = found(directories=[str(data)])["directories"]
+    assert again["meta"] == "version=1\n"
+    assert again["partitions"] == []
+
+
+@pytest.mark.parametrize("state", ["", "[]", "{", '"text"'])
+def test_a_quorum_state_that_is_none_is_left_out(tmp_path: Path, state: str) -> None:
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "__cluster_metadata-0/quorum-state").write_text(state)
+    (there,) = found(directories=[str(tmp_path)])["directories"]
+    assert there["quorum"] is None
+
+
+def test_a_directory_to_come_is_judged_by_its_place(tmp_path: Path) -> None:
+    here, absent = found(directories=[str(tmp_path), f"{tmp_path}/a/b"])["directories"]
+    assert not absent["exists"]
+    assert here["parent"]
+    assert not absent["parent"]
+    assert absent["device"] == here["device"] != ""
+
+
+def test_a_link_to_a_disk_is_that_disks(tmp_path: Path) -> None:
+    (tmp_path / "disk").symlink_to("/proc")
+    linked, real = found(directories=[f"{tmp_path}/disk", "/proc"])["directories"]
+    assert linked["mount"] == real["mount"] == "/proc"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("__cluster_metadata-0/leader-epoch-checkpoint", "0\n1\n1 0\n", True),
+        ("__cluster_metadata-0/leader-epoch-checkpoint", "0\n0\n", False),
+        ("version-2/currentEpoch", "3", True),
+        ("version-2/currentEpoch", "0", False),
+        ("other", "", False),
+    ],
+)
+def test_data_is_that_of_an_elected_quorum(
+    tmp_path: Path, path: str, text: str, expected: bool
+) -> None:
+    file = tmp_path / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert preflight.elected(str(tmp_path)) is expected
+
+
+def test_somebody_on_a_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        listeners = found(ports=[port, 1])["listeners"]
+    assert list(listeners) == [str(port)]
+    assert str(os.getpid()) in listeners[str(port)]
+    assert found(ports=[port])["listeners"] == {}
+
+
+def test_names_are_resolved_on_the_host() -> None:
+    names = found(names=["localhost", "10.0.0.1", "not-there.invalid"])["addresses"]
+    assert "127.0.0.1" in names["localhost"]
+    assert (names["10.0.0.1"], names["not-there.invalid"]) == (["10.0.0.1"], [])
+
+
+def test_what_is_installed_is_what_the_link_names(tmp_path: Path) -> None:
+    (tmp_path / "kafka").symlink_to("/opt/millrace/kafka-4.3.1-0123456789ab")
+    (tmp_path / "spark").mkdir()
+    links = [f"{tmp_path}/{name}" for name in ("kafka", "spark", "zookeeper")]
+    installed = {"kafka": "kafka-4.3.1-0123456789ab", "spark": "", "zookeeper": ""}
+    assert found(links=links)["installed"] == installed
+
+
+def test_java_is_read_from_its_release_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of packages, and the one that the inventory names; none is started."""
+    packages, own = tmp_path / "jvm", tmp_path / "own"
+    monkeypatch.setattr(preflight, "JAVA_HOMES", str(packages))
+    for home in (packages / "java-17", own):
+        (home / "bin").mkdir(parents=True)
+        (home / "bin/java").touch()
+    (packages / "without-a-program").mkdir()
+    (own / "release").write_text('IMPLEMENTOR="X"\nJAVA_VERSION="21.0.4"\n')
+    assert found(java_home=str(own))["javas"] == {str(packages / "java-17"): "", str(own): "21.0.4"}
+    assert list(found(java_home=f"{tmp_path}/absent")["javas"]) == [str(packages / "java-17")]
+
+
+def test_what_a_mount_needs_is_found(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").touch()
+    (tmp_path / "empty/lost+found").mkdir(parents=True)
+    paths = [f"{tmp_path}/{name}" for name in ("full", "empty", "absent")]
+    sources = [str(tmp_path), f"{tmp_path}/absent", "UUID=not-there", "server:/export"]
+    answer = found(mounts=paths, sources=sources, homes=paths)
+    assert answer["occupied"] == [paths[0]]
+    assert answer["absent_sources"] == [f"{tmp_path}/absent", "UUID=not-there"]
+    assert answer["homes"] == dict(zip(paths, (True, True, False), strict=True))
+
+
+def test_a_certificate_is_read(tmp_path: Path) -> None:
+    pem, key = tmp_path / "store.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    names = ["-subj", "/CN=k1", "-addext", "subjectAltName=DNS:k1,IP:10.0.0.1"]
+    subprocess.run(  # noqa: S603 - fixed words
+        [*command, "-nodes", "-days", "10", *names, "-keyout", key, "-out", pem],
+        check=True,
+        capture_output=True,
+    )
+    stores = {"stores": [str(pem), f"{tmp_path}/absent"], "keystores": [str(pem)]}
+    there, absent = found(**stores, kafka_user="nobody-of-this-name")["certificates"]
+    assert 9 < there["days_left"] <= 10
+    assert there["names"] == ["k1", "10.0.0.1"]
+    assert not absent["exists"]

@@ -1,0 +1,231 @@
+"""Where a property comes from, and what a change would do on each host."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import (
+    EFFECTS,
+    Answer,
+    Effect,
+    answers,
+    effects,
+    explain,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain_report import (
+    report,
+)
+
+from tests.unit.rules.draft import Draft
+
+
+def draft(own: Mapping[str, Any] | None = None, **of_host: Mapping[str, Any]) -> Draft:
+    """Three combined nodes of the profile small; `own` is kafka_config, the rest one host's own."""
+    made = Draft().variable("kafka_profile", "small").variable("kafka_config", dict(own or {}))
+    for host, config in of_host.items():
+        made.variable("kafka_host_config", dict(config), on=(host,))
+    return made
+
+
+def answered(made: Draft, host: str = "k1", contains: str = "") -> dict[str, Answer]:
+    return {one.key: one for one in answers(made.cluster().kafka[host], contains)}
+
+
+def effect(made: Draft, key: str, value: object, on: str = "k1") -> Effect:
+    (found,) = effects(made.cluster(), {key: value})[on]
+    return found
+
+
+def test_answer_names_layer_reason_overrides_default_and_update_mode() -> None:
+    made = draft({"num.network.threads": 6}, k1={"num.network.threads": 8})
+    found = answered(made)
+    assert list(found) == sorted(made.cluster().kafka["k1"].config)
+    threads = found["num.network.threads"]
+    assert (threads.value, threads.layer, threads.why) == ("8", "kafka_host_config", "")
+    assert threads.overrides == (("kafka_config", "6"), ("profile", "3"))
+    assert (threads.default, threads.update) == ("3", "cluster-wide")
+    assert "kafka_node_id" in found["node.id"].why
+    assert found["node.id"].default is None
+    assert found["min.insync.replicas"].layer == "topology"
+    assert found["min.insync.replicas"].why
+
+
+def test_answer_of_the_profile_gives_its_reason() -> None:
+    found = answered(draft())
+    for key, setting in PROFILES["small"].settings.items():
+        assert (found[key].layer, found[key].why) == ("profile", setting.why)
+
+
+def test_part_of_a_key_finds_what_nobody_sets_too() -> None:
+    made = draft({"log.retention.ms": 5})
+    found = answered(made, contains="log.retention")
+    assert (found["log.retention.ms"].value, found["log.retention.ms"].layer) == (
+        "5",
+        "kafka_config",
+    )
+    hours = found["log.retention.hours"]
+    assert (hours.value, hours.layer) == ("168", "Kafka's default")
+    assert all("log.retention" in key for key in found)
+    assert answered(made, contains="no.such") == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("ssl.keystore.password", "hunter2", "(hidden)"),
+        ("listener.name.client.ssl.key.password", "hunter2", "(hidden)"),
+        ("ssl.keystore.password", "${file:/etc/kafka/secrets:keystore}", "${file:/etc/kafka/"),
+        ("rsm.config.s3.secret.key", "hunter2", "(hidden)"),
+        ("ssl.keystore.location", "/etc/kafka/keystore", "/etc/kafka/keystore"),
+        ("log.cleaner.threads", 2, "2"),
+    ],
+)
+def test_secrets_are_hidden(key: str, value: object, shown: str) -> None:
+    found = explain(draft({key: value}).cluster(), changes={key: value})
+    for text in (json.dumps(found), report(found)):
+        assert shown in text
+        assert "hunter2" not in text
+
+
+# What a change does
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kind", "why", "written"),
+    [
+        ("num.network.threads", 3, "nothing", "profile", False),
+        ("num.network.threads", "3", "nothing", "profile", False),
+        ("num.partitions", 1, "nothing", "default", True),
+        ("delete.topic.enable", "True", "nothing", "default", True),
+        ("log.cleanup.policy", ["delete"], "nothing", "default", True),
+        ("auto.create.topics.enable", "True", "restart", "read-only", True),
+        ("num.io.threads", 16, "dynamic", "cluster-wide", True),
+        ("ssl.keystore.location", "/k", "restart", "per-broker", True),
+        ("queued.max.requests", 5, "restart", "read-only", True),
+        ("rsm.config.bucket", "b", "restart", "plug-in", True),
+        ("node.id", 7, "refused", "[owned-key]", False),
+        ("zookeeper.connect", "z1", "refused", "[owned-key]", False),
+        ("num.partition", 7, "refused", "num.partitions", False),
+        ("zookeeper.session.timeout.ms", 1, "refused", "Kafka 4.0", False),
+        ("num.io.threads", 0, "refused", "[key-value]", False),
+        ("min.insync.replicas", 3, "refused", "[min-isr]", False),
+    ],
+)
+def test_effect(key: str, value: object, kind: str, why: str, written: bool) -> None:
+    found = effect(draft(), key, value)
+    assert (found.kind, found.written) == (kind, written)
+    assert why in found.why
+    assert found.kind in EFFECTS
+
+
+def test_a_warning_of_the_rules_does_not_refuse() -> None:
+    found = effect(draft(), "log.cleaner.enable", "false")
+    assert found.kind == "restart"
+    (note,) = found.notes
+    assert "[deprecated-key]" in note
+    assert note in report(explain(draft().cluster(), changes={"log.cleaner.enable": "false"}))
+
+
+def test_effect_says_from_what_to_what() -> None:
+    found = effect(draft(), "num.network.threads", 6)
+    assert (found.before, found.after) == ("3", "6")
+    found = effect(draft(), "log.retention.ms", 1000)
+    assert (found.before, found.after) == (None, "1000")
+
+
+def test_a_stronger_layer_leaves_the_change_without_effect_there() -> None:
+    made = draft(k2={"num.io.threads": 12})
+    overridden = effect(made, "num.io.threads", 16, on="k2")
+    assert overridden.kind == "nothing"
+    assert "kafka_host_config" in overridden.why
+    assert (overridden.before, overridden.after, overridden.written) == ("12", "12", False)
+    assert effect(made, "num.io.threads", 16, on="k1").kind == "dynamic"
+    # The rules judge every layer, so an illegal value is refused even there.
+    assert effect(made, "num.io.threads", "x", on="k2").kind == "refused"
+
+
+def test_keys_are_judged_together_and_each_gets_its_own_problems() -> None:
+    apart = effect(draft(), "default.replication.factor", 2)
+    assert apart.kind == "refused"
+    assert "min.insync.replicas" in apart.why
+    together = {"default.replication.factor": 2, "min.insync.replicas": 1, "num.io.threads": 0}
+    found = {one.key: one.kind for one in effects(draft().cluster(), together)["k1"]}
+    assert found == {
+        "default.replication.factor": "restart",
+        "min.insync.replicas": "dynamic",
+        "num.io.threads": "refused",
+    }
+
+
+def test_a_problem_that_stood_before_is_not_the_changes() -> None:
+    made = draft({"num.partition": 1})
+    assert effect(made, "num.io.threads", 16).kind == "dynamic"
+    assert effect(made, "num.partition", 1).kind == "refused"
+
+
+def test_a_version_without_a_table_is_still_explained() -> None:
+    made = draft().variable("kafka_version", "9.9.9")
+    assert effect(made, "num.io.threads", 16).kind == "restart"
+    assert {one.update for one in answered(made).values()} == {""}
+
+
+# The report
+
+
+def section(text: str, hosts: str) -> list[list[str]]:
+    """Return the rows that a report has for some hosts, as cells."""
+    lines = text.split(f"On {hosts}:\n")[1].split("\n\n")[0].splitlines()
+    return [re.split(r"  +", line.strip()) for line in lines]
+
+
+def test_report_groups_hosts_with_equal_answers_in_aligned_columns() -> None:
+    text = report(explain(draft(k2={"num.network.threads": 8}).cluster()))
+    ((key, layer, update, value),) = (
+        row for row in section(text, "k2") if row[0] == "num.network.threads"
+    )
+    assert (layer, update) == ("kafka_host_config", "cluster-wide")
+    assert value.startswith("8 ")
+    assert [row for row in section(text, "k1, k3") if row[:2] == [key, "profile"]]
+    assert [row for row in section(text, "k1, k2, k3") if row[0] == "compression.type"]
+    lines = text.split("On k1, k2, k3:\n")[1].splitlines()
+    assert lines[0].index("value") == lines[1].index(section(text, "k1, k2, k3")[1][3])
+
+
+def test_report_of_changes_names_what_needs_a_restart() -> None:
+    made = draft(k2={"queued.max.requests": 9})
+    changes = {"queued.max.requests": 5, "num.io.threads": 16}
+    found = explain(made.cluster(), changes=changes)
+    assert found["changes"]["queued.max.requests"]["restart"] == ["k1", "k3"]
+    assert found["changes"]["queued.max.requests"]["nothing"] == ["k2"]
+    lines = report(found, properties=False).splitlines()
+    (of_two,) = (line for line in lines if line.strip().startswith("k1, k3: "))
+    assert "500 -> 5: restart" in of_two
+    assert [line for line in lines if line.strip().startswith("k2: 9 -> 9: nothing")]
+    assert [line for line in lines if "restart" in line and line.endswith("k1, k3.")]
+    assert [line for line in lines if "server.properties" in line and "k1, k2, k3" in line]
+    assert "compression.type" not in "".join(lines)
+
+
+def test_report_of_a_refused_change_names_no_restart() -> None:
+    text = report(explain(draft().cluster(), changes={"node.id": 7, "queued.max.requests": 5}))
+    assert [line for line in text.splitlines() if "k1, k2, k3: refused" in line]
+    assert "[owned-key]" in text
+    assert "needs a restart" not in text.splitlines()[-1]
+
+
+def test_a_variable_that_has_no_value_is_named_and_the_rest_explained() -> None:
+    made = draft({"num.io.threads": 9}).unresolvable("kafka_heap", "'x' is undefined", on=("k2",))
+    text = report(explain(made.cluster()))
+    assert [line for line in text.splitlines() if "k2" in line and "'x' is undefined" in line]
+    assert [row for row in section(text, "k1, k2, k3") if row[0] == "num.io.threads"]
+
+
+def test_report_says_when_nothing_matches() -> None:
+    found = explain(draft().cluster(), contains="no.such")
+    assert {len(host["properties"]) for host in found["hosts"].values()} == {0}
+    assert report(found).splitlines()[-1] != report(explain(draft().cluster())).splitlines()[-1]

@@ -1,0 +1,254 @@
+"""One node on its way through a roll: what the controller makes of the module's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
+    LIMITS,
+    HostLostError,
+    NodeRoll,
+    StoppedError,
+)
+
+Answer = dict[str, Any] | Exception
+
+
+def answer(phase: str, **found: object) -> dict[str, Any]:
+    """What the module says at the end of a slice."""
+    empty: dict[str, Any] = {
+        "waiting": [],
+        "degraded": [],
+        "restored": [],
+        "start_failed": "",
+        "deferred": False,
+        "non_retriable": False,
+    }
+    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
+
+
+class Roll:
+    """A roll with answers in place of a host; each call of the module takes `seconds`."""
+
+    def __init__(
+        self,
+        answers: Iterable[Answer],
+        action: str = "restart",
+        failing: Mapping[str, str] | None = None,
+        seconds: float = 1,
+        **limits: float,
+    ) -> None:
+        self._answers, self._failing = iter(answers), failing or {}
+        self._now, self._seconds = 0.0, seconds
+        self.calls: list[Mapping[str, Any]] = []
+        self.did: list[str] = []
+        self.shown: list[str] = []
+        self.node = NodeRoll(
+            action,
+            self._call,
+            {name: self._step(name) for name in ("write_files", "reboot")},
+            {**LIMITS, **limits},
+            self.shown.append,
+            clock=lambda: self._now,
+        )
+
+    def _call(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.calls.append(options)
+        self.did.append(f"{options['phase']}-{options['until']}")
+        self._now += self._seconds
+        found = next(self._answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _step(self, name: str) -> Any:
+        def step() -> str | None:
+            self.did.append(name)
+            self._now += 50
+            return self._failing.get(name)
+
+        return step
+
+    def stops(self) -> StoppedError:
+        with pytest.raises(StoppedError) as found:
+            self.node.run()
+        return found.value
+
+
+def test_each_slice_goes_on_where_the_last_one_ended() -> None:
+    roll = Roll(
+        [
+            answer("gate", waiting=["orders-0"], seconds={"gate": 1.0}),
+            answer("start", seconds={"gate": 0.5, "stop": 2.0, "start": 1.0}),
+            answer("done", seconds={"start": 3.0, "ready": 1.0, "canary": 0.5}),
+        ]
+    )
+    roll.node.run()
+    assert [call["phase"] for call in roll.calls] == ["gate", "gate", "start"]
+    spent = {"gate": 1.5, "stop": 2, "start": 4, "ready": 1, "canary": 0.5}
+    assert (roll.node.seconds, roll.node.changed) == (spent, True)
+    assert "orders-0" in roll.shown[0]
+
+
+def test_a_node_that_needs_nothing_is_not_changed() -> None:
+    roll = Roll([answer("done", changed=False)])
+    roll.node.run()
+    assert not roll.node.changed
+
+
+def test_a_shut_gate_leaves_the_node_untouched() -> None:
+    roll = Roll([answer("gate", waiting=["orders-0 {1}"])] * 2, gate=1.5)
+    error = roll.stops()
+    assert not error.touched
+    assert "orders-0 {1}" in str(error)
+    assert not roll.node.changed
+
+
+def test_what_no_waiting_ends_is_not_waited_for() -> None:
+    error = Roll([answer("gate", waiting=["lonely-0"], non_retriable=True)]).stops()
+    assert not error.touched
+    assert "lonely-0" in str(error)
+
+
+@pytest.mark.parametrize("phase", ["stop", "ready", "canary"])
+def test_a_phase_that_takes_too_long_stops_the_roll(phase: str) -> None:
+    limits: Any = {phase: 5.5}
+    roll = Roll([answer(phase, waiting=["something"])] * 10, **limits)
+    error = roll.stops()
+    assert error.touched
+    assert "something" in str(error)
+    # The first answer begins the phase.
+    assert len(roll.calls) == 1 + 6
+
+
+def test_each_phase_has_its_own_deadline() -> None:
+    phases = ("gate", "gate", "stop", "stop", "start", "start", "ready", "ready", "done")
+    roll = Roll(map(answer, phases), gate=2.5, stop=2.5, start=2.5, ready=2.5)
+    roll.node.run()
+
+
+def test_a_slice_is_no_longer_than_what_is_left() -> None:
+    roll = Roll([answer("gate"), answer("done")], seconds=8, gate=12)
+    roll.node.run()
+    assert [call["slice"] for call in roll.calls] == [10, 4]
+
+
+def test_the_host_is_asked_to_deal_with_a_start_that_takes_too_long() -> None:
+    """It knows the former files, with which the node may start."""
+    roll = Roll(
+        [answer("start"), answer("start"), answer("start", start_failed="too late")], start=0.5
+    )
+    error = roll.stops()
+    assert [call["start_timed_out"] for call in roll.calls] == [False, False, True]
+    assert "too late" in str(error)
+    assert error.touched
+
+
+def test_a_node_whose_former_files_were_put_back_serves_again_and_stops_the_roll() -> None:
+    failed = answer("start", start_failed="no such class", restored=["/etc/a"])
+    roll = Roll([failed, answer("start"), answer("done")])
+    error = roll.stops()
+    assert roll.node.restored == ["/etc/a"]
+    assert "no such class" in str(error)
+    assert "/etc/a" in str(error)
+    assert [call["phase"] for call in roll.calls] == ["gate", "start", "start"]
+
+
+def test_a_start_with_the_former_files_has_its_time_anew() -> None:
+    failed = answer("start", start_failed="too late", restored=["/etc/a"])
+    answers = [answer("start"), failed, answer("start"), answer("start"), answer("done")]
+    roll = Roll(answers, start=2.5)
+    assert roll.stops()
+    assert not [call for call in roll.calls if call["start_timed_out"]]
+
+
+def test_former_files_that_do_not_start_either_stop_the_roll() -> None:
+    failed = answer("start", start_failed="no such class", restored=["/etc/a"])
+    roll = Roll([failed, answer("start", start_failed="no disk")])
+    assert "no disk" in str(roll.stops())
+    assert roll.node.restored == ["/etc/a"]
+
+
+@pytest.mark.parametrize(("phase", "touched"), [("gate", False), ("ready", True)])
+def test_a_host_that_is_lost_stops_the_roll(phase: str, touched: bool) -> None:
+    first = [] if phase == "gate" else [answer(phase)]
+    error = Roll([*first, HostLostError("no route")]).stops()
+    assert "no route" in str(error)
+    assert error.touched is touched
+
+
+@pytest.mark.parametrize(("phase", "touched"), [("gate", False), ("ready", True)])
+@pytest.mark.parametrize("broken", [{"failed": True, "msg": "broken"}, {"msg": "broken"}])
+def test_a_module_that_fails_stops_the_roll(
+    phase: str, touched: bool, broken: dict[str, Any]
+) -> None:
+    first = [] if phase == "gate" else [answer(phase)]
+    error = Roll([*first, broken]).stops()
+    assert "broken" in str(error)
+    assert error.touched is touched
+
+
+def test_a_killed_broker_serves_again_and_still_stops_the_roll() -> None:
+    error = Roll([answer("start", degraded=["it was killed"]), answer("done")]).stops()
+    assert "it was killed" in str(error)
+
+
+def test_an_active_controller_is_left_for_the_end() -> None:
+    roll = Roll([answer("gate", deferred=True)], "upgrade")
+    roll.node.run()
+    assert roll.node.deferred
+    assert roll.did == ["gate-stop"]
+
+
+# An upgrade
+
+
+def test_an_upgrade_writes_the_files_between_two_gates() -> None:
+    """Files that wait for a restart for hours would be read by a node that crashes."""
+    roll = Roll([answer("gate"), answer("stop"), answer("gate"), answer("done")], "upgrade")
+    roll.node.run()
+    assert roll.did == ["gate-stop", "gate-stop", "write_files", "gate-done", "gate-done"]
+    assert [call["forced"] for call in roll.calls] == [True, True, False, False]
+    assert roll.node.seconds == {"write_files": 50}
+    assert roll.node.changed
+
+
+def test_files_that_cannot_be_written_stop_the_roll() -> None:
+    roll = Roll([answer("stop")], "upgrade", failing={"write_files": "no space left"})
+    assert "no space left" in str(roll.stops())
+    assert roll.did == ["gate-stop", "write_files"]
+
+
+def test_a_gate_that_shuts_after_the_files_were_written_leaves_the_node_changed() -> None:
+    roll = Roll([answer("stop"), *[answer("gate", waiting=["orders-0"])] * 3], "upgrade", gate=1.5)
+    assert roll.stops().touched
+
+
+# A reboot
+
+
+def test_a_reboot_lies_between_the_stop_and_what_follows_the_start() -> None:
+    roll = Roll(
+        [
+            answer("start", seconds={"gate": 1.0, "stop": 9.0}, changed=True),
+            answer("done", seconds={"start": 3.0}),
+        ],
+        "reboot",
+    )
+    roll.node.run()
+    assert roll.did == ["gate-start", "reboot", "start-done"]
+    assert roll.node.seconds == {"gate": 1, "stop": 9, "reboot": 50, "start": 3}
+
+
+def test_a_host_that_does_not_come_back_stops_the_roll() -> None:
+    error = Roll([answer("start")], "reboot", failing={"reboot": "no answer"}).stops()
+    assert "no answer" in str(error)
+    assert error.touched
+
+
+def test_a_broker_that_was_killed_before_its_reboot_stops_the_roll_after_it() -> None:
+    roll = Roll([answer("start", degraded=["it was killed"]), answer("done")], "reboot")
+    assert "it was killed" in str(roll.stops())
+    assert roll.did == ["gate-start", "reboot", "start-done"]

@@ -1,0 +1,78 @@
+"""The playbook validate.yml as a build server runs it: exit code, files, and no host contacted.
+
+What it judges is in tests/unit/rules, how in tests/unit/actions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from tests.support.refusal import ANSIBLE
+from tests.support.topology import ROOT
+
+# Addresses of no network (RFC 5737): a connection would wait until its timeout.
+HOSTS = """\
+all:
+  vars:
+    kafka_allow_plaintext: true
+    kafka_rack: "{{ nowhere }}"
+kafka_brokers:
+  hosts:
+    k1: {ansible_host: 192.0.2.1, kafka_node_id: 1}
+kafka_controllers:
+  hosts:
+    k1:
+"""
+LINE = 1 + HOSTS.splitlines().index('    kafka_rack: "{{ nowhere }}"')
+EMPTY = "all: {hosts: {}, children: {zookeeper: {}}}\n"
+
+
+def validate(place: Path, hosts: str, *options: str) -> tuple[int, str]:
+    """Run the playbook from a directory of the caller; any use of ssh leaves a file there."""
+    ssh = place / "ssh"
+    ssh.write_text(f"#!/bin/sh\ntouch {place}/contacted\nexit 255\n")
+    ssh.chmod(0o755)
+    (place / "hosts.yml").write_text(hosts)
+    done = subprocess.run(  # noqa: S603 - own arguments, no shell
+        [ANSIBLE, "-i", "hosts.yml", ROOT / "playbooks/validate.yml", *options],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=place,
+        timeout=60,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_HOME": str(place / "home"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_SSH_EXECUTABLE": str(ssh),
+        },
+    )
+    output = done.stdout + done.stderr
+    assert not (place / "contacted").exists(), output
+    return done.returncode, output
+
+
+def test_an_error_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    files = ("-e", "validate_json=verdict.json", "-e", "validate_junit=verdict.xml")
+    code, output = validate(tmp_path, HOSTS, *files)
+    assert code == 2, output
+    assert f"{tmp_path}/hosts.yml:{LINE}" in output
+    assert "[unresolved-variable]" in output
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert not verdict["valid"]
+    assert "unresolved-variable" in [one["rule"] for one in verdict["problems"]]
+    suites = ET.parse(tmp_path / "verdict.xml").getroot()  # noqa: S314 - written by this test's run
+    assert suites.get("failures") != "0"
+
+
+def test_an_inventory_without_hosts_is_refused(tmp_path: Path) -> None:
+    """Otherwise every play would be skipped, and that would look like success."""
+    code, output = validate(tmp_path, EMPTY)
+    assert code != 0, output
+    assert "hosts.yml" in output
+    assert "no hosts" in output

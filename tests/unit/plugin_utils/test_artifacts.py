@@ -1,0 +1,123 @@
+"""Distributions on the controller: packed once, checked, and read again only if they changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    Distribution,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
+
+from tests.unit.model.small import cluster
+
+CONTENT = "a tarball\n"
+SUM = hashlib.sha256(CONTENT.encode()).hexdigest()
+PACK = """\
+#!/bin/sh
+echo "$*" >> {log}
+[ "$2" = 4.3.1 ] || {{ echo "no such version"; exit 1; }}
+mkdir -p "${{3%/*}}"
+printf 'a tarball\\n' > "$3"
+if [ $# -gt 3 ]; then echo {sum} > "$3.sha256"; fi
+"""
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """A program in the place of artifacts/pack, and what it was asked for."""
+
+    log: Path
+    cache: Path
+
+    def distribution(self, version: str = "4.3.1", **archive: str) -> Distribution:
+        return Distribution("kafka", version, str(self.cache), archive)
+
+    def packed(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipes:
+    folder, log = tmp_path / "recipes", tmp_path / "log"
+    (folder / "kafka/4.3.1").mkdir(parents=True)
+    (folder / "kafka/4.3.1/SHA256").write_text(f"{SUM}\n")
+    (folder / "pack").write_text(PACK.format(log=log, sum=SUM))
+    (folder / "pack").chmod(0o755)
+    monkeypatch.setattr(artifacts, "RECIPES", folder)
+    monkeypatch.setattr(f"{Distribution.__module__}.RECIPES", folder)
+    return Recipes(log, tmp_path / "cache")
+
+
+def have(*wanted: Distribution) -> list[str]:
+    return artifacts.have(wanted, lambda _: None)
+
+
+def test_what_is_missing_is_packed_once(recipes: Recipes) -> None:
+    one = recipes.distribution()
+    assert have(one) == [str(one.tarball)]
+    assert have(one) == []
+    assert recipes.packed() == [f"kafka 4.3.1 {one.tarball}"]
+
+
+def test_an_archive_is_passed_on_with_its_sum(recipes: Recipes) -> None:
+    one = recipes.distribution(url="https://example.org/kafka.tgz", sha512="ab" * 64)
+    have(one)
+    assert recipes.packed()[0].endswith(f"{one.tarball} https://example.org/kafka.tgz {'ab' * 64}")
+    assert one.sha256 == SUM
+
+
+def test_what_cannot_be_packed_is_named_with_the_reason(recipes: Recipes) -> None:
+    with pytest.raises(AnsibleError, match=r"4\.2\.1.*no such version"):
+        have(recipes.distribution("4.2.1"))
+
+
+def test_another_content_is_refused_again_and_again(recipes: Recipes) -> None:
+    one = recipes.distribution()
+    have(one)
+    one.tarball.write_text("tampered\n")
+    for _ in range(2):
+        with pytest.raises(AnsibleError) as refusal:
+            have(one)
+        for part in (str(one.tarball), SUM, str(one.checksum_file)):
+            assert part in str(refusal.value)
+
+
+def test_another_recorded_sum_is_noticed(recipes: Recipes) -> None:
+    """The tarball is as it was: its record was changed."""
+    one = recipes.distribution()
+    have(one)
+    with pytest.raises(AnsibleError, match="0" * 64):
+        artifacts.verify(one.tarball, "0" * 64)
+
+
+def test_a_checked_tarball_is_read_again_only_if_it_was_written(
+    recipes: Recipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recipes.distribution()
+    have(one)
+    sums = [SUM]
+    monkeypatch.setattr(artifacts, "sha256_of", lambda _: sums.pop())
+    have(one)
+    assert sums == [SUM]
+    os.utime(one.tarball, (1, 1))
+    have(one)
+    assert sums == []
+
+
+def test_a_missing_tarball_is_named(tmp_path: Path) -> None:
+    with pytest.raises(AnsibleError, match=r"a\.tar"):
+        artifacts.verify(tmp_path / "a.tar", SUM)
+
+
+def test_each_distribution_of_a_cluster_is_wanted_once() -> None:
+    groups = {"kafka_brokers": ["k1", "k2", "k3"], "spark_masters": ["k1"], "zookeeper": ["z1"]}
+    found = cluster(groups, {"k3": {"kafka_version": "4.2.1"}})
+    wanted = sorted((one.product, one.version) for one in artifacts.wanted(found))
+    assert [product for product, _ in wanted] == ["kafka", "kafka", "spark", "zookeeper"]
+    assert wanted[:2] == [("kafka", "4.2.1"), ("kafka", "4.3.1")]

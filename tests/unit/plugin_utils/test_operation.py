@@ -1,0 +1,116 @@
+"""The record of the operation that a run of Ansible does, and who counts as dead."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible import context
+from ansible.module_utils.common.collections import ImmutableDict
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    QUIET_SECONDS,
+    RUNNING,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+
+from tests.unit.model import small
+
+NO_PROCESS = 2**22 + 1
+
+
+def test_a_run_has_one_record(local_tmp: Path) -> None:
+    first = operation.current("rolling_restart")
+    assert (first["what"], first["state"], first["plan"]) == ("rolling_restart", RUNNING, [])
+    assert operation.current("something else") == first
+    operation.save({**first, "plan": ["k1"], "left": ["k1"]})
+    assert operation.current("")["left"] == ["k1"]
+
+
+def test_tasks_of_many_hosts_begin_the_same_operation(local_tmp: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(operation.current, ["rolling_restart"] * 8))
+    assert len({one["id"] for one in found}) == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "reason", "state"),
+    [([], "", "finished"), (["k2"], "", "stopped"), ([], "k1: broken", "stopped")],
+)
+def test_an_operation_ends_finished_or_stopped(
+    local_tmp: Path, left: list[str], reason: str, state: str
+) -> None:
+    record = {**operation.current("x"), "left": left, "reason": reason, "node": "k1"}
+    ended = operation.ended(record)
+    assert (ended["state"], ended["node"], ended["left"]) == (state, "", left)
+    assert record["state"] == RUNNING
+
+
+@pytest.mark.parametrize(
+    ("cluster", "hosts"),
+    [
+        (small.kafka(2, 3), ["c1", "c2", "c3"]),
+        (small.kafka(1, 1), ["c1"]),
+        (small.kafka(5, 0), ["b1", "b2", "b3"]),
+        (small.kafka(2, 0), ["b1", "b2"]),
+    ],
+)
+def test_controllers_hold_the_lock_or_else_a_few_brokers(cluster: Any, hosts: list[str]) -> None:
+    assert operation.lock_hosts(cluster) == hosts
+
+
+@pytest.mark.parametrize(
+    ("ages", "quiet", "dead"),
+    [
+        ([QUIET_SECONDS - 1], None, False),
+        ([QUIET_SECONDS + 1], None, True),
+        # The host that heard of it last counts.
+        ([QUIET_SECONDS + 900, 3], None, False),
+        ([QUIET_SECONDS + 900, QUIET_SECONDS + 1], None, True),
+        # It said that it would be silent for longer.
+        ([QUIET_SECONDS + 1], 900, False),
+        ([901], 900, True),
+        ([], None, False),
+    ],
+)
+def test_a_holder_on_another_machine_is_dead_when_it_is_silent_for_too_long(
+    ages: list[float], quiet: float | None, dead: bool
+) -> None:
+    holder = {"machine": "another", "pid": os.getpid(), "quiet_seconds": quiet}
+    assert operation.is_dead(holder, ages) is dead
+
+
+@pytest.mark.parametrize("age", [0, QUIET_SECONDS + 1])
+def test_a_holder_on_this_machine_is_dead_when_its_process_is_gone(
+    local_tmp: Path, age: float
+) -> None:
+    own = operation.current("x")
+    assert not operation.is_dead({**own, "pid": os.getpid()}, [age])
+    assert operation.is_dead({**own, "pid": NO_PROCESS}, [age])
+
+
+def test_a_description_says_who_does_what_and_how_far_it_is(local_tmp: Path) -> None:
+    record = {**operation.current("rolling_upgrade"), "done": ["k1"], "left": ["k2", "k3"]}
+    text = operation.describe(record)
+    for part in ("rolling_upgrade", record["who"], record["started"], "k1", "k2, k3"):
+        assert part in text
+    assert operation.describe({})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"inventory": ("inventories/a", "b.yml"), "subset": "k1:&x"}, ["-i inventories/a", "k1"]),
+        ({"inventory": None, "subset": None}, []),
+    ],
+)
+def test_the_command_that_goes_on_has_the_inventory_and_limit_of_this_run(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], words: list[str]
+) -> None:
+    monkeypatch.setattr(context, "CLIARGS", ImmutableDict(options))
+    command = operation.resume_command("rolling_restart")
+    assert command.startswith("ansible-playbook")
+    assert command.endswith("playbooks/rolling_restart.yml")
+    assert all(word in command for word in words)

@@ -1,0 +1,80 @@
+"""The cluster of a run: resolved once, completed by what was found, and nobody else's to read."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
+
+from tests.unit.in_process import AnsibleRun
+
+HOSTS = """\
+all: {vars: {kafka_rack: "{{ where | default('here') }}"}}
+kafka_brokers: {hosts: {k1: {kafka_node_id: 1}, k2: {kafka_node_id: 2}}}
+kafka_controllers: {hosts: {k1: null}}
+"""
+
+
+@pytest.fixture
+def ansible_run(tmp_path: Path) -> AnsibleRun:
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    return AnsibleRun(tmp_path / "hosts.yml")
+
+
+def test_every_task_has_the_cluster_that_the_first_one_resolved(
+    ansible_run: AnsibleRun, local_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ansible_run.cluster("k1")
+    monkeypatch.setattr(inventory, "from_hostvars", lambda *_: pytest.fail("read once more"))
+    assert ansible_run.cluster("k2") == first
+    assert sorted(first.kafka) == ["k1", "k2"]
+
+
+def test_only_its_owner_reads_it(ansible_run: AnsibleRun, local_tmp: Path) -> None:
+    ansible_run.cluster("k1")
+    kept = [path for path in local_tmp.iterdir() if path.stat().st_size]
+    assert kept
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+
+
+def test_variables_of_a_play_make_another_cluster(ansible_run: AnsibleRun, local_tmp: Path) -> None:
+    play = {"kafka_version": "{{ wanted }}", "wanted": "4.2.1", "where": "there"}
+    for variables, version in (({}, "4.3.1"), (play, "4.2.1"), ({}, "4.3.1")):
+        found = run.current(ansible_run.variables("k1", variables))
+        assert {node.version for node in found.kafka.values()} == {version}
+    # Only what the play itself sets may refer to its variables.
+    assert found.kafka["k1"].settings["kafka_rack"] == "here"
+
+
+def test_what_was_found_on_hosts_is_kept_for_tasks_to_come(
+    ansible_run: AnsibleRun, local_tmp: Path
+) -> None:
+    variables = ansible_run.variables("k1")
+    run.renew(variables, {"k1": Facts(cores=8)})
+    run.renew(variables, {"k2": Facts(cores=4)}, "4L6g3nShT-eMCtK--X86sw")
+    found = ansible_run.cluster("k1")
+    assert [node.host.cores for node in found.brokers] == [8, 4]
+    assert found.kafka["k2"].cluster_id == "4L6g3nShT-eMCtK--X86sw"
+
+
+def test_an_inspection_of_this_run_is_known_from_the_first_task_on(
+    ansible_run: AnsibleRun, local_tmp: Path
+) -> None:
+    found: dict[str, Any] = {"cores": 16, "directories": [], "certificates": []}
+    ansible_run.register("k1", run.INSPECTION, {"found": found, "clock_offset": 1.5})
+    ansible_run.register("k2", run.INSPECTION, {"failed": True, "msg": "unreachable"})
+    cluster = ansible_run.cluster("k2")
+    assert cluster.hosts["k1"].cores == 16
+    assert cluster.hosts["k2"].facts is None
+    assert run.inspections(ansible_run.hostvars)["k1"].clock_offset == 1.5
+
+
+def test_a_cluster_is_judged_once(ansible_run: AnsibleRun, local_tmp: Path) -> None:
+    plain, other = (ansible_run.variables("k1", play) for play in ({}, {"kafka_heap": "1g"}))
+    run.set_judged(plain)
+    assert run.is_judged(plain)
+    assert not run.is_judged(other)
