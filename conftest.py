@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ansible.plugins.loader import init_plugin_loader
+
+# Before the first import of the collection: Ansible takes no package that Python has found itself.
+init_plugin_loader()
 
 pytest_plugins = ["tests.support.cluster"]
 

@@ -166,6 +166,16 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
     return found
 
 
+def holder(former: operation.Record, own: operation.Record | None, over: str) -> dict[str, Any]:
+    """Return the record of another operation that holds the lock on this host, empty if none does.
+
+    Where this host takes no part in the lock, what a dead operation left here is none.
+    """
+    held = operation.holder(former, str((own or {}).get("id", "")))
+    left_behind = not own and operation.is_silent(held)
+    return {} if left_behind or held.get("id") == over else held
+
+
 def request(module: AnsibleModule, mark: Path) -> None:
     """Mark the node for a restart.
 
@@ -200,9 +210,7 @@ def main() -> None:
     params = module.params
     mark, previous, link = Path(params["mark"]), Path(params["previous"]), Path(params["link"])
     former = lock(module)
-    held = operation.holder(former, str((params["operation"] or {}).get("id", "")))
-    if held and held["id"] == params["over"]:
-        held = {}
+    held = holder(former, params["operation"], params["over"])
     running = Unit(params["unit"]).state().running
     wanted = params["request_restart"] and running and not held
     if wanted:

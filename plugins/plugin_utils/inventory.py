@@ -14,6 +14,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultHelper
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
+from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
@@ -59,9 +60,8 @@ def from_hostvars(
 
 def from_directory(path: Path) -> Inventory:
     """Return the inventory of a directory or file, as a run with it and without a play sees it."""
-    if not getattr(init_plugin_loader, "done", False):
+    if not AnsibleCollectionConfig.collection_finder:
         init_plugin_loader()
-        init_plugin_loader.done = True  # type: ignore[attr-defined]
     loader = DataLoader()
     manager = InventoryManager(loader=loader, sources=[str(path)])
     variables = VariableManager(loader=loader, inventory=manager)

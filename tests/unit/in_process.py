@@ -25,27 +25,21 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
-from tests.support.topology import ROOT
-
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 Answer = dict[str, Any]
 Module = Callable[[str, Answer], Answer]
 
 
-def load(folder: str) -> dict[str, ModuleType]:
-    """Return name -> plugin of a folder. Once Ansible's own loader is set up, it is too late."""
-    names = [path.stem for path in (ROOT / "plugins" / folder).glob("*.py")]
-    return {name: import_module(f"{PLUGINS}.{folder}.{name}") for name in names}
-
-
-MODULES, ACTIONS = load("modules"), load("action")
+def plugin(folder: str, name: str) -> ModuleType:
+    """Return a plugin of the collection."""
+    return import_module(f"{PLUGINS}.{folder}.{name.rpartition('.')[2]}")
 
 
 def call_module(
     name: str | ModuleType, args: Answer, *, check: bool = False, diff: bool = False
 ) -> Answer:
     """Return the result of a module, or of one by its name, as Ansible would get it."""
-    module = MODULES[name.rpartition(".")[2]] if isinstance(name, str) else name
+    module = plugin("modules", name) if isinstance(name, str) else name
     options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
     output = io.StringIO()
     stopped = contextlib.suppress(SystemExit)
@@ -116,12 +110,12 @@ class AnsibleRun:
         action: str,
         host: str,
         *,
-        plugin: str = "",
+        implementation: str = "",
         check: bool = False,
         play: Mapping[str, Any] | None = None,
         **args: object,
     ) -> Answer:
-        """Run a task with an action; `plugin` is its plugin where that has another name."""
+        """Run a task with an action; `implementation` names another plugin that does it."""
         task = SimpleNamespace(
             args=args,
             action=f"millrace.streaming.{action}",
@@ -130,7 +124,9 @@ class AnsibleRun:
             diff=False,
         )
         connection = SimpleNamespace(_shell=Shell(self.tmpdir))
-        made: Any = ACTIONS[plugin or action].ActionModule(task, connection, None, None, None, None)
+        made: Any = plugin("action", implementation or action).ActionModule(
+            task, connection, None, None, None, None
+        )
         made._execute_module = self._execute_module
         made._transfer_file = transfer
         made._fixup_perms2 = lambda *_, **__: None

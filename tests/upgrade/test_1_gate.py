@@ -59,8 +59,7 @@ def test_a_node_that_is_down(plays: Plays, topology: Topology, hosts: dict[str, 
     assert "fewer replicas in sync than min.insync.replicas without broker 1" in output
     assert re.search(r"\((__consumer_offsets|millrace-canary|orders)-0", output), output[-3000:]
     assert "without controller 1 only 1 of 3 voters are up and caught up" in output
-    assert "The node was not touched" in output
-    assert "playbooks/rolling_restart.yml" in output
+    assert "playbooks/rolling_restart.yml" in output, "what to do next is not named"
     assert "broker 3" in report
     after = starts(hosts, topology)
     assert after == {**before, "k3": before["k3"] + 1}, "only the test itself started k3 again"
@@ -72,10 +71,9 @@ def test_a_frozen_replica(plays: Plays, topology: Topology, hosts: dict[str, Hos
     before = starts(hosts, topology)
     hosts["k2"].check_output("systemctl kill --signal=STOP kafka")
     try:
-        output = plays.refuse("rolling_restart", *IMPATIENT)
+        plays.refuse("rolling_restart", *IMPATIENT)
     finally:
         hosts["k2"].check_output("systemctl kill --signal=CONT kafka")
-    assert "The node was not touched" in output
     assert starts(hosts, topology) == before
 
 

@@ -41,6 +41,12 @@ def holder(found: Record, own: str) -> dict[str, Any]:
     return dict(found) if held else {}
 
 
+def is_silent(found: Record) -> bool:
+    """Tell whether a record's holder has not written it on this host for longer than it said."""
+    quiet = float(found.get("quiet_seconds") or QUIET_SECONDS)
+    return float(found.get("age", 0.0)) > quiet
+
+
 def take(path: Path, record: Record, *, over: str = "") -> dict[str, Any]:
     """Write a record unless another operation holds the lock; return what was there before.
 
@@ -60,9 +66,13 @@ def write(path: Path, record: Record) -> None:
 
 
 def update(path: Path, record: Record) -> None:
-    """Write the record of an operation, unless another one has the file meanwhile."""
+    """Write the record of an operation, unless another one has the file meanwhile.
+
+    One that works has the lock of the cluster, so it need not heed what a dead one left here.
+    """
     with _alone(path):
-        if not holder(read(path), str(record["id"])):
+        other = holder(read(path), str(record["id"]))
+        if not other or (record["state"] == RUNNING and is_silent(other)):
             write(path, record)
 
 

@@ -35,7 +35,7 @@ def ansible(tmp_path: Path) -> AnsibleRun:
 
 
 def operate(ansible: AnsibleRun, module: str, host: str, **args: Any) -> Answer:
-    return ansible.task(module, host, plugin="from_model", **args)
+    return ansible.task(module, host, implementation="from_model", **args)
 
 
 def test_the_module_gets_what_the_model_says(ansible: AnsibleRun) -> None:

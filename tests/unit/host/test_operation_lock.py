@@ -70,6 +70,28 @@ def test_a_holder_that_was_silent_for_too_long_does_not_write_over_its_successor
     assert operation.read(path)["left"] == ["k3"]
 
 
+def silent(path: Path, seconds: float) -> None:
+    """Let the record be that old."""
+    os.utime(path, (time.time() - seconds,) * 2)
+
+
+def test_who_has_the_lock_writes_over_what_a_dead_operation_left_on_a_node(path: Path) -> None:
+    """Only some hosts hold the lock; on the others a record is what somebody wrote last."""
+    operation.write(path, record("dead"))
+    silent(path, operation.QUIET_SECONDS + 60)
+    operation.update(path, record("second", "stopped"))
+    assert operation.read(path)["id"] == "dead", "it may never have had the lock"
+    operation.update(path, record("second"))
+    assert operation.read(path)["id"] == "second"
+
+
+def test_a_host_that_reboots_may_be_silent_for_as_long_as_its_operation_said(path: Path) -> None:
+    operation.write(path, record("first", quiet_seconds=900))
+    silent(path, 800)
+    operation.update(path, record("second"))
+    assert operation.read(path)["id"] == "first"
+
+
 def test_of_many_at_once_one_takes_the_lock(path: Path) -> None:
     names = [f"operation-{number}" for number in range(16)]
     with ThreadPoolExecutor(len(names)) as pool:
@@ -81,9 +103,9 @@ def test_of_many_at_once_one_takes_the_lock(path: Path) -> None:
 def test_a_record_tells_its_age(path: Path) -> None:
     operation.write(path, record("first"))
     assert operation.read(path)["age"] < 60
-    os.utime(path, (time.time() - 300,) * 2)
+    silent(path, 300)
     assert operation.read(path)["age"] == pytest.approx(300, abs=60)
-    os.utime(path, (time.time() + 300,) * 2)
+    silent(path, -300)
     assert operation.read(path)["age"] == 0, "a clock that was set back"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -225,3 +226,15 @@ def test_an_operation_that_ends_gives_the_lock_back(host: Host) -> None:
     assert host.take("second")["holder"] == {}
     host.run(operation={"id": "first", "state": "finished"})
     assert operation.read(host.record)["id"] == "second"
+
+
+def test_what_a_dead_operation_left_on_a_host_outside_the_lock_is_in_nobodys_way(
+    host: Host,
+) -> None:
+    host.take("dead")
+    assert host.run(request_restart=True)["holder"]["id"] == "dead"
+    assert not host.mark.exists()
+    os.utime(host.record, (time.time() - operation.QUIET_SECONDS - 60,) * 2)
+    assert host.take("second")["holder"]["id"] == "dead", "here it may be at work elsewhere"
+    found = host.run(request_restart=True)
+    assert (found["holder"], found["marked"]) == ({}, True)
