@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory impor
 
 OPTIONS = {
     "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},
+    "every_node": {"type": "bool", "default": False},
     "backwards": {"type": "bool", "default": False},
     "nodes": {"type": "dict", "required": True},
     "other_nodes": {"type": "list", "elements": "dict", "default": []},
@@ -43,11 +44,16 @@ class ActionModule(ActionBase):
         _, args = ActionBase.validate_argument_spec(self, OPTIONS)
         cluster = run.current(task_vars or {})
         nodes: Mapping[str, Mapping[str, Any]] = plain(args["nodes"])
-        wanted = [name for name, node in nodes.items() if is_wanted(args["action"], node)]
+        wanted = [
+            name
+            for name, node in nodes.items()
+            if args["every_node"] or is_wanted(args["action"], node)
+        ]
         names = order(cluster, wanted, nodes, args["health"], backwards=args["backwards"])
         others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
         lock = held(cluster, {**others, **nodes})
-        not_taken = refusals(cluster, args["action"], {name: nodes[name] for name in names})
+        planned = {name: node for name, node in nodes.items() if name in names}
+        not_taken = refusals(cluster, args["action"], planned)
         if not self._task.check_mode:
             fresh = {"plan": names, "left": names, "done": [], "reason": ""}
             operation.save({**operation.current(""), **fresh})
@@ -55,10 +61,10 @@ class ActionModule(ActionBase):
             **result,
             "changed": False,
             "plan": names,
-            "versions": running_versions(cluster, {name: nodes[name] for name in names}),
+            "versions": running_versions(cluster, planned),
             **lock,
             "refused": lock["refused"] or not_taken,
-            "lines": lines(names, lock["lock"], lock["refused"], args["health"]),
+            "lines": [lock["message"]] if lock["message"] else lines(names, args["health"]),
         }
 
 
@@ -68,13 +74,12 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
     return sorted(one for one, name in found.items() if one != cluster.kafka[name].version)
 
 
-def lines(names: list[str], lock: str, holder: str, health: Mapping[str, Any]) -> list[str]:
+def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
     """Return the plan for people, with what is in its way now."""
     if not names:
         return ["No node needs it."]
-    taken_over = [f"Taken over: {holder}"] if lock == "abandoned" else []
     blockers = [f"In the way now: {one['text']}" for one in health.get("blockers", [])]
-    return [*taken_over, f"One at a time, each through the gate: {', '.join(names)}", *blockers]
+    return [f"One at a time, each through the gate: {', '.join(names)}", *blockers]
 
 
 def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
@@ -135,32 +140,36 @@ def order(
 
 
 def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how the lock stands: taken, held by another operation, or by one that has died.
+    """Return how the lock stands: taken, held by another operation, or abandoned by one.
 
-    `refused` says who has it, or why nobody can.
+    `message` says why it is not taken, `refused` the same where this operation may not go on.
     """
     hosts = operation.lock_hosts(cluster)
     asked = [host for host in hosts if host in nodes]
     lost = [host for host in asked if nodes[host]["holder"]]
     if len(asked) - len(lost) > len(hosts) // 2:
-        return {"lock": "taken", "refused": ""}
+        return {"lock": "taken", "message": "", "refused": ""}
     if not lost:
         away = ", ".join(host for host in hosts if host not in nodes)
-        return {
-            "lock": "incomplete",
-            "refused": f"A majority of {', '.join(hosts)} has to hold the lock of the cluster, and "
-            f"{away} cannot be reached. Nothing was changed.",
-        }
+        text = (
+            f"A majority of {', '.join(hosts)} has to hold the lock of the cluster, and {away} "
+            "cannot be reached. Nothing was changed."
+        )
+        return {"lock": "incomplete", "message": text, "refused": text}
     holder = nodes[lost[0]]["holder"]
     ages = [
         float(node["former_operation"]["age"])
         for node in nodes.values()
         if node["former_operation"].get("id") == holder["id"]
     ]
-    dead = operation.is_dead(holder, ages)
-    return {
-        "lock": "abandoned" if dead else "held",
-        "holder": holder["id"],
-        "refused": f"Another operation has the lock of the cluster: {operation.describe(holder)}. "
-        "Nothing was changed. Run this again when that one has ended.",
-    }
+    # The host that it works on is written anew, so all have to be seen.
+    seen = all(host in nodes for host in cluster.kafka)
+    described = operation.describe(holder)
+    if operation.is_dead(holder, ages if seen else []):
+        text = f"An operation has died; its lock of the cluster is taken over: {described}"
+        return {"lock": "abandoned", "holder": holder["id"], "message": text, "refused": text}
+    text = (
+        f"Another operation has the lock of the cluster: {described}. Nothing was changed. Run "
+        "this again when that one has ended."
+    )
+    return {"lock": "held", "holder": holder["id"], "message": text, "refused": text}

@@ -24,6 +24,10 @@ options:
     description: Whether brokers go before controllers, as for an earlier version.
     type: bool
     default: false
+  every_node:
+    description: Whether to take each node, needed or not.
+    type: bool
+    default: false
   nodes:
     description: Host to the result of M(millrace.streaming.kafka_node), of the hosts of the play.
     type: dict

@@ -50,11 +50,15 @@ def current(what: str) -> dict[str, Any]:
         "reason": "",
         "quiet_seconds": QUIET_SECONDS,
     }
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(record), encoding="utf-8")
     try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(json.dumps(record))
-    except FileExistsError:  # another host's task of this run was faster
+        # It appears with its content: the tasks of other hosts read it at the same time.
+        os.link(draft, path)
+    except FileExistsError:  # one of them was faster
         return current(what)
+    finally:
+        draft.unlink()
     return record
 
 

@@ -118,22 +118,24 @@ def test_wrong_sum_is_refused_and_may_be_tried_again(
     sha512 = archive.pack(maven, VERSION, tmp_path / "kafka.tgz")
     out = tmp_path / "cache/kafka.tar"
     with archive.serve(tmp_path) as url:
-        said = run(stand_ins, out, f"{url}/kafka.tgz", NOTHING)
-        assert f"{url}/kafka.tgz has the sha512 {sha512}, expected is {NOTHING}" in said
+        errors = run(stand_ins, out, f"{url}/kafka.tgz", NOTHING)
+        assert f"{url}/kafka.tgz has the sha512 {sha512}, expected is {NOTHING}" in errors
         assert not list(out.parent.iterdir()), "something of the wrong file was kept"
         assert run(stand_ins, out, f"{url}/kafka.tgz", sha512) == ""
 
 
 def test_another_version_is_refused(stand_ins: dict[str, str], maven: Path, tmp_path: Path) -> None:
     sha512 = archive.pack(maven, VERSION, tmp_path / "kafka.tgz")
-    said = run(stand_ins, tmp_path / "a.tar", str(tmp_path / "kafka.tgz"), sha512, version="4.2.1")
-    assert "kafka.tgz has no kafka_2.13-4.2.1/libs/kafka_2.13-4.2.1.jar" in said
+    errors = run(
+        stand_ins, tmp_path / "a.tar", str(tmp_path / "kafka.tgz"), sha512, version="4.2.1"
+    )
+    assert "kafka.tgz has no kafka_2.13-4.2.1/libs/kafka_2.13-4.2.1.jar" in errors
 
 
 def test_what_is_no_archive_is_refused(stand_ins: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("")
-    said = run(stand_ins, tmp_path / "a.tar", str(tmp_path / "page.html"), NOTHING)
-    assert "page.html has no kafka_2.13-4.3.1/libs" in said
+    errors = run(stand_ins, tmp_path / "a.tar", str(tmp_path / "page.html"), NOTHING)
+    assert "page.html has no kafka_2.13-4.3.1/libs" in errors
 
 
 @pytest.mark.parametrize(

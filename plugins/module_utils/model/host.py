@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.files imp
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.systems import Family
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    integer,
     mapping,
     sequence,
 )
@@ -171,8 +170,3 @@ def _value(written: object) -> str:
 
 def _escape(found: re.Match[str]) -> str:
     return "".join(f"\\x{byte:02x}" for byte in found[0].encode())
-
-
-def port_numbers(ports: Sequence[object]) -> list[int]:
-    """Return what of it is a port's number."""
-    return [number for port in ports if (number := integer(port)) is not None]

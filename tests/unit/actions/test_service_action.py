@@ -1,4 +1,4 @@
-"""The controller's half of the module service: options from the model, and the tarball's way."""
+"""The controller's half of the module service: options from the model, and the tarball."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_host_without_room_for_the_tarball_is_said(
 def test_ansible_runs_both_halves_and_shows_no_secret(
     tmp_path: Path, tarball: dict[str, Any]
 ) -> None:
-    """The real way: packed, sent to a host that is this machine, its answer as it is shown."""
+    """As in a run: packed, sent to a host that is this machine, its answer as it is shown."""
     secret = {**OWN, "content": "hunter2", "secret": True}
     task = {
         "millrace.streaming.service": {

@@ -33,7 +33,7 @@ SECRET = re.compile(r"(?m)(?<=^spark.authenticate.secret=).+")
 UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 
 # One host of each kind, which has all its files here. Of every other one it is server.properties.
-WHOLE = {
+ALL_FILES = {
     "kraft_combined": ["k1"],  # broker and controller, Spark's only master, history server
     "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
     "spark_ha": ["s2"],  # ensemble, one of two masters, worker
@@ -47,15 +47,15 @@ def read(name: str, folder: Path) -> Cluster:
     return resolve(from_directory(shutil.copytree(ROOT / "inventories" / name, folder / name)))
 
 
-def rendered(cluster: Cluster, whole: list[str]) -> dict[str, str]:
+def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
     """Return every golden file as `host/path` to its content without secrets."""
     found: dict[str, str] = {}
     for host in cluster.hosts:
         entries = all_entries(cluster, host)
-        if host in whole:
+        if host in complete:
             found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
-            if "content" in entry and (host in whole or path == SERVER_PROPERTIES):
+            if "content" in entry and (host in complete or path == SERVER_PROPERTIES):
                 found[f"{host}{path}"] = SECRET.sub("(secret)", entry["content"])
     return found
 
@@ -109,7 +109,7 @@ def differences(golden: dict[str, str], actual: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("name", INVENTORIES)
 def test_inventory_is_rendered_to_its_golden_files(name: str, tmp_path: Path) -> None:
-    actual = rendered(read(name, tmp_path), WHOLE.get(name, []))
+    actual = rendered(read(name, tmp_path), ALL_FILES.get(name, []))
     if UPDATE:
         write(GOLDEN / name, actual)
     found = differences(stored(GOLDEN / name), actual)
@@ -127,7 +127,7 @@ def test_golden_files_belong_to_an_inventory() -> None:
 
 def test_every_group_has_a_host_with_all_its_files(tmp_path: Path) -> None:
     seen = set()
-    for name, hosts in WHOLE.items():
+    for name, hosts in ALL_FILES.items():
         inventory = read(name, tmp_path).inventory
         assert set(hosts) <= set(inventory.hosts)
         seen |= {group for group in GROUPS if set(hosts) & set(inventory.members(group))}
