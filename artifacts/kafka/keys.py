@@ -1,6 +1,6 @@
 """Write the table of a Kafka version's legal keys, as the binary itself prints them.
 
-    python artifacts/kafka/keys.py LIBS_DIR plugins/module_utils/kafka_keys/<version>.json
+    python artifacts/kafka/keys.py LIBS_DIR plugins/module_utils/model/kafka_keys/<version>.json
 
 `kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
 internal are not in it, nor are those that a plug-in reads (see plugins/module_utils/key_table.py).

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.action import from_model
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils import from_model, run
 
 
 class ActionModule(from_model.ActionModule):

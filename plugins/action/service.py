@@ -9,6 +9,9 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    NoServiceError,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
 from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts, inventory, run
 
@@ -65,13 +68,13 @@ class ActionModule(ActionBase):
         cluster, host = run.current(variables), str(variables["inventory_hostname"])
         try:
             if job:
+                cluster.service(host, "spark")
                 return desired.of_job(cluster.spark[host], Job(**job))
             if args.get("state") == "absent":
                 return desired.removal(cluster, host, product)
             options = desired.of_service(cluster, host, product)
-        except KeyError as error:
-            message = f"{host} is in no group that gives it {product or 'spark'}"
-            raise AnsibleActionFail(message) from error
+        except NoServiceError as error:
+            raise AnsibleActionFail(str(error)) from error
         except OSError as error:
             message = f"the job's files cannot be read: {error}"
             raise AnsibleActionFail(message) from error

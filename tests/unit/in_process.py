@@ -110,12 +110,11 @@ class AnsibleRun:
         action: str,
         host: str,
         *,
-        implementation: str = "",
         check: bool = False,
         play: Mapping[str, Any] | None = None,
         **args: object,
     ) -> Answer:
-        """Run a task with an action; `implementation` names another plugin that does it."""
+        """Run a task with an action."""
         task = SimpleNamespace(
             args=args,
             action=f"millrace.streaming.{action}",
@@ -124,9 +123,7 @@ class AnsibleRun:
             diff=False,
         )
         connection = SimpleNamespace(_shell=Shell(self.tmpdir))
-        made: Any = plugin("action", implementation or action).ActionModule(
-            task, connection, None, None, None, None
-        )
+        made: Any = plugin("action", action).ActionModule(task, connection, None, None, None, None)
         made._execute_module = self._execute_module
         made._transfer_file = transfer
         made._fixup_perms2 = lambda *_, **__: None

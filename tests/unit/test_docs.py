@@ -159,7 +159,7 @@ def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.Monke
     assert not differences({key: one for key, one in found.items() if key not in extra}, own)
 
 
-@pytest.mark.parametrize("name", sorted({*ACTIONS} - {"from_model"}))
+@pytest.mark.parametrize("name", sorted(ACTIONS))
 def test_every_action_has_a_page(name: str) -> None:
     assert name in MODULES
 

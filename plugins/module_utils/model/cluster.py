@@ -91,6 +91,10 @@ class DataDirectory:
     path: str
 
 
+class NoServiceError(Exception):
+    """A host does not have a service; the text says which."""
+
+
 @dataclass(frozen=True)
 class Cluster:
     """An inventory and what follows from it.
@@ -113,6 +117,19 @@ class Cluster:
             "spark": dict(self.spark),
         }
         return {name: hosts[host] for name, hosts in found.items() if host in hosts}
+
+    def service(self, host: str, name: str) -> Service:
+        """Return a service of a host.
+
+        Raises:
+            NoServiceError: the host does not have it.
+
+        """
+        found = self.services(host)
+        if name not in found:
+            message = f"{host} is in no group that gives it {name}"
+            raise NoServiceError(message)
+        return found[name]
 
     def directories(self, host: str) -> list[DataDirectory]:
         """Return each directory that holds data of a host's services."""

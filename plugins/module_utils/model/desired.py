@@ -40,7 +40,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     """Return the options of the module `service` for a service of a host, or for the host itself.
 
     Raises:
-        LookupError: the host does not have the service.
+        NoServiceError: the host does not have the service.
 
     """
     makers: Mapping[str, Callable[[Any], State]] = {
@@ -50,7 +50,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     }
     if name == "host":
         return {"files": cluster.hosts[host].files()}
-    return makers[name](cluster.services(host)[name])
+    return makers[name](cluster.service(host, name))
 
 
 def of_job(spark: SparkHost, job: Job) -> State:
@@ -66,11 +66,11 @@ def removal(cluster: Cluster, host: str, name: str) -> State:
     """Return the options of the module `service` by which a service leaves a host.
 
     Raises:
-        LookupError: the host does not have the service.
+        NoServiceError: the host does not have the service.
 
     """
     service = of_service(cluster, host, name)
-    one = cluster.services(host)[name]
+    one = cluster.service(host, name)
     directories, data = _REMOVED[name]
     has_data = one.settings[f"{name}_remove_data"]
     own = [path for path, entry in service["files"].items() if entry.get("state") != "directory"]

@@ -16,9 +16,10 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
     """Return the options of a module that operates a service of a host, by the module's name.
 
     Raises:
-        LookupError: the host does not have the service.
+        NoServiceError: the host does not have the service.
 
     """
+    cluster.service(host, module.partition("_")[0])
     return _OPERATIONS[module](cluster, host)
 
 

@@ -41,8 +41,9 @@ def documented() -> Mapping[str, Option]:
     for role in ROLES:
         path = COLLECTION / "roles" / role / "meta" / "argument_specs.yml"
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader, in C where there is one
-        for entry_point in document["argument_specs"].values():
-            found |= entry_point.get("options") or {}
+        options = document["argument_specs"]["main"]["options"]
+        # What the internal role requires is given by the roles that use it.
+        found |= {x: o for x, o in options.items() if role != "service" or not o.get("required")}
     return found
 
 

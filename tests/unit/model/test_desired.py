@@ -109,7 +109,7 @@ def test_the_host_itself_is_files_alone() -> None:
 def test_a_service_that_a_host_does_not_have_is_an_error() -> None:
     found = cluster({"zookeeper": ["h1"]})
     for wanted in (desired.of_service, desired.removal):
-        with pytest.raises(LookupError):
+        with pytest.raises(NoServiceError):
             wanted(found, "h1", "kafka")
 
 

@@ -155,5 +155,5 @@ def test_an_ensemble_is_asked_at_every_member() -> None:
 def test_a_service_that_a_host_does_not_have_is_an_error(module: str) -> None:
     groups = {"zookeeper": ["z1"], "spark_masters": ["m1"]}
     host = "m1" if module == "zookeeper_health" else "z1"
-    with pytest.raises(LookupError):
+    with pytest.raises(NoServiceError):
         options(module, cluster(groups), host)

@@ -1,7 +1,4 @@
-"""The controller's half of modules that operate a service: options from the model of the cluster.
-
-`meta/runtime.yml` gives it to each of them.
-"""
+"""The controller's half of modules that operate a service: options from the cluster's model."""
 
 from __future__ import annotations
 
@@ -12,6 +9,9 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    NoServiceError,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.events import write_event
 
@@ -56,6 +56,5 @@ class ActionModule(ActionBase):
         host = str(variables["inventory_hostname"])
         try:
             return module_options.of_module(self._name, run.current(variables), host)
-        except KeyError as error:
-            message = f"{host} is in no group that gives it what {self._name} operates"
-            raise AnsibleActionFail(message) from error
+        except NoServiceError as error:
+            raise AnsibleActionFail(str(error)) from error
