@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.files import entries_of
 from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    NoServiceError,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 
 from tests.unit.model.small import DEBIAN_12, ROCKY_9, cluster

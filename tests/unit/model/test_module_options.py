@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    NoServiceError,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 
 from tests.unit.model.small import CLUSTER_ID, DEBIAN_12, cluster, kafka, spark
