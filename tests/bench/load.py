@@ -1,0 +1,96 @@
+"""A producer's load on the cluster under measurement, and what the producer notices."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import connect
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+
+from tests.support.topology import Topology
+
+DEADLINE = 180.0
+TOPIC = {"num_partitions": 12, "replication_factor": 3}
+RECORDS_PER_SECOND = 200
+
+
+def create_topic(topology: Topology, name: str) -> None:
+    """Create a topic with three replicas as soon as the cluster can."""
+    with clients.admin(topology.connection, request_timeout_ms=2000) as admin:
+        admin.create_topics({name: TOPIC}, wait_for_metadata=True)
+
+
+def first_record(topology: Topology, started: float) -> float:
+    """Seconds from `started` until a record with acks=all is in a topic with three replicas."""
+    connection = topology.connection
+    while time.monotonic() < started + DEADLINE:
+        try:
+            # A bare connection first: a client that tries in vain would take the brokers' cores.
+            connect(connection.bootstrap[0])
+            create_topic(topology, "first")
+            producer = clients.producer(connection, acks="all", retries=20)
+            producer.send("first", b"first").get(timeout=30)
+            seconds = time.monotonic() - started
+            producer.close()
+        except (errors.KafkaError, OSError):
+            threading.Event().wait(0.1)
+        else:
+            return seconds
+    message = f"no record within {DEADLINE:.0f} s"
+    raise TimeoutError(message)
+
+
+@dataclass
+class Load:
+    """What came back to the producer."""
+
+    acknowledged: list[tuple[int, float]] = field(default_factory=list)
+    """Partition and time of each acknowledgement."""
+    errors: int = 0
+
+    @property
+    def gap(self) -> float:
+        """The longest time in which a partition acknowledged nothing, in seconds."""
+        longest, last = 0.0, dict[int, float]()
+        for partition, at in self.acknowledged:
+            longest = max(longest, at - last.get(partition, at))
+            last[partition] = at
+        return longest
+
+    def fail(self, _: BaseException) -> None:
+        self.errors += 1
+
+    def acknowledge(self, record: Any) -> None:
+        self.acknowledged.append((record.partition, time.monotonic()))
+
+
+@contextmanager
+def load(topology: Topology) -> Iterator[Load]:
+    """Write an idempotent producer's records while the block runs."""
+    found, over = Load(), threading.Event()
+    create_topic(topology, "load")
+    producer = clients.producer(topology.connection, acks="all", enable_idempotence=True)
+
+    def write() -> None:
+        number = 0
+        while not over.wait(1 / RECORDS_PER_SECOND):
+            partition = number % int(TOPIC["num_partitions"])
+            sent = producer.send("load", str(number).encode(), partition=partition)
+            sent.add_callback(found.acknowledge).add_errback(found.fail)
+            number += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+        producer.flush(timeout=60)
+        producer.close()
