@@ -19,10 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    changed_keys,
-    parse_or_empty,
-)
+from ..model.properties import changed_keys, parse_or_empty
 
 SYSUSERS = "/etc/sysusers.d"
 """Directory of accounts: what is written there is needed before a file can belong to one."""

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.host import files
+from . import files
 
 RUNNING = "running"
 QUIET_SECONDS = 120

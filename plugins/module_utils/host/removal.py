@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ansible_collections.millrace.streaming.plugins.module_utils.host import unit
+from . import unit
 
 UNITS = Path("/etc/systemd/system")
 

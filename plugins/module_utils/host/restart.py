@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.host import files
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Change, Entry
+from . import files
+from .files import Change, Entry
 
 
 def add_to_mark(mark: Path, changed: Mapping[str, Iterable[str]]) -> None:

@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_or_empty,
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
+from ..model.properties import parse_or_empty, parse_properties
+from ..model.uuids import is_cluster_id
 
 META = "meta.properties"
 _TOOL = "kafka.tools.StorageTool"

@@ -6,25 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    kafka,
-    spark,
-    variables,
-    zookeeper,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    Distribution,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import (
-    Facts,
-    HostSettings,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
-from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import Invalid
-from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import Member
+from . import kafka, spark, variables, zookeeper
+from .artifacts import Distribution
+from .files import Entry
+from .host import Facts, HostSettings
+from .inventory import Inventory
+from .kafka import KafkaNode
+from .spark import SparkHost
+from .variables import Invalid
+from .zookeeper import Member
 
 SERVICES = ("zookeeper", "kafka", "spark")
 

@@ -6,28 +6,14 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    files,
-    kafka,
-    zookeeper,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    HOMES,
-    Distribution,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
-    Cluster,
-    Service,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import (
-    SYSCTL_FILE,
-    TMPFILES_FILE,
-    HostSettings,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job, SparkHost
-from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import Member
+from . import files, kafka, zookeeper
+from .artifacts import HOMES, Distribution
+from .cluster import Cluster, Service
+from .files import Entry
+from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
+from .kafka import KafkaNode
+from .spark import Job, SparkHost
+from .zookeeper import Member
 
 _TOOLS = "/usr/local/bin"
 # Scripts of Kafka's own distribution besides its tools.

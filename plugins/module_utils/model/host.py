@@ -7,17 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import systems
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import (
-    Entry,
-    properties,
-    text,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.systems import Family
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    mapping,
-    sequence,
-)
+from . import systems
+from .files import Entry, properties, text
+from .systems import Family
+from .values import mapping, sequence
 
 SYSCTL_FILE = "/etc/sysctl.d/60-millrace.conf"
 TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"

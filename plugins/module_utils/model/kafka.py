@@ -10,29 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files, key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    Distribution,
-    cache_directory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import HostSettings
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
-from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
-    directory_id,
-    is_cluster_id,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    integer,
-    mapping,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
-    release_numbers,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import (
-    client_addresses,
-)
+from . import files, key_table
+from .artifacts import Distribution, cache_directory
+from .files import Entry
+from .host import HostSettings
+from .inventory import Inventory
+from .profiles import PROFILES
+from .uuids import directory_id, is_cluster_id
+from .values import integer, mapping
+from .versions import release_numbers
+from .zookeeper import client_addresses
 
 LAYERS = ("kafka_config", "kafka_host_config")
 """The variables in which an inventory sets properties."""

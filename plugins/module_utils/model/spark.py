@@ -12,25 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    HOMES,
-    Distribution,
-    cache_directory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import HostSettings
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
-    SPARK_GROUPS,
-    Inventory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    is_true,
-    mapping,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import (
-    client_addresses,
-)
+from . import files
+from .artifacts import HOMES, Distribution, cache_directory
+from .files import Entry
+from .host import HostSettings
+from .inventory import SPARK_GROUPS, Inventory
+from .values import is_true, mapping
+from .zookeeper import client_addresses
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key

@@ -10,18 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    Distribution,
-    cache_directory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import HostSettings
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    integer,
-    mapping,
-)
+from . import files
+from .artifacts import Distribution, cache_directory
+from .files import Entry
+from .host import HostSettings
+from .inventory import Inventory
+from .values import integer, mapping
 
 LAYERS = ("zookeeper_config",)
 MARK = "/run/zookeeper/restart-pending"
