@@ -4,72 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from . import kafka, spark, variables, zookeeper
-from .artifacts import Distribution
-from .files import Entry
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
+from .service import Service
 from .spark import SparkHost
 from .variables import Invalid
 from .zookeeper import Member
-
-SERVICES = ("zookeeper", "kafka", "spark")
-
-
-class Service(Protocol):
-    """What every service of a host tells of itself; a new service is one more such class.
-
-    `layers` are its properties by where they come from, `owned` the keys that only Millrace writes
-    with the variable that sets each. `ports` is a name for messages -> port, `heaps` variable ->
-    heap, `data_directories` are pairs of variable and path. `address` is where others reach it,
-    by the variable `address_variable`.
-    """
-
-    @property
-    def layers(self) -> Mapping[str, Mapping[str, Any]]:
-        """Layer -> key -> value, from the weakest to the strongest."""
-
-    @property
-    def address_variable(self) -> str:
-        """The variable that sets `address`."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The host's variables."""
-
-    @property
-    def version(self) -> str:
-        """The version of the product."""
-
-    @property
-    def address(self) -> str:
-        """Where others reach it."""
-
-    @property
-    def distribution(self) -> Distribution:
-        """What is installed."""
-
-    @property
-    def owned(self) -> Mapping[str, str]:
-        """Key -> the variable that sets it."""
-
-    @property
-    def ports(self) -> Mapping[str, int]:
-        """Name -> port."""
-
-    @property
-    def heaps(self) -> Mapping[str, str]:
-        """Variable -> heap."""
-
-    @property
-    def data_directories(self) -> list[tuple[str, str]]:
-        """Variable and path of each directory that holds data."""
-
-    def files(self) -> dict[str, Entry]:
-        """Return its configuration files."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +45,9 @@ class Cluster:
     def services(self, host: str) -> dict[str, Service]:
         """Return service -> what it is on a host, of the services that the host has."""
         found: dict[str, Mapping[str, Service]] = {
-            "zookeeper": dict(self.zookeeper),
-            "kafka": dict(self.kafka),
-            "spark": dict(self.spark),
+            "zookeeper": self.zookeeper,
+            "kafka": self.kafka,
+            "spark": self.spark,
         }
         return {name: hosts[host] for name, hosts in found.items() if host in hosts}
 
@@ -165,13 +108,9 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
         hosts[name] = HostSettings(name, settings, (facts or {}).get(name))
         if wrong:
             invalid[name] = wrong
-    nodes = kafka.resolve(inventory, hosts)
-    broker = next((node for node in nodes.values() if node.is_broker), None)
-    return Cluster(
-        inventory,
-        hosts,
-        zookeeper.resolve(inventory, hosts),
-        nodes,
-        spark.resolve(inventory, hosts, broker.client_config if broker else {}),
-        invalid,
-    )
+    members = zookeeper.resolve(inventory, hosts)
+    ensemble = next((one.clients_of_all for one in members.values()), [])
+    nodes = kafka.resolve(inventory, hosts, ensemble)
+    client = next((node.client_config for node in nodes.values() if node.is_broker), {})
+    sparks = spark.resolve(inventory, hosts, ensemble, client)
+    return Cluster(inventory, hosts, members, nodes, sparks, invalid)

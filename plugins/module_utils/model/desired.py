@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import files, kafka, zookeeper
-from .artifacts import HOMES, Distribution
-from .cluster import Cluster, Service
-from .files import Entry
+from . import files
+from .artifacts import HOMES
+from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
-from .kafka import KafkaNode
+from .service import Service, restart_mark
 from .spark import Job, SparkHost
-from .zookeeper import Member
-
-_TOOLS = "/usr/local/bin"
-# Scripts of Kafka's own distribution besides its tools.
-_KAFKA_SCRIPTS = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
 
 State = dict[str, Any]
 
@@ -29,14 +23,49 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
         NoServiceError: the host does not have the service.
 
     """
-    makers: Mapping[str, Callable[[Any], State]] = {
-        "zookeeper": _zookeeper,
-        "kafka": _kafka,
-        "spark": _spark,
-    }
     if name == "host":
         return {"files": cluster.hosts[host].files()}
-    return makers[name](cluster.service(host, name))
+    service = cluster.service(host, name)
+    distribution, user = service.distribution, service.user
+    state = {
+        "distribution": {
+            "home": distribution.home,
+            "tarball": str(distribution.tarball),
+            "sha256": distribution.sha256,
+        },
+        "files": {
+            "/etc/sysusers.d": files.directory(),
+            f"/etc/sysusers.d/millrace-{name}.conf": files.text(
+                f'u {user} {service.uid} "{service.title}" /nonexistent /usr/sbin/nologin\n'
+            ),
+            HOMES: files.directory(),
+            **_tools(service),
+            **service.directories(),
+            **service.files(),
+        },
+        "units": service.units,
+        "restart_marks": service.marks,
+    }
+    return {**state, "previous": service.previous} if service.previous else state
+
+
+def _tools(service: Service) -> State:
+    """Return the launcher of a product's tools, and a link for each name, with and without .sh."""
+    launcher = f"{HOMES}/{service.product}-tool"
+    names = [x.removesuffix(".sh") for x in (*service.distribution.tools, *service.scripts)]
+    if not names:
+        return {}
+    script = files.render(
+        "tool.sh.j2",
+        home=service.distribution.link,
+        service=service.product,
+        java_home=service.host.java.home,
+    )
+    commands = [f"/usr/local/bin/{name}{end}" for name in names for end in (".sh", "")]
+    return {
+        launcher: files.text(script, mode="0755"),
+        **{path: files.link(launcher) for path in commands},
+    }
 
 
 def of_job(spark: SparkHost, job: Job) -> State:
@@ -44,7 +73,7 @@ def of_job(spark: SparkHost, job: Job) -> State:
     return {
         "files": spark.job_files(job),
         "units": [job.unit],
-        "restart_marks": [f"/run/{job.unit}/restart-pending"],
+        "restart_marks": [restart_mark(job.unit)],
     }
 
 
@@ -55,34 +84,19 @@ def removal(cluster: Cluster, host: str, name: str) -> State:
         NoServiceError: the host does not have the service.
 
     """
-    service = of_service(cluster, host, name)
-    one = cluster.service(host, name)
-    directories, data = _REMOVED[name]
-    has_data = one.settings[f"{name}_remove_data"]
-    own = [path for path, entry in service["files"].items() if entry.get("state") != "directory"]
-    kept = [path for _, path in one.data_directories]
+    service, state = cluster.service(host, name), of_service(cluster, host, name)
+    own = [path for path, entry in state["files"].items() if entry.get("state") != "directory"]
+    data = [*(path for _, path in service.data_directories), service.state_dir]
     return {
         "state": "absent",
-        "units": ["spark-*"] if name == "spark" else service["units"],
+        "units": service.all_units,
         "removed": [
             *own,
-            *directories,
-            service["distribution"]["home"],
-            *([*kept, data] if has_data else []),
+            *service.leftovers,
+            service.distribution.home,
+            *(data if service.settings[f"{name}_remove_data"] else []),
         ],
     }
-
-
-# Service -> what teardown removes besides its files (a slash at the end: only if it is empty, as
-# where a site's certificates lie), and what holds its data.
-_REMOVED: Mapping[str, tuple[Sequence[str], str]] = {
-    "zookeeper": (["/etc/zookeeper"], "/var/lib/zookeeper"),
-    "kafka": (
-        ["/etc/kafka/", kafka.PREVIOUS, kafka.DYNAMIC_RECORD, kafka.OPERATION],
-        "/var/lib/kafka",
-    ),
-    "spark": (["/etc/spark", f"{HOMES}/jobs"], "/var/lib/spark"),
-}
 
 
 def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> State:
@@ -118,83 +132,3 @@ def _mount(units: Sequence[str]) -> list[str]:
         "echo mounted",
         "done",
     ]
-
-
-def _install(
-    service: Service, user: str, uid: int | str, description: str, entries: Mapping[str, Entry]
-) -> State:
-    """Return the options of the module `service` that every service has."""
-    distribution = service.distribution
-    return {
-        "distribution": {
-            "home": distribution.home,
-            "tarball": str(distribution.tarball),
-            "sha256": distribution.sha256,
-        },
-        "files": {
-            "/etc/sysusers.d": files.directory(),
-            f"/etc/sysusers.d/millrace-{distribution.product}.conf": files.text(
-                f'u {user} {uid} "{description}" /nonexistent /usr/sbin/nologin\n'
-            ),
-            HOMES: files.directory(),
-            **service.files(),
-            **entries,
-        },
-    }
-
-
-def _tools(distribution: Distribution, java_home: str, more: tuple[str, ...] = ()) -> State:
-    """Return the launcher of a product's tools, and a link for each name, with and without .sh."""
-    launcher = f"{HOMES}/{distribution.product}-tool"
-    names = [name.removesuffix(".sh") for name in (*distribution.tools, *more)]
-    script = files.render(
-        "tool.sh.j2",
-        home=distribution.link,
-        service=distribution.product,
-        java_home=java_home,
-    )
-    return {
-        launcher: files.text(script, mode="0755"),
-        **files.links([f"{x}{end}" for x in names for end in (".sh", "")], _TOOLS, launcher),
-    }
-
-
-def _zookeeper(member: Member) -> State:
-    user = member.settings["zookeeper_user"]
-    entries = {
-        "/etc/zookeeper": files.directory(),
-        "/var/lib/zookeeper": files.directory(),
-        member.data_dir: files.directory(user, "0750"),
-        **_tools(member.distribution, member.host.java.home),
-    }
-    return {
-        **_install(member, user, "-", "Apache ZooKeeper", entries),
-        "units": ["zookeeper"],
-        "restart_marks": [zookeeper.MARK],
-    }
-
-
-def _kafka(node: KafkaNode) -> State:
-    user = node.settings["kafka_user"]
-    entries = {
-        "/etc/kafka": files.directory(),
-        "/var/lib/kafka": files.directory(),
-        **{path: files.directory(user, "0750") for _, path in node.data_directories},
-        **_tools(node.distribution, node.host.java.home, _KAFKA_SCRIPTS),
-    }
-    return {
-        **_install(node, user, "-", "Apache Kafka", entries),
-        "units": ["kafka"],
-        "restart_marks": [kafka.MARK],
-        "previous": kafka.PREVIOUS,
-    }
-
-
-def _spark(spark: SparkHost) -> State:
-    # The same uid on every host: they share a directory.
-    user, uid = spark.settings["spark_user"], spark.settings["spark_uid"]
-    return {
-        **_install(spark, user, uid, "Apache Spark", spark.directories()),
-        "units": spark.units,
-        "restart_marks": spark.marks,
-    }

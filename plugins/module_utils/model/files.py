@@ -6,7 +6,7 @@ Formats are rendered from the templates of the collection; everything here is te
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +34,6 @@ def properties(values: Mapping[str, Any]) -> str:
     return render("properties.j2", properties=values)
 
 
-def environment(values: Mapping[str, str]) -> str:
-    """Return the text of a systemd environment file."""
-    return render("environment.j2", environment=values)
-
-
-def unit(values: Mapping[str, Any]) -> str:
-    """Return the text of a hardened systemd service."""
-    return render("service.j2", unit=values)
-
-
 def read(path: str) -> str:
     """Return a file of the collection."""
     return (COLLECTION / path).read_text(encoding="utf-8")
@@ -54,6 +44,16 @@ def text(content: str, **options: Any) -> Entry:  # noqa: ANN401 - mode, owner, 
     return {"content": content, **options}
 
 
+def property_file(values: Mapping[str, Any], **options: Any) -> Entry:  # noqa: ANN401 - as `text`
+    """Return the entry of a properties file that is read at a start."""
+    return text(properties(values), restart=True, **options)
+
+
+def environment(values: Mapping[str, str], **options: Any) -> Entry:  # noqa: ANN401 - as `text`
+    """Return the entry of a systemd environment file."""
+    return text(render("environment.j2", environment=values), restart=True, **options)
+
+
 def link(target: str) -> Entry:
     """Return the entry of a symbolic link."""
     return {"state": "link", "target": target}
@@ -62,8 +62,3 @@ def link(target: str) -> Entry:
 def directory(owner: str = "root", mode: str = "0755") -> Entry:
     """Return the entry of a directory; its group is called like its owner."""
     return {"state": "directory", "mode": mode, "owner": owner, "group": owner}
-
-
-def links(names: Iterable[str], directory: str, target: str) -> dict[str, Entry]:
-    """Return the entries of links in a directory, all to one target."""
-    return {f"{directory}/{name}": link(target) for name in names}

@@ -78,6 +78,10 @@ class HostSettings:
     settings: Mapping[str, Any]
     facts: Facts | None = None
 
+    def address(self, variable: str) -> str:
+        """Return where others reach the host: by a variable, else as Ansible does, else by name."""
+        return str(self.settings[variable] or self.settings["ansible_host"] or self.name)
+
     @property
     def memory_mb(self) -> int | None:
         """Memory in MiB, None where nobody knows it yet."""

@@ -5,25 +5,23 @@ The way of a property: profile < topology < kafka_config < kafka_host_config < o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from . import files, key_table
-from .artifacts import Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory
 from .profiles import PROFILES
+from .service import Server
 from .uuids import directory_id, is_cluster_id
 from .values import integer, mapping
 from .versions import release_numbers
-from .zookeeper import client_addresses
 
 LAYERS = ("kafka_config", "kafka_host_config")
 """The variables in which an inventory sets properties."""
-MARK = "/run/kafka/restart-pending"
 STATE = "/var/lib/millrace"
 PREVIOUS = f"{STATE}/kafka-previous.json"
 DYNAMIC_RECORD = f"{STATE}/kafka-dynamic.json"
@@ -100,42 +98,32 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class KafkaNode:
+class KafkaNode(Server):
     """One Kafka node, resolved from its settings and from who else is in the cluster.
 
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
     addresses of ZooKeeper. `mode` is kraft or zookeeper.
     """
 
-    host: HostSettings
     roles: tuple[str, ...]
     mode: str
-    brokers: tuple[Peer, ...]
-    voters: tuple[Peer, ...]
-    ensemble: tuple[str, ...]
+    brokers: Sequence[Peer]
+    voters: Sequence[Peer]
+    ensemble: Sequence[str]
     kept_cluster_id: str = ""
+    product = "kafka"
+    title = "Apache Kafka"
     address_variable = "kafka_advertised_host"
+    own_layers = LAYERS
     owned = OWNED
-
-    @property
-    def name(self) -> str:
-        """The host's name in the inventory."""
-        return self.host.name
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The host's variables."""
-        return self.host.settings
+    scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
+    previous = PREVIOUS
+    leftovers = ("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION)
 
     @property
     def id(self) -> int | None:
         """The node id, None where none or no number is given."""
         return integer(self.settings["kafka_node_id"])
-
-    @property
-    def version(self) -> str:
-        """The Kafka version."""
-        return str(self.settings["kafka_version"])
 
     @property
     def is_broker(self) -> bool:
@@ -199,11 +187,6 @@ class KafkaNode:
         return {f"kafka_listeners ({one.name})": one.port for one in self.listeners}
 
     @property
-    def heaps(self) -> dict[str, str]:
-        """Variable -> heap."""
-        return {"kafka_heap": self.heap}
-
-    @property
     def heap(self) -> str:
         """The heap that is set, else a share of the host's memory."""
         if self.settings["kafka_heap"]:
@@ -212,12 +195,16 @@ class KafkaNode:
         return next((heap for below, heap in _HEAPS if memory < below), _LARGEST_HEAP)
 
     @property
-    def distribution(self) -> Distribution:
-        """What is installed."""
+    def write_paths(self) -> list[str]:
+        """The directories that its processes write to."""
+        return [path for _, path in self.data_directories]
+
+    @property
+    def archive(self) -> Mapping[str, Any]:
+        """Url and sha512 of the official archive that is installed, empty for Millrace's own."""
         from_archive = self.settings["kafka_distribution_source"] == "archive"
-        archive = self.settings["kafka_archive"] if from_archive else {}
-        cache = cache_directory(self.settings["service_cache"])
-        return Distribution("kafka", self.version, cache, archive)
+        found: Mapping[str, Any] = self.settings["kafka_archive"] if from_archive else {}
+        return found
 
     @property
     def replication_factor(self) -> int:
@@ -227,40 +214,29 @@ class KafkaNode:
     @property
     def bootstrap(self) -> list[str]:
         """The first listeners of all brokers, `host:port`."""
-        return self.addresses(self.brokers, self.client_listeners)
+        return self._first_listeners(self.brokers)
 
     @property
     def other_brokers_first(self) -> list[str]:
         """`bootstrap` with this node at the end, for whoever stops it."""
-        others = tuple(peer for peer in self.brokers if peer.id != self.id)
-        ordered = self.addresses(others, self.client_listeners)
-        return [*ordered, *(one for one in self.bootstrap if one not in ordered)]
+        return self._first_listeners(sorted(self.brokers, key=lambda peer: peer.id == self.id))
 
-    def addresses(self, peers: Iterable[Peer], listeners: tuple[Listener, ...]) -> list[str]:
-        """Return `host:port` of nodes at the first of some listeners, nothing without any."""
-        return [f"{peer.host}:{listeners[0].port}" for peer in peers] if listeners else []
+    def _first_listeners(self, brokers: Iterable[Peer]) -> list[str]:
+        return [f"{x.host}:{one.port}" for one in self.client_listeners[:1] for x in brokers]
 
     @property
     def quorum_addresses(self) -> list[str]:
         """The controllers' listeners of all voters, `host:port`."""
-        return self.addresses(self.voters, (self.controller_listener,))
+        return [f"{voter.host}:{self.controller_listener.port}" for voter in self.voters]
 
-    @cached_property
-    def layers(self) -> dict[str, dict[str, Any]]:
-        """Layer -> key -> value, from the weakest to the strongest."""
+    def defaults(self) -> dict[str, dict[str, Any]]:
+        """Return the layers of properties below the inventory's."""
         profile = PROFILES.get(self.settings["kafka_profile"])
         settings = profile.settings if profile else {}
         return {
             "profile": self._known({k: one.on(self.host.cores) for k, one in settings.items()}),
             "topology": self._known(self._topology_config()),
-            **{layer: _named(self.settings[layer]) for layer in LAYERS},
-            "owned": {key: one for key, one in self._owned_config().items() if one != ""},
         }
-
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """The effective properties."""
-        return {key: value for layer in self.layers.values() for key, value in layer.items()}
 
     @property
     def table(self) -> key_table.Table:
@@ -336,27 +312,29 @@ class KafkaNode:
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
         logging, option = _LOGGING[4 if release_numbers(self.version)[:1] >= (4,) else 3]
-        user = self.settings["kafka_user"]
         secret = self.keeps_secret
-        own: dict[str, Any] = {"mode": "0640", "group": user}
-        client = {"mode": "0640", "group": user} if secret else {"mode": "0644"}
+        readers: dict[str, Any] = {"mode": "0640", "group": self.user}
+        tools = files.render(
+            "kafka.sh.j2",
+            bootstrap=",".join(self.bootstrap),
+            client_config=CLIENT_PROPERTIES,
+            java_home=self.host.java.home,
+        )
         return {
-            self.distribution.link: files.link(self.distribution.home),
-            SERVER_PROPERTIES: files.text(
-                files.properties(self.config),
-                **own,
-                secret=secret,
-                restart=True,
-                dynamic=self.dynamic_keys,
+            **super().files(),
+            SERVER_PROPERTIES: files.property_file(
+                self.config, **readers, secret=secret, dynamic=self.dynamic_keys
             ),
-            "/etc/kafka/environment": files.text(self._environment(), **own, restart=True),
+            "/etc/kafka/environment": files.environment(self.environment(), **readers),
             CLIENT_PROPERTIES: files.text(
-                files.properties(self.client_config), **client, secret=secret
+                files.properties(self.client_config),
+                **(readers if secret else {"mode": "0644"}),
+                secret=secret,
             ),
-            "/etc/profile.d/kafka.sh": files.text(self._tools_environment()),
-            "/etc/systemd/system/kafka.service": files.text(self._unit(option), restart=True),
-            f"/etc/kafka/{logging}": files.text(
-                files.read(f"roles/kafka/files/{logging}"), restart=True
+            "/etc/profile.d/kafka.sh": files.text(tools),
+            **self.copy(logging),
+            **self.server(
+                f"{' and '.join(self.roles)} {self.id}", option, f"kafka.Kafka {SERVER_PROPERTIES}"
             ),
         }
 
@@ -381,39 +359,45 @@ class KafkaNode:
             "share.coordinator.state.topic.min.isr": min_isr,
         }
 
-    def _owned_config(self) -> dict[str, Any]:
-        """Return the owned keys; an empty value is left out."""
-        kraft = self.mode == "kraft"
-        known = self.broker_listeners + ((self.controller_listener,) if kraft else ())
-        common = {
-            "broker.rack": self.settings["kafka_rack"] if self.is_broker else "",
-            "listeners": ",".join(f"{one.name}://:{one.port}" for one in self.listeners),
-            "advertised.listeners": ",".join(
-                f"{one.name}://{self.address}:{one.port}" for one in self.listeners
-            ),
-            "listener.security.protocol.map": ",".join(f"{x.name}:{x.protocol}" for x in known),
-            "inter.broker.listener.name": self.settings["kafka_inter_broker_listener"]
-            if self.is_broker
-            else "",
+    def owned_config(self) -> dict[str, Any]:
+        """Return the properties that only Millrace writes; an empty value is left out."""
+        config = {
+            "listeners": self._listeners_at(""),
+            "advertised.listeners": self._listeners_at(self.address),
             "log.dirs": ",".join(self.data_dirs),
+            **(self._kraft_config() if self.mode == "kraft" else self._zookeeper_config()),
         }
-        own = "" if self.id is None else self.id
-        if not kraft:
-            return {**common, "broker.id": own, "zookeeper.connect": ",".join(self.ensemble)}
-        static = self.settings["kafka_quorum"] == "static"
-        voters = ",".join(
-            f"{voter.id}@{address}" for voter, address in zip(self.voters, self.quorum_addresses)
-        )
+        if self.is_broker:
+            config["broker.rack"] = self.settings["kafka_rack"]
+            config["inter.broker.listener.name"] = self.settings["kafka_inter_broker_listener"]
+        return {key: value for key, value in config.items() if value != ""}
+
+    def _listeners_at(self, address: str) -> str:
+        return ",".join(f"{one.name}://{address}:{one.port}" for one in self.listeners)
+
+    def _zookeeper_config(self) -> dict[str, Any]:
         return {
-            **common,
+            "broker.id": "" if self.id is None else self.id,
+            "zookeeper.connect": ",".join(self.ensemble),
+            "listener.security.protocol.map": _protocols(self.broker_listeners),
+        }
+
+    def _kraft_config(self) -> dict[str, Any]:
+        addresses = self.quorum_addresses
+        if self.settings["kafka_quorum"] == "static":
+            quorum = "voters"
+            addresses = [f"{voter.id}@{one}" for voter, one in zip(self.voters, addresses)]
+        else:
+            quorum = "bootstrap.servers"
+        return {
             "process.roles": ",".join(self.roles),
-            "node.id": own,
+            "node.id": "" if self.id is None else self.id,
             "metadata.log.dir": self.metadata_dir,
             "controller.listener.names": self.controller_listener.name,
-            "controller.quorum.bootstrap.servers": ""
-            if static
-            else ",".join(self.quorum_addresses),
-            "controller.quorum.voters": voters if static else "",
+            "listener.security.protocol.map": _protocols(
+                (*self.broker_listeners, self.controller_listener)
+            ),
+            f"controller.quorum.{quorum}": ",".join(addresses),
         }
 
     def _client_tls(self) -> dict[str, Any]:
@@ -429,63 +413,34 @@ class KafkaNode:
         keys = (*_CLIENT_KEYS, *_CLIENT_TLS) if asked else _CLIENT_TLS
         return {key: config[key] for key in keys if key in config}
 
-    def _environment(self) -> str:
-        options = " ".join(self.settings["kafka_java_options"])
-        return files.environment(
-            {"KAFKA_JVM_OPTIONS": f"-Xms{self.heap} -Xmx{self.heap} {options}"}
-        )
 
-    def _tools_environment(self) -> str:
-        return files.render(
-            "kafka.sh.j2",
-            bootstrap=",".join(self.bootstrap),
-            client_config=CLIENT_PROPERTIES,
-            java_home=self.host.java.home,
-        )
-
-    def _unit(self, logging: str) -> str:
-        # Out of memory a JVM may go on with half of its threads: better it ends, and systemd
-        # starts it.
-        return files.unit(
-            {
-                "name": "kafka",
-                "description": f"Apache Kafka {self.version} ({' and '.join(self.roles)} "
-                f"{self.id})",
-                "user": self.settings["kafka_user"],
-                "group": self.settings["kafka_user"],
-                "environment_file": "/etc/kafka/environment",
-                "exec": f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError "
-                f"$KAFKA_JVM_OPTIONS -Djava.awt.headless=true {logging} "
-                f"-cp {self.distribution.home}/libs/* kafka.Kafka {SERVER_PROPERTIES}",
-                "stop_timeout": self.settings["kafka_stop_timeout"],
-                "write_paths": [path for _, path in self.data_directories],
-            }
-        )
-
-
-def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, KafkaNode]:
+def resolve(
+    inventory: Inventory, hosts: Mapping[str, HostSettings], ensemble: Sequence[str]
+) -> dict[str, KafkaNode]:
     """Return host -> node of all Kafka hosts; the groups decide what each is."""
-    brokers, controllers = (inventory.members(f"kafka_{x}") for x in ("brokers", "controllers"))
-    mode = "zookeeper" if inventory.in_zookeeper_mode else "kraft"
-    peers = {name: _peer(hosts[name]) for name in {*brokers, *controllers} if name in hosts}
-    members = {name: hosts[name] for name in inventory.members("zookeeper") if name in hosts}
-    ensemble = tuple(client_addresses(members))
+    groups = {role: inventory.members(f"kafka_{role}s") for role in ("broker", "controller")}
+    peers = {
+        role: [
+            Peer(
+                integer(hosts[name].settings["kafka_node_id"]),
+                advertised_host(hosts[name].settings, name),
+            )
+            for name in names
+        ]
+        for role, names in groups.items()
+    }
     return {
         name: KafkaNode(
-            host=host,
-            roles=tuple(
-                role
-                for role, group in (("broker", brokers), ("controller", controllers))
-                if name in group
-            ),
-            mode=mode,
-            brokers=tuple(peers[one] for one in brokers),
-            voters=tuple(peers[one] for one in controllers),
-            ensemble=ensemble,
-            kept_cluster_id=inventory.cluster_id,
+            host,
+            roles,
+            "zookeeper" if inventory.in_zookeeper_mode else "kraft",
+            peers["broker"],
+            peers["controller"],
+            ensemble,
+            inventory.cluster_id,
         )
         for name, host in hosts.items()
-        if name in peers
+        if (roles := tuple(role for role, names in groups.items() if name in names))
     }
 
 
@@ -518,8 +473,8 @@ def _listener(written: Mapping[str, Any]) -> Listener:
     return Listener(str(written["name"]), int(written["port"]), str(written["protocol"]))
 
 
-def _peer(host: HostSettings) -> Peer:
-    return Peer(integer(host.settings["kafka_node_id"]), advertised_host(host.settings, host.name))
+def _protocols(listeners: Iterable[Listener]) -> str:
+    return ",".join(f"{one.name}:{one.protocol}" for one in listeners)
 
 
 def _named(config: object) -> dict[str, Any]:

@@ -8,21 +8,26 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from . import files
-from .artifacts import HOMES, Distribution, cache_directory
+from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
-from .inventory import SPARK_GROUPS, Inventory
+from .inventory import Inventory
+from .service import Service
 from .values import is_true, mapping
-from .zookeeper import client_addresses
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 JOBS = f"{HOMES}/jobs"
+ROLES = {"master": "spark_masters", "worker": "spark_workers", "history": "spark_history"}
+_CLASSES = {
+    "master": "master.Master",
+    "worker": "worker.Worker",
+    "history": "history.HistoryServer",
+}
 _STATE = "/var/lib/spark"
 _CONFIG = "/etc/spark"
 _SHUFFLE_PORT = "spark.shuffle.service.port"
@@ -94,39 +99,29 @@ class Job:
 
 
 @dataclass(frozen=True)
-class SparkHost:
+class SparkHost(Service):
     """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name.
 
     `kafka_client` are the client properties of the inventory's brokers, empty without any.
     """
 
-    host: HostSettings
     roles: tuple[str, ...]
     masters: Mapping[str, HostSettings]
     workers: Mapping[str, HostSettings]
-    ensemble: tuple[str, ...]
+    ensemble: Sequence[str]
     kafka_client: Mapping[str, Any] = field(default_factory=dict)
+    product = "spark"
+    title = "Apache Spark"
     address_variable = "spark_host"
+    own_layers = LAYERS
+    leftovers = (_CONFIG, JOBS)
+    stop_timeout = 60
 
     @property
-    def name(self) -> str:
-        """The host's name in the inventory."""
-        return self.host.name
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The host's variables."""
-        return self.host.settings
-
-    @property
-    def version(self) -> str:
-        """The Spark version."""
-        return str(self.settings["spark_version"])
-
-    @property
-    def address(self) -> str:
-        """The name or address under which others reach it."""
-        return spark_host(self.host)
+    def uid(self) -> int | str:
+        """The account's number: the same on every host, since they share a directory."""
+        uid: int = self.settings["spark_uid"]
+        return uid
 
     @property
     def shared_dir(self) -> str:
@@ -157,18 +152,14 @@ class SparkHost:
     @property
     def worker_hosts(self) -> list[str]:
         """The hosts of all workers, as they register."""
-        return [spark_host(host) for host in self.workers.values()]
+        return [host.address(self.address_variable) for host in self.workers.values()]
 
     def at_masters(self, variable: str) -> list[str]:
         """Return `host:port` of all masters, the port by this host's variable."""
-        return [f"{spark_host(host)}:{self.settings[variable]}" for host in self.masters.values()]
-
-    @property
-    def distribution(self) -> Distribution:
-        """What is installed."""
-        return Distribution(
-            "spark", self.version, cache_directory(self.settings["service_cache"]), {}
-        )
+        return [
+            f"{host.address(self.address_variable)}:{self.settings[variable]}"
+            for host in self.masters.values()
+        ]
 
     @property
     def units(self) -> list[str]:
@@ -176,9 +167,9 @@ class SparkHost:
         return [f"spark-{role}" for role in self.roles]
 
     @property
-    def marks(self) -> list[str]:
-        """The restart mark of each unit."""
-        return [f"/run/{unit}/restart-pending" for unit in self.units]
+    def all_units(self) -> list[str]:
+        """Patterns of all units that teardown removes, those of jobs too."""
+        return ["spark-*"]
 
     @property
     def data_directories(self) -> list[tuple[str, str]]:
@@ -206,63 +197,31 @@ class SparkHost:
             found["spark_worker_memory"] = self.settings["spark_worker_memory"]
         return found
 
-    @cached_property
-    def layers(self) -> dict[str, dict[str, Any]]:
-        """Layer -> key -> value, from the weakest to the strongest."""
-        own = mapping(self.settings["spark_config"])
-        return {
-            "topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})},
-            "spark_config": {str(key): value for key, value in own.items()},
-            "owned": {**self._owned_config(), **self._recovery_config()},
-        }
-
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """The effective properties."""
-        return {key: value for layer in self.layers.values() for key, value in layer.items()}
+    def defaults(self) -> dict[str, dict[str, Any]]:
+        """Return the layers of properties below the inventory's."""
+        return {"topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})}}
 
     @property
     def keeps_secret(self) -> bool:
         """Whether a property holds a secret."""
         return SECRET in self.config
 
-    def files(self) -> dict[str, Entry]:
-        """Return the configuration files; `restart` marks what only a restart brings."""
-        readers = (
-            {"mode": "0640", "group": self.settings["spark_user"]}
-            if self.keeps_secret
-            else {"mode": "0644", "group": "root"}
-        )
-        return {
-            self.distribution.link: files.link(self.distribution.home),
-            f"{_CONFIG}/spark-defaults.conf": files.text(
-                files.properties(self.config),
-                **readers,
-                format="properties",
-                secret=self.keeps_secret,
-                restart=True,
-            ),
-            f"{_CONFIG}/environment": files.text(
-                files.environment(self._environment()), restart=True
-            ),
-            f"{_CONFIG}/log4j2.properties": files.text(
-                files.read("roles/spark/files/log4j2.properties"), restart=True
-            ),
-            **{
-                f"/etc/systemd/system/spark-{role}.service": files.text(
-                    files.unit({**self._unit(), **self._daemon(role)}), restart=True
-                )
-                for role in self.roles
-            },
-        }
-
     def directories(self) -> dict[str, Entry]:
         """Return the directories of services and jobs."""
-        own = [_STATE, f"{_STATE}/local", f"{_STATE}/work", self.shared_dir, self.events_dir]
+        own = [_STATE, f"{_STATE}/local", f"{_STATE}/work", self.events_dir]
+        return {**super().directories(), **{path: self._own_directory() for path in own}}
+
+    def files(self) -> dict[str, Entry]:
+        """Return the configuration files; `restart` marks what only a restart brings."""
+        secret = self.keeps_secret
+        mode, group = ("0640", self.user) if secret else ("0644", "root")
         return {
-            HOMES: files.directory(),
-            _CONFIG: files.directory(),
-            **{path: self._own_directory() for path in own},
+            **super().files(),
+            f"{_CONFIG}/spark-defaults.conf": files.property_file(
+                self.config, mode=mode, group=group, format="properties", secret=secret
+            ),
+            **self.copy("log4j2.properties"),
+            **{path: one for role in self.roles for path, one in self._daemon(role).items()},
         }
 
     def job_files(self, job: Job) -> dict[str, Entry]:
@@ -281,21 +240,12 @@ class SparkHost:
             job.directory: files.directory(),
             package: files.directory(),
             shared: self._own_directory(),
-            environment: files.text(
-                files.environment({**self._environment(), **self._job_environment(job)}),
-                restart=True,
-            ),
-            f"/etc/systemd/system/{job.unit}.service": files.text(
-                files.unit(
-                    {
-                        **self._unit(),
-                        "name": job.unit,
-                        "description": f"Spark job {job.name}",
-                        "environment_file": environment,
-                        "exec": f"/usr/bin/python3 -m {job.module} {words}",
-                    }
-                ),
-                restart=True,
+            environment: files.environment({**self.environment(), **self._job_environment(job)}),
+            **self.unit(
+                job.unit,
+                f"Spark job {job.name}",
+                f"/usr/bin/python3 -m {job.module} {words}",
+                environment_file=environment,
             ),
             **self._job_kafka_client(job),
             **_copies(sorted(Path(job.source).glob("*.py")), package),
@@ -304,20 +254,19 @@ class SparkHost:
 
     def _job_kafka_client(self, job: Job) -> dict[str, Entry]:
         """Return the file by which a job connects to the inventory's brokers."""
-        config = {**self.kafka_client, **mapping(self.settings["spark_kafka_client_config"])}
         if not self.kafka_client:
             return {}
-        content = files.properties(config)
-        user = self.settings["spark_user"]
-        readers: dict[str, Any] = {"mode": "0640", "group": user}
-        return {job.kafka_client: files.text(content, **readers, secret=True, restart=True)}
+        config = {**self.kafka_client, **mapping(self.settings["spark_kafka_client_config"])}
+        file = files.property_file(config, mode="0640", group=self.user, secret=True)
+        return {job.kafka_client: file}
 
     @property
     def events_dir(self) -> str:
         """Where applications write their event logs."""
         return f"{self.shared_dir}/events"
 
-    def _owned_config(self) -> dict[str, Any]:
+    def owned_config(self) -> dict[str, Any]:
+        """Return the properties that only Millrace writes."""
         # REST takes jobs from anybody and is on by default since Spark 4.1.
         return {
             "spark.master": self.master_url,
@@ -326,6 +275,7 @@ class SparkHost:
             "spark.eventLog.dir": f"file://{self.events_dir}",
             "spark.history.fs.logDirectory": f"file://{self.events_dir}",
             "spark.history.ui.port": self.settings["spark_history_port"],
+            **self._recovery_config(),
         }
 
     def _recovery_config(self) -> dict[str, Any]:
@@ -340,7 +290,8 @@ class SparkHost:
             "spark.deploy.zookeeper.url": ",".join(self.ensemble),
         }
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return the environment of its processes."""
         options = " ".join(self.settings["spark_java_options"])
         return {
             "JAVA_HOME": self.host.java.home,
@@ -359,81 +310,55 @@ class SparkHost:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
-    def _unit(self) -> dict[str, Any]:
-        return {
-            "user": self.settings["spark_user"],
-            "group": self.settings["spark_user"],
-            "environment_file": f"{_CONFIG}/environment",
-            "stop_timeout": 60,
-            "write_paths": [_STATE, self.shared_dir],
-        }
-
-    def _daemon(self, role: str) -> dict[str, Any]:
-        java = f"{self.host.java.home}/bin/java $SPARK_DAEMON_OPTIONS"
-        deploy = f"{java} -cp {_CONFIG}:{self.distribution.home}/jars/* org.apache.spark.deploy"
-        place = f"--host {self.address} --port {{port}} --webui-port {{ui}}"
-        if role == "master":
-            ports = place.format(
-                port=self.settings["spark_master_port"], ui=self.settings["spark_master_ui_port"]
-            )
-            command = f"{deploy}.master.Master {ports}"
-        elif role == "worker":
-            ports = place.format(
-                port=self.settings["spark_worker_port"], ui=self.settings["spark_worker_ui_port"]
-            )
-            cores = self.settings["spark_worker_cores"] or self.host.cores
-            command = (
-                f"{deploy}.worker.Worker {ports} --cores {cores} "
-                f"--memory {self.settings['spark_worker_memory']} --work-dir {_STATE}/work "
-                f"{self.master_url}"
-            )
+    def _daemon(self, role: str) -> dict[str, Entry]:
+        settings, what = self.settings, role
+        words: list[Any] = [
+            *(self.host.java.binary, "$SPARK_DAEMON_OPTIONS"),
+            *("-cp", f"{_CONFIG}:{self.distribution.home}/jars/*"),
+            f"org.apache.spark.deploy.{_CLASSES[role]}",
+        ]
+        if role == "history":
+            what = "history server"
         else:
-            command = f"{deploy}.history.HistoryServer"
-        unit = {
-            "name": f"spark-{role}",
-            "description": f"Apache Spark {self.version} "
-            + {"history": "history server"}.get(role, role),
-            "exec": command,
-        }
+            port, ui = settings[f"spark_{role}_port"], settings[f"spark_{role}_ui_port"]
+            words += ["--host", self.address, "--port", port, "--webui-port", ui]
+        if role == "worker":
+            words += ["--cores", settings["spark_worker_cores"] or self.host.cores]
+            words += ["--memory", settings["spark_worker_memory"]]
+            words += ["--work-dir", f"{_STATE}/work", self.master_url]
         # A master that loses ZooKeeper ends with 0, as if it had been asked to; it is to come back
         # and stand by.
-        if role == "master" and self.recovery == "zookeeper":
-            unit["restart"] = "always"
-        return unit
+        stands_by = role == "master" and self.recovery == "zookeeper"
+        return self.unit(
+            f"spark-{role}",
+            f"{self.title} {self.version} {what}",
+            " ".join(map(str, words)),
+            **({"restart": "always"} if stands_by else {}),
+        )
 
     def _own_directory(self) -> Entry:
-        return files.directory(self.settings["spark_user"], "0750")
-
-
-def spark_host(host: HostSettings) -> str:
-    """Return the name or address under which others reach a Spark host."""
-    return str(host.settings["spark_host"] or host.settings["ansible_host"] or host.name)
+        return files.directory(self.user, "0750")
 
 
 def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], kafka_client: Mapping[str, Any]
+    inventory: Inventory,
+    hosts: Mapping[str, HostSettings],
+    ensemble: Sequence[str],
+    kafka_client: Mapping[str, Any],
 ) -> dict[str, SparkHost]:
     """Return host -> Spark host of all hosts of Spark's groups.
 
-    `kafka_client` are the client properties of a broker, empty without any.
+    `ensemble` are the client addresses of ZooKeeper, `kafka_client` the client properties of a
+    broker; both empty without any.
     """
-    members = {group: [x for x in inventory.members(group) if x in hosts] for group in SPARK_GROUPS}
-    roles = {"master": "spark_masters", "worker": "spark_workers", "history": "spark_history"}
-    ensemble = {name: hosts[name] for name in inventory.members("zookeeper") if name in hosts}
-    masters, workers = (
-        {name: hosts[name] for name in members[group]} for group in SPARK_GROUPS[:2]
-    )
+    groups = {
+        role: {name: hosts[name] for name in inventory.members(group)}
+        for role, group in ROLES.items()
+    }
     return {
-        name: SparkHost(
-            host,
-            tuple(role for role, group in roles.items() if name in members[group]),
-            masters,
-            workers,
-            tuple(client_addresses(ensemble)),
-            kafka_client,
-        )
+        name: SparkHost(host, roles, groups["master"], groups["worker"], ensemble, kafka_client)
         for name, host in hosts.items()
-        if any(name in names for names in members.values())
+        if (roles := tuple(role for role, names in groups.items() if name in names))
     }
 
 

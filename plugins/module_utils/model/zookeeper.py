@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from . import files
-from .artifacts import Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory
-from .values import integer, mapping
+from .service import Server
+from .values import integer
 
 LAYERS = ("zookeeper_config",)
-MARK = "/run/zookeeper/restart-pending"
 _TOPOLOGY: Mapping[str, int] = {
     # A session ends within one and a half ticks of its timeout: a short tick finds a dead client
     # sooner.
@@ -41,42 +39,24 @@ OWNED: Mapping[str, str] = {
     "reconfigEnabled": "nothing, the inventory is the ensemble",
     "standaloneEnabled": "the group zookeeper",
 }
-_STATE = "/var/lib/zookeeper"
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(Server):
     """One member; `ensemble` are all members by name, itself included."""
 
-    host: HostSettings
     ensemble: Mapping[str, HostSettings]
+    product = "zookeeper"
+    title = "Apache ZooKeeper"
     address_variable = "zookeeper_host"
+    own_layers = LAYERS
     owned = OWNED
-
-    @property
-    def name(self) -> str:
-        """The host's name in the inventory."""
-        return self.host.name
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The host's variables."""
-        return self.host.settings
+    leftovers = ("/etc/zookeeper",)
 
     @property
     def id(self) -> int | None:
         """The number of the member, None where none or no number is given."""
         return integer(self.settings["zookeeper_id"])
-
-    @property
-    def version(self) -> str:
-        """The ZooKeeper version."""
-        return str(self.settings["zookeeper_version"])
-
-    @property
-    def address(self) -> str:
-        """The name or address under which others reach it."""
-        return zookeeper_host(self.settings, self.host.name)
 
     @property
     def data_dir(self) -> str:
@@ -89,117 +69,62 @@ class Member:
         return [("zookeeper_data_dir", self.data_dir)]
 
     @property
-    def heaps(self) -> dict[str, str]:
-        """Variable -> heap."""
-        return {"zookeeper_heap": self.settings["zookeeper_heap"]}
-
-    @property
     def ports(self) -> dict[str, int]:
         """Variable -> port."""
-        kinds = ("client", "peer", "election")
-        return {f"zookeeper_{kind}_port": self.settings[f"zookeeper_{kind}_port"] for kind in kinds}
-
-    @property
-    def distribution(self) -> Distribution:
-        """What is installed."""
-        return Distribution(
-            "zookeeper", self.version, cache_directory(self.settings["service_cache"]), {}
-        )
+        variables = [f"zookeeper_{kind}_port" for kind in ("client", "peer", "election")]
+        return {name: self.settings[name] for name in variables}
 
     @property
     def clients_of_all(self) -> list[str]:
         """Where each member of the ensemble serves clients, `host:port`."""
-        return client_addresses(self.ensemble)
+        return [
+            f"{host.address(self.address_variable)}:{host.settings['zookeeper_client_port']}"
+            for host in self.ensemble.values()
+        ]
 
-    @cached_property
-    def layers(self) -> dict[str, dict[str, Any]]:
-        """Layer -> key -> value, from the weakest to the strongest."""
+    def defaults(self) -> dict[str, dict[str, Any]]:
+        """Return the layers of properties below the inventory's."""
+        return {"topology": dict(_TOPOLOGY)}
+
+    def owned_config(self) -> dict[str, Any]:
+        """Return the properties that only Millrace writes."""
         return {
-            "topology": dict(_TOPOLOGY),
-            "zookeeper_config": {
-                str(key): one for key, one in mapping(self.settings["zookeeper_config"]).items()
-            },
-            "owned": {
-                "4lw.commands.whitelist": "srvr,mntr",
-                "admin.enableServer": False,
-                "dataDir": self.data_dir,
-                "dynamicConfigFile": "/etc/zookeeper/zoo.cfg.dynamic",
-                "reconfigEnabled": False,
-                "standaloneEnabled": False,
-            },
+            "4lw.commands.whitelist": "srvr,mntr",
+            "admin.enableServer": False,
+            "dataDir": self.data_dir,
+            "dynamicConfigFile": "/etc/zookeeper/zoo.cfg.dynamic",
+            "reconfigEnabled": False,
+            "standaloneEnabled": False,
         }
-
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """The effective properties."""
-        return {key: value for layer in self.layers.values() for key, value in layer.items()}
 
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
-        heap, options = self.settings["zookeeper_heap"], self.settings["zookeeper_java_options"]
-        jvm = f"-Xms{heap} -Xmx{heap} {' '.join(options)}"
+        config = "/etc/zookeeper/zoo.cfg"
+        logging = (
+            "-Dzookeeper.jmx.log4j.disable=true "
+            "-Dlogback.configurationFile=/etc/zookeeper/logback.xml"
+        )
+        program = f"org.apache.zookeeper.server.quorum.QuorumPeerMain {config}"
         return {
-            self.distribution.link: files.link(self.distribution.home),
-            "/etc/zookeeper/zoo.cfg": files.text(files.properties(self.config), restart=True),
-            "/etc/zookeeper/zoo.cfg.dynamic": files.text(
-                files.properties(self._servers()), restart=True
-            ),
-            "/etc/zookeeper/environment": files.text(
-                files.environment({"ZOOKEEPER_JVM_OPTIONS": jvm}), restart=True
-            ),
-            "/etc/zookeeper/logback.xml": files.text(
-                files.read("roles/zookeeper/files/logback.xml"), restart=True
-            ),
-            "/etc/systemd/system/zookeeper.service": files.text(self._unit(), restart=True),
+            **super().files(),
+            config: files.property_file(self.config),
+            f"{config}.dynamic": files.property_file(self._servers()),
+            **self.copy("logback.xml"),
+            **self.server(f"member {self.id}", logging, program),
             f"{self.data_dir}/myid": files.text(f"{self.id}\n", restart=True),
         }
 
     def _servers(self) -> dict[str, str]:
         """Return the ensemble as a dynamic configuration file has it."""
         return {
-            f"server.{host.settings['zookeeper_id']}": f"{zookeeper_host(host.settings, name)}"
+            f"server.{host.settings['zookeeper_id']}": f"{host.address(self.address_variable)}"
             f":{host.settings['zookeeper_peer_port']}:{host.settings['zookeeper_election_port']}"
             f":participant;{host.settings['zookeeper_client_port']}"
-            for name, host in self.ensemble.items()
+            for host in self.ensemble.values()
         }
-
-    def _unit(self) -> str:
-        # Out of memory a JVM may go on with half of its threads: better it ends, and systemd
-        # starts it.
-        return files.unit(
-            {
-                "name": "zookeeper",
-                "description": f"Apache ZooKeeper {self.version} (member {self.id})",
-                "user": self.settings["zookeeper_user"],
-                "group": self.settings["zookeeper_user"],
-                "environment_file": "/etc/zookeeper/environment",
-                "exec": f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError "
-                "$ZOOKEEPER_JVM_OPTIONS -Djava.awt.headless=true "
-                "-Dzookeeper.jmx.log4j.disable=true "
-                "-Dlogback.configurationFile=/etc/zookeeper/logback.xml "
-                f"-cp {self.distribution.home}/libs/* "
-                "org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/zookeeper/zoo.cfg",
-                "stop_timeout": self.settings["zookeeper_stop_timeout"],
-                "write_paths": [_STATE, self.data_dir],
-            }
-        )
-
-
-def zookeeper_host(settings: Mapping[str, Any], name: str) -> str:
-    """Return the name or address under which others reach a member."""
-    return str(settings["zookeeper_host"] or settings["ansible_host"] or name)
-
-
-def client_addresses(ensemble: Mapping[str, HostSettings]) -> list[str]:
-    """Return where each member serves clients, `host:port`."""
-    return [
-        f"{zookeeper_host(host.settings, name)}:{host.settings['zookeeper_client_port']}"
-        for name, host in ensemble.items()
-    ]
 
 
 def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, Member]:
     """Return host -> member of all hosts of the group zookeeper."""
-    names = [name for name in inventory.members("zookeeper") if name in hosts]
-    ensemble = {name: hosts[name] for name in names}
-    return {name: Member(hosts[name], ensemble) for name in names}
+    ensemble = {name: hosts[name] for name in inventory.members("zookeeper")}
+    return {name: Member(host, ensemble) for name, host in ensemble.items()}

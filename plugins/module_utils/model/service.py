@@ -1,0 +1,235 @@
+"""What all services of a host have in common; ZooKeeper, Kafka and Spark are a class each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from . import files
+from .artifacts import Distribution, cache_directory
+from .files import Entry
+from .host import HostSettings
+from .values import mapping
+
+
+@dataclass(frozen=True)
+class Service(ABC):
+    """A service on a host; a new one is one more such class.
+
+    `product` begins the names of its variables, paths and units, `title` is for people.
+    `address_variable` sets `address`, `own_layers` are the variables that set properties. `scripts`
+    are commands besides the distribution's tools. `previous` is the file with what the service was
+    started with, where one is kept. `leftovers` is what teardown removes besides its files; with a
+    slash at the end only if it is empty, as where a site's certificates lie.
+    """
+
+    host: HostSettings
+    product: ClassVar[str]
+    title: ClassVar[str]
+    address_variable: ClassVar[str]
+    own_layers: ClassVar[tuple[str, ...]]
+    scripts: ClassVar[tuple[str, ...]] = ()
+    previous: ClassVar[str] = ""
+    leftovers: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def owned(self) -> Mapping[str, str]:
+        """The keys that only Millrace writes here, with the variable that sets each."""
+
+    @property
+    @abstractmethod
+    def ports(self) -> Mapping[str, int]:
+        """What it listens on: a name for messages -> port."""
+
+    @property
+    @abstractmethod
+    def heaps(self) -> Mapping[str, str]:
+        """Variable -> heap, of each JVM."""
+
+    @property
+    @abstractmethod
+    def data_directories(self) -> list[tuple[str, str]]:
+        """Variable and path of each directory that holds data."""
+
+    @abstractmethod
+    def defaults(self) -> dict[str, dict[str, Any]]:
+        """Return the layers of properties below the inventory's."""
+
+    @abstractmethod
+    def owned_config(self) -> dict[str, Any]:
+        """Return the properties that only Millrace writes."""
+
+    @property
+    def name(self) -> str:
+        """The host's name in the inventory."""
+        return self.host.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The host's variables."""
+        return self.host.settings
+
+    @property
+    def version(self) -> str:
+        """The version of the product."""
+        return str(self.settings[f"{self.product}_version"])
+
+    @property
+    def user(self) -> str:
+        """The account it runs as; its group has the same name."""
+        return str(self.settings[f"{self.product}_user"])
+
+    @property
+    def uid(self) -> int | str:
+        """The account's number, `-` for any."""
+        return "-"
+
+    @property
+    def address(self) -> str:
+        """The name or address under which others reach it."""
+        return self.host.address(self.address_variable)
+
+    @property
+    def distribution(self) -> Distribution:
+        """What is installed."""
+        cache = cache_directory(self.settings["service_cache"])
+        return Distribution(self.product, self.version, cache, self.archive)
+
+    @property
+    def archive(self) -> Mapping[str, Any]:
+        """Url and sha512 of the official archive that is installed, empty for Millrace's own."""
+        return {}
+
+    @property
+    def config_dir(self) -> str:
+        """The directory of its configuration."""
+        return f"/etc/{self.product}"
+
+    @property
+    def state_dir(self) -> str:
+        """The directory of its data, where nothing else is set."""
+        return f"/var/lib/{self.product}"
+
+    @property
+    def units(self) -> list[str]:
+        """Its systemd units."""
+        return [self.product]
+
+    @property
+    def all_units(self) -> list[str]:
+        """Patterns of all units that teardown removes."""
+        return self.units
+
+    @property
+    def marks(self) -> list[str]:
+        """The restart mark of each unit."""
+        return [restart_mark(unit) for unit in self.units]
+
+    @property
+    def stop_timeout(self) -> int:
+        """The seconds after which systemd kills it."""
+        seconds: int = self.settings[f"{self.product}_stop_timeout"]
+        return seconds
+
+    @property
+    def write_paths(self) -> list[str]:
+        """The directories that its processes write to."""
+        return [self.state_dir, *(path for _, path in self.data_directories)]
+
+    @cached_property
+    def layers(self) -> dict[str, dict[str, Any]]:
+        """Layer -> key -> value, from the weakest to the strongest."""
+        own = {name: mapping(self.settings[name]) for name in self.own_layers}
+        return {
+            **self.defaults(),
+            **{name: {str(key): one for key, one in layer.items()} for name, layer in own.items()},
+            "owned": self.owned_config(),
+        }
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The effective properties."""
+        return {key: value for layer in self.layers.values() for key, value in layer.items()}
+
+    def directories(self) -> dict[str, Entry]:
+        """Return its directories; those with data are closed to others."""
+        own = (path for _, path in self.data_directories)
+        return {
+            self.config_dir: files.directory(),
+            self.state_dir: files.directory(),
+            **{path: files.directory(self.user, "0750") for path in own},
+        }
+
+    def files(self) -> dict[str, Entry]:
+        """Return its configuration files; `restart` marks what only a restart brings."""
+        return {
+            self.distribution.link: files.link(self.distribution.home),
+            f"{self.config_dir}/environment": files.environment(self.environment()),
+        }
+
+    @abstractmethod
+    def environment(self) -> dict[str, str]:
+        """Return the environment of its processes."""
+
+    def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+        """Return the file of a hardened systemd service."""
+        values = {
+            "name": name,
+            "description": what,
+            "user": self.user,
+            "group": self.user,
+            "environment_file": f"{self.config_dir}/environment",
+            "exec": command,
+            "stop_timeout": self.stop_timeout,
+            "write_paths": self.write_paths,
+            **more,
+        }
+        text = files.render("service.j2", unit=values)
+        return {f"/etc/systemd/system/{name}.service": files.text(text, restart=True)}
+
+    def copy(self, name: str) -> dict[str, Entry]:
+        """Return a file of the service's role as it lies among its configuration."""
+        text = files.read(f"roles/{self.product}/files/{name}")
+        return {f"{self.config_dir}/{name}": files.text(text, restart=True)}
+
+
+class Server(Service):
+    """A service that is one JVM, run from the libraries of its distribution."""
+
+    @property
+    def heap(self) -> str:
+        """The heap of its JVM."""
+        return str(self.settings[f"{self.product}_heap"])
+
+    @property
+    def heaps(self) -> dict[str, str]:
+        """Variable -> heap."""
+        return {f"{self.product}_heap": self.heap}
+
+    def environment(self) -> dict[str, str]:
+        """Return the options of its JVM."""
+        options = " ".join(self.settings[f"{self.product}_java_options"])
+        return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
+
+    def server(self, who: str, logging: str, program: str) -> dict[str, Entry]:
+        """Return its systemd service: who it is, options of its logging, class and arguments."""
+        # Out of memory a JVM may go on with half of its threads: better it ends, and systemd
+        # starts it.
+        command = (
+            f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
+            f"-Djava.awt.headless=true {logging} -cp {self.distribution.home}/libs/* {program}"
+        )
+        return self.unit(self.product, f"{self.title} {self.version} ({who})", command)
+
+    @property
+    def _options(self) -> str:
+        return f"{self.product.upper()}_JVM_OPTIONS"
+
+
+def restart_mark(unit: str) -> str:
+    """Return the file that marks a unit as running with older files than it has."""
+    return f"/run/{unit}/restart-pending"
