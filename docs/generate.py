@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Rule
 
 _VERBS = {"error": "Refused", "warning": "A warning"}
+# Key and release that changed its default -> what a cluster notices of it.
+CHANGED_DEFAULTS = {
+    ("log.message.timestamp.after.max.ms", "4.0"): "a record dated more than an hour ahead is "
+    "refused",
+    ("num.recovery.threads.per.data.dir", "4.0"): "loading logs at a start uses twice the threads",
+    ("group.coordinator.rebalance.protocols", "4.0"): "consumers may use the protocol of KIP-848",
+    ("group.coordinator.threads", "4.0"): "consumer groups are coordinated by four threads",
+    ("remote.log.manager.thread.pool.size", "4.0"): "followers of tiered partitions are served by "
+    "fewer threads",
+    ("group.share.partition.max.record.locks", "4.1"): "a share group holds more records in flight",
+}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -115,17 +126,15 @@ def _key_changes() -> list[str]:
     """Return the sections about keys that a Kafka version removed, deprecated or changed."""
     from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
 
-    removed = [
-        [_code(f"{key}*" if key.endswith(".") else key), gone.since, gone.instead]
-        for key, gone in versions.REMOVED_KEYS.items()
-    ]
+    gone = sorted(versions.removed_keys().items(), key=lambda item: (item[1].since, item[0]))
+    removed = [[_code(key), one.since, one.instead] for key, one in gone]
     deprecated = [
         [_code(key), old.since, old.instead, old.why]
         for key, old in versions.DEPRECATED_KEYS.items()
     ]
     changed = [
-        [_code(one.key), one.since, one.old, one.new, one.effect]
-        for one in versions.CHANGED_DEFAULTS
+        [_code(key), since, *defaults_around(key, since), effect]
+        for (key, since), effect in CHANGED_DEFAULTS.items()
     ]
     return [
         "## Keys that changed with a version",
@@ -141,6 +150,19 @@ def _key_changes() -> list[str]:
         "",
         *_table(["default changed", "since", "from", "to", "effect"], changed),
     ]
+
+
+def defaults_around(key: str, release: str) -> list[str]:
+    """Return the default of a key before a release and with it, as the tables print them."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+        key_table,
+        versions,
+    )
+
+    known = sorted(versions.KAFKA.supported, key=versions.release_numbers)
+    new = next(version for version in known if version.startswith(f"{release}."))
+    old = known[known.index(new) - 1]
+    return [str(key_table.load(version)[key]["default"]) for version in (old, new)]
 
 
 def _other_products() -> list[str]:

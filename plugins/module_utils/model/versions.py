@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from . import key_table
 
 
 @dataclass(frozen=True)
@@ -39,31 +42,15 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Removed:
-    """A key that a Kafka release removed; `instead` is its successor, empty where there is none."""
+class KeyChange:
+    """A key that a Kafka release removed or deprecated, and why.
 
-    since: str
-    instead: str = ""
-
-
-@dataclass(frozen=True)
-class Deprecated:
-    """A key that works and will go; `instead` is its successor, empty where there is none."""
+    `instead` is its successor, empty where there is none.
+    """
 
     since: str
     instead: str
-    why: str
-
-
-@dataclass(frozen=True)
-class ChangedDefault:
-    """A default that a release changed, as the tables print it, and what a cluster notices."""
-
-    key: str
-    since: str
-    old: str
-    new: str
-    effect: str
+    why: str = ""
 
 
 _OAUTH = "with OAUTHBEARER its default validator accepts any token (fixed in 4.1.2)"
@@ -131,114 +118,55 @@ ZOOKEEPER = Product(
 
 PRODUCTS: Mapping[str, Product] = {"kafka": KAFKA, "spark": SPARK, "zookeeper": ZOOKEEPER}
 
-# Difference of the ConfigDefs of two branches; keys that end in a dot stand for all keys below.
-REMOVED_KEYS: Mapping[str, Removed] = {
-    "zookeeper.": Removed("4.0"),
-    "password.encoder.": Removed("4.0"),
-    "inter.broker.protocol.version": Removed("4.0"),
-    "log.message.format.version": Removed("4.0"),
-    "log.message.downconversion.enable": Removed("4.0"),
-    "log.message.timestamp.difference.max.ms": Removed(
-        "4.0", "log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms"
-    ),
-    "control.plane.listener.name": Removed("4.0", "controller.listener.names"),
-    "controlled.shutdown.max.retries": Removed("4.0"),
-    "controlled.shutdown.retry.backoff.ms": Removed("4.0"),
-    "broker.id.generation.enable": Removed("4.0"),
-    "reserved.broker.max.id": Removed("4.0"),
-    "leader.imbalance.per.broker.percentage": Removed("4.0"),
-    "offsets.commit.required.acks": Removed("4.0"),
-    "delegation.token.master.key": Removed("4.0", "delegation.token.secret.key"),
-    "auto.include.jmx.reporter": Removed("4.0", "metric.reporters"),
-    "alter.config.policy.kraft.compatibility.enable": Removed("4.0"),
-    "eligible.leader.replicas.enable": Removed("4.0"),
-    "metrics.jmx.blacklist": Removed("4.0", "metrics.jmx.exclude"),
-    "metrics.jmx.whitelist": Removed("4.0", "metrics.jmx.include"),
-    "group.coordinator.new.enable": Removed("4.1"),
-    "group.share.max.groups": Removed("4.1"),
-    "metadata.log.segment.min.bytes": Removed("4.1"),
-    "share.fetch.max.fetch.records": Removed("4.1"),
-    "group.share.enable": Removed("4.3"),
-    "internal.metadata.max.fetch.size.in.bytes": Removed("4.3"),
+# What to set instead of a key that is deprecated or gone.
+_SUCCESSORS: Mapping[str, str] = {
+    "auto.include.jmx.reporter": "metric.reporters",
+    "control.plane.listener.name": "controller.listener.names",
+    "delegation.token.master.key": "delegation.token.secret.key",
+    "log.message.timestamp.difference.max.ms": "log.message.timestamp.before.max.ms and "
+    "log.message.timestamp.after.max.ms",
+    "metrics.jmx.blacklist": "metrics.jmx.exclude",
+    "metrics.jmx.whitelist": "metrics.jmx.include",
+    "remote.log.manager.thread.pool.size": "remote.log.manager.follower.thread.pool.size",
 }
-
+# What Kafka calls internal, or what a plug-in reads, is in no table.
+_REMOVED_UNPRINTED = {
+    "group.coordinator.new.enable": "4.1",
+    "group.share.enable": "4.3",
+    "internal.metadata.max.fetch.size.in.bytes": "4.3",
+    "metadata.log.segment.min.bytes": "4.1",
+    "metrics.jmx.blacklist": "4.0",
+    "metrics.jmx.whitelist": "4.0",
+    "share.fetch.max.fetch.records": "4.1",
+}
 # What the pages of the binaries call deprecated, and operations' own knowledge of 3.0.
-DEPRECATED_KEYS: Mapping[str, Deprecated] = {
-    "log.message.format.version": Deprecated("3.0", "", "records have one format since 3.0"),
-    "auto.include.jmx.reporter": Deprecated(
-        "3.4", "metric.reporters", "the JMX reporter is one of the metric reporters (KIP-830)"
+_DEPRECATED: Mapping[str, tuple[str, str]] = {
+    "log.message.format.version": ("3.0", "records have one format since 3.0"),
+    "auto.include.jmx.reporter": (
+        "3.4",
+        "the JMX reporter is one of the metric reporters (KIP-830)",
     ),
-    "log.message.timestamp.difference.max.ms": Deprecated(
+    "log.message.timestamp.difference.max.ms": (
         "3.6",
-        "log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms",
         "the past and the future have limits of their own (KIP-937)",
     ),
-    "delegation.token.master.key": Deprecated(
-        "2.8", "delegation.token.secret.key", "it is the same key under its old name (KIP-681)"
+    "delegation.token.master.key": ("2.8", "it is the same key under its old name (KIP-681)"),
+    "offsets.commit.required.acks": (
+        "3.8",
+        "offsets are always committed with all acknowledgements (KIP-1041)",
     ),
-    "offsets.commit.required.acks": Deprecated(
-        "3.8", "", "offsets are always committed with all acknowledgements (KIP-1041)"
-    ),
-    "log.cleaner.enable": Deprecated(
-        "4.1", "", "the cleaner cannot be switched off from 5.0 (KIP-1148)"
-    ),
-    "remote.log.manager.thread.pool.size": Deprecated(
-        "4.2",
-        "remote.log.manager.follower.thread.pool.size",
-        "each kind of task has a pool of its own",
-    ),
-    "group.coordinator.rebalance.protocols": Deprecated(
+    "log.cleaner.enable": ("4.1", "the cleaner cannot be switched off from 5.0 (KIP-1148)"),
+    "remote.log.manager.thread.pool.size": ("4.2", "each kind of task has a pool of its own"),
+    "group.coordinator.rebalance.protocols": (
         "4.3",
-        "",
         "all protocols are on from 5.0; the features group.version, share.version and "
         "streams.version decide",
     ),
 }
-
-CHANGED_DEFAULTS: tuple[ChangedDefault, ...] = (
-    ChangedDefault(
-        "log.message.timestamp.after.max.ms",
-        since="4.0",
-        old="9223372036854775807",
-        new="3600000",
-        effect="a record dated more than an hour ahead is refused",
-    ),
-    ChangedDefault(
-        "num.recovery.threads.per.data.dir",
-        since="4.0",
-        old="1",
-        new="2",
-        effect="loading logs at a start uses twice the threads",
-    ),
-    ChangedDefault(
-        "group.coordinator.rebalance.protocols",
-        since="4.0",
-        old="classic",
-        new="classic,consumer",
-        effect="consumers may use the protocol of KIP-848",
-    ),
-    ChangedDefault(
-        "group.coordinator.threads",
-        since="4.0",
-        old="1",
-        new="4",
-        effect="consumer groups are coordinated by four threads",
-    ),
-    ChangedDefault(
-        "remote.log.manager.thread.pool.size",
-        since="4.0",
-        old="10",
-        new="2",
-        effect="followers of tiered partitions are served by fewer threads",
-    ),
-    ChangedDefault(
-        "group.share.partition.max.record.locks",
-        since="4.1",
-        old="200",
-        new="2000",
-        effect="a share group holds more records in flight",
-    ),
-)
+DEPRECATED_KEYS: Mapping[str, KeyChange] = {
+    key: KeyChange(since, _SUCCESSORS.get(key, ""), why)
+    for key, (since, why) in _DEPRECATED.items()
+}
 
 
 def release_numbers(version: str) -> tuple[int, ...]:
@@ -251,18 +179,28 @@ def release_numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def removed(key: str, version: str) -> Removed | None:
+@functools.cache
+def removed_keys() -> Mapping[str, KeyChange]:
+    """Return key -> its removal: the first version whose table lacks what the one before has."""
+    since = dict(_REMOVED_UNPRINTED)
+    versions = sorted(KAFKA.supported, key=release_numbers)
+    for old, new in zip(versions, versions[1:]):
+        gone = key_table.load(old).keys() - key_table.load(new).keys()
+        since |= dict.fromkeys(sorted(gone), new.rpartition(".")[0])
+    return {key: KeyChange(line, _SUCCESSORS.get(key, "")) for key, line in since.items()}
+
+
+def removed(key: str, version: str) -> KeyChange | None:
     """Return when a key was removed, if it is gone in this version."""
-    for name, removal in REMOVED_KEYS.items():
-        if key == name or (name.endswith(".") and key.startswith(name)):
-            gone = release_numbers(version) >= release_numbers(removal.since)
-            return removal if gone else None
-    return None
+    return _already(removed_keys().get(key), version)
 
 
-def deprecated(key: str, version: str) -> Deprecated | None:
+def deprecated(key: str, version: str) -> KeyChange | None:
     """Return what is known of a deprecated key, if this version still has it."""
-    found = DEPRECATED_KEYS.get(key)
-    if not found or removed(key, version):
-        return None
-    return found if release_numbers(version) >= release_numbers(found.since) else None
+    return None if removed(key, version) else _already(DEPRECATED_KEYS.get(key), version)
+
+
+def _already(change: KeyChange | None, version: str) -> KeyChange | None:
+    """Return a change that this version has."""
+    later = change is None or release_numbers(version) < release_numbers(change.since)
+    return None if later else change
