@@ -8,25 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import systems
-from .files import Entry, properties, text
+from .files import Entry, properties, render, text
 from .systems import Family
 from .values import mapping, sequence
 
 SYSCTL_FILE = "/etc/sysctl.d/60-millrace.conf"
 TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"
-_MOUNT = """\
-# Written by Millrace; change host_mounts, not this file.
-[Unit]
-Description=Data on {path}
-
-[Mount]
-What={src}
-Where={path}
-{fstype}Options={opts}
-
-[Install]
-WantedBy=local-fs.target
-"""
 
 
 @dataclass(frozen=True)
@@ -133,15 +120,17 @@ class HostSettings:
             SYSCTL_FILE: text(properties(self.settings["host_sysctl"])),
             TMPFILES_FILE: text(f"w /sys/kernel/mm/transparent_hugepage/enabled - - - - {pages}\n"),
         }
-        for mount in self.mounts:
-            if mount.get("src"):
-                unit = mount_unit(str(mount["path"]))
-                entries[f"/etc/systemd/system/{unit}"] = text(_mount_text(mount))
+        for unit, mount in self._mount_units():
+            entries[f"/etc/systemd/system/{unit}"] = text(render("mount.j2", mount=mount))
         return entries
 
     def mount_units(self) -> list[str]:
         """Return the names of the units that mount something."""
-        return [mount_unit(str(mount["path"])) for mount in self.mounts if mount.get("src")]
+        return [unit for unit, _ in self._mount_units()]
+
+    def _mount_units(self) -> list[tuple[str, Mapping[str, Any]]]:
+        wanted = [mount for mount in self.mounts if mount.get("src")]
+        return [(mount_unit(str(mount["path"])), mount) for mount in wanted]
 
 
 def mount_unit(path: str) -> str:
@@ -149,20 +138,6 @@ def mount_unit(path: str) -> str:
     parts = [part for part in path.split("/") if part]
     escaped = "-".join(re.sub(r"[^\w:.]", _escape, part, flags=re.ASCII) for part in parts)
     return (f"\\x2e{escaped[1:]}" if escaped.startswith(".") else escaped) + ".mount"
-
-
-def _mount_text(mount: Mapping[str, Any]) -> str:
-    return _MOUNT.format(
-        path=_value(mount["path"]),
-        src=_value(mount["src"]),
-        fstype=f"Type={mount['fstype']}\n" if mount.get("fstype") else "",
-        opts=_value(mount.get("opts") or "noatime"),
-    )
-
-
-def _value(written: object) -> str:
-    """Return a text as units have it, where a percent sign starts a specifier."""
-    return str(written).replace("%", "%%")
 
 
 def _escape(found: re.Match[str]) -> str:

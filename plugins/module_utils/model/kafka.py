@@ -200,13 +200,6 @@ class KafkaNode(Server):
         return [path for _, path in self.data_directories]
 
     @property
-    def archive(self) -> Mapping[str, Any]:
-        """Url and sha512 of the official archive that is installed, empty for Millrace's own."""
-        from_archive = self.settings["kafka_distribution_source"] == "archive"
-        found: Mapping[str, Any] = self.settings["kafka_archive"] if from_archive else {}
-        return found
-
-    @property
     def replication_factor(self) -> int:
         """Of topics by default: as many as there are brokers, at most 3."""
         return min(3, max(1, len(self.brokers)))

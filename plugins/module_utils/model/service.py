@@ -84,9 +84,9 @@ class Service(ABC):
         return str(self.settings[f"{self.product}_user"])
 
     @property
-    def uid(self) -> int | str:
+    def uid(self) -> str:
         """The account's number, `-` for any."""
-        return "-"
+        return str(self.settings.get(f"{self.product}_uid", "-"))
 
     @property
     def address(self) -> str:
@@ -96,13 +96,11 @@ class Service(ABC):
     @property
     def distribution(self) -> Distribution:
         """What is installed."""
-        cache = cache_directory(self.settings["service_cache"])
-        return Distribution(self.product, self.version, cache, self.archive)
-
-    @property
-    def archive(self) -> Mapping[str, Any]:
-        """Url and sha512 of the official archive that is installed, empty for Millrace's own."""
-        return {}
+        settings, archive = self.settings, {}
+        if settings.get(f"{self.product}_distribution_source") == "archive":
+            archive = settings[f"{self.product}_archive"]
+        cache = cache_directory(settings["service_cache"])
+        return Distribution(self.product, self.version, cache, archive)
 
     @property
     def config_dir(self) -> str:
@@ -128,12 +126,6 @@ class Service(ABC):
     def marks(self) -> list[str]:
         """The restart mark of each unit."""
         return [restart_mark(unit) for unit in self.units]
-
-    @property
-    def stop_timeout(self) -> int:
-        """The seconds after which systemd kills it."""
-        seconds: int = self.settings[f"{self.product}_stop_timeout"]
-        return seconds
 
     @property
     def write_paths(self) -> list[str]:
@@ -184,7 +176,7 @@ class Service(ABC):
             "group": self.user,
             "environment_file": f"{self.config_dir}/environment",
             "exec": command,
-            "stop_timeout": self.stop_timeout,
+            "stop_timeout": self.settings.get(f"{self.product}_stop_timeout", 60),
             "write_paths": self.write_paths,
             **more,
         }

@@ -115,13 +115,6 @@ class SparkHost(Service):
     address_variable = "spark_host"
     own_layers = LAYERS
     leftovers = (_CONFIG, JOBS)
-    stop_timeout = 60
-
-    @property
-    def uid(self) -> int | str:
-        """The account's number: the same on every host, since they share a directory."""
-        uid: int = self.settings["spark_uid"]
-        return uid
 
     @property
     def shared_dir(self) -> str:
