@@ -9,12 +9,12 @@ restart), `dynamic` (keys of a properties file that its process takes while it r
 
 from __future__ import annotations
 
-import contextlib
 import grp
 import os
 import pwd
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -60,18 +60,15 @@ class Entry:
         state = wanted.get("state", "file")
         mode = wanted.get("mode") or ("0755" if state == "directory" else "0644")
         kind = wanted.get("format") or ("properties" if path.endswith(".properties") else "text")
+        plain = ("owner", "group", "target", "restart", "secret")
         return cls(
             path,
             state,
-            str(wanted.get("owner") or "root"),
-            str(wanted.get("group") or "root"),
-            int(mode, 8),
-            str(wanted.get("content") or "").encode("utf-8", "surrogateescape"),
-            str(wanted.get("target") or ""),
-            kind == "properties" and state in ("file", "absent"),
-            bool(wanted.get("restart")),
-            bool(wanted.get("secret")),
-            tuple(wanted.get("dynamic") or ()),
+            mode=int(mode, 8),
+            content=str(wanted.get("content") or "").encode("utf-8", "surrogateescape"),
+            properties=kind == "properties" and state in ("file", "absent"),
+            dynamic=tuple(wanted.get("dynamic") or ()),
+            **{name: wanted[name] for name in plain if wanted.get(name)},
         )
 
 
@@ -229,38 +226,44 @@ class Host:
             kind="link" if target else _kind(status),
             content=path.read_bytes() if _kind(status) == "file" else b"",
             mode=stat.S_IMODE(status.st_mode),
-            owner=_user_name(status.st_uid),
-            group=_group_name(status.st_gid),
+            owner=_name(pwd.getpwuid, status.st_uid),
+            group=_name(grp.getgrgid, status.st_gid),
             target=target,
             leads_to_directory=leads_to_directory,
             children=tuple(child.name for child in path.iterdir()) if listed else (),
         )
 
 
-def write(path: Path, content: bytes, owner: str, group: str, mode: int) -> None:
-    """Replace a file atomically; its content is never readable by more than owner and mode say."""
-    temporary = path.with_name(f".{path.name}.millrace-new")
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
+def write(path: Path, content: bytes, mode: int, owner: str = "", group: str = "") -> None:
+    """Replace a file atomically; its content is never readable by more than owner and mode say.
+
+    Without an owner and a group it belongs to whoever writes it.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    try:
-        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fchown(stream.fileno(), _user_id(owner), _group_id(group))
-            os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
+    with _replacement(path) as new, os.fdopen(os.open(new, flags, 0o600), "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fchown(stream.fileno(), _id(pwd.getpwnam, owner), _id(grp.getgrnam, group))
+        os.fchmod(stream.fileno(), mode)
+        os.fsync(stream.fileno())
 
 
 def write_own(path: Path, content: str, mode: int = 0o600) -> None:
     """Replace a file of Millrace's own state, its directory made if need be."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    write(path, content.encode(), str(os.geteuid()), str(os.getegid()), mode)
+    write(path, content.encode(), mode)
+
+
+@contextmanager
+def _replacement(path: Path) -> Iterator[Path]:
+    """Give a free name beside a path, and let what was made there take the path's place."""
+    new = path.with_name(f".{path.name}.millrace-new")
+    new.unlink(missing_ok=True)
+    try:
+        yield new
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def apply(change: Change) -> None:
@@ -277,18 +280,15 @@ def apply(change: Change) -> None:
         else:
             path.unlink()
     elif entry.state == "link":
-        temporary = path.with_name(f".{path.name}.millrace-new")
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        temporary.symlink_to(entry.target)
-        temporary.replace(path)
+        with _replacement(path) as new:
+            new.symlink_to(entry.target)
     elif entry.state == "file" and change.content:
-        write(path, entry.content, entry.owner, entry.group, entry.mode)
+        write(path, entry.content, entry.mode, entry.owner, entry.group)
     else:
         if change.content:
             # Hosts that share a file system may make the same directory at the same moment.
             path.mkdir(mode=0o700, exist_ok=True)
-        os.chown(path, _user_id(entry.owner), _group_id(entry.group))
+        os.chown(path, _id(pwd.getpwnam, entry.owner), _id(grp.getgrnam, entry.group))
         path.chmod(entry.mode)
 
 
@@ -310,16 +310,15 @@ def make(changes: Iterable[Change]) -> None:
 
 
 def _change(entry: Entry, found: Found) -> Change | None:
-    if entry.state == "absent":
-        content, attributes = found.kind != "absent", False
-    elif entry.state == "link":
-        content, attributes = found.kind != "link" or found.target != entry.target, False
-    elif entry.state == "directory":
-        content = not found.is_directory
-        attributes = content or _attributes_differ(entry, found)
-    else:
-        content = found.kind != "file" or found.content != entry.content
-        attributes = found.kind != "file" or _attributes_differ(entry, found)
+    other_kind = found.kind != entry.state
+    if entry.state == "directory":
+        other_kind = not found.is_directory
+    other = {"file": found.content != entry.content, "link": found.target != entry.target}
+    content = other_kind or other.get(entry.state, False)
+    attributes = entry.state in ("file", "directory") and (
+        other_kind
+        or (entry.mode, entry.owner, entry.group) != (found.mode, found.owner, found.group)
+    )
     if not (content or attributes):
         return None
     keys: list[str] = []
@@ -381,10 +380,6 @@ def _kind_problem(entry: Entry, wanted: Mapping[str, Entry], found: Found) -> st
     )
 
 
-def _attributes_differ(entry: Entry, found: Found) -> bool:
-    return (entry.mode, entry.owner, entry.group) != (found.mode, found.owner, found.group)
-
-
 def _part(header: str, before: str, after: str) -> dict[str, str]:
     return {"before_header": header, "after_header": header, "before": before, "after": after}
 
@@ -408,23 +403,15 @@ def _kind(status: os.stat_result) -> str:
     return kinds.get(stat.S_IFMT(status.st_mode), "other")
 
 
-def _user_name(uid: int) -> str:
+def _name(lookup: Callable[[int], Sequence[Any]], number: int) -> str:
     try:
-        return pwd.getpwuid(uid).pw_name
+        return str(lookup(number)[0])
     except KeyError:
-        return str(uid)
+        return str(number)
 
 
-def _group_name(gid: int) -> str:
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
-
-
-def _user_id(name: str) -> int:
-    return int(name) if name.isdecimal() else pwd.getpwnam(name).pw_uid
-
-
-def _group_id(name: str) -> int:
-    return int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid
+def _id(lookup: Callable[[str], Sequence[Any]], name: str) -> int:
+    """Return the number of an account, -1 (which changes nothing) without a name."""
+    if not name:
+        return -1
+    return int(name) if name.isdecimal() else int(lookup(name)[2])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ def add_to_mark(mark: Path, changed: Mapping[str, Iterable[str]]) -> None:
     """
     with contextlib.suppress(FileNotFoundError):
         existing = mark.read_text(errors="replace") if mark.is_file() else ""
-        text = merged_mark(existing, changed).encode()
-        files.write(mark, text, str(os.geteuid()), str(os.getegid()), 0o644)
+        files.write(mark, merged_mark(existing, changed).encode(), 0o644)
 
 
 def merged_mark(existing: str, changed: Mapping[str, Iterable[str]]) -> str:
@@ -156,6 +154,5 @@ def restore(previous: Path, marks: Sequence[Path] = ()) -> list[str]:
     changes = kept_changes(previous)
     files.make(changes)
     for path in (*marks, previous):
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+        path.unlink(missing_ok=True)
     return [change.entry.path for change in changes]

@@ -84,8 +84,13 @@ def problems(node: Node, dirs: Sequence[LogDir], planned: bool = False) -> list[
 def disk_problems(node: Node, log_dir: LogDir) -> list[str]:
     """Return what on a disk contradicts the node; each is `what: advice`."""
     if log_dir.meta is not None:
-        return _meta_problems(node, log_dir.path, log_dir.meta)
-    return _orphans(log_dir)
+        return _meta_problems(node, f"{log_dir.path}/{META}", log_dir.meta)
+    partitions = sorted(name for name in log_dir.children if is_partition(name))
+    problem = (
+        f"{log_dir.path} holds {len(partitions)} partitions ({_listed(partitions[:3])}) but no "
+        f"{META}: foreign data, or the file was lost. Restore the file, or move the data away"
+    )
+    return [problem] if partitions else []
 
 
 def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str]:
@@ -97,21 +102,24 @@ def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str
             f"{node.config} says node.id {settings.get('node.id')}, the inventory says "
             f"{node.node_id}: write the configuration first"
         )
-    listed = settings.get("log.dirs") or settings.get("log.dir", "")
-    configured = {path.strip() for path in listed.split(",") if path.strip()}
-    configured |= {path for path in [settings.get("metadata.log.dir", "").strip()] if path}
-    if configured != {log_dir.path for log_dir in dirs}:
+    configured = {*_log_dirs(settings), metadata_dir(settings)} - {""}
+    wanted = {log_dir.path for log_dir in dirs}
+    if configured != wanted:
         found.append(
             f"{node.config} says log.dirs and metadata.log.dir are {_listed(configured)}, the "
-            f"inventory says {_listed({log_dir.path for log_dir in dirs})}: make them equal"
+            f"inventory says {_listed(wanted)}: make them equal"
         )
     return found
 
 
 def metadata_dir(settings: Mapping[str, str]) -> str:
     """Return the directory of the metadata log, by the node's configuration; empty if none."""
+    return settings.get("metadata.log.dir", "").strip() or _log_dirs(settings)[0]
+
+
+def _log_dirs(settings: Mapping[str, str]) -> list[str]:
     listed = settings.get("log.dirs") or settings.get("log.dir", "")
-    return settings.get("metadata.log.dir", "").strip() or listed.split(",")[0].strip()
+    return [path.strip() for path in listed.split(",")]
 
 
 def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
@@ -150,42 +158,28 @@ def format_command(node: Node, config: str, partly: bool) -> list[str]:
     return command
 
 
-def _meta_problems(node: Node, path: str, meta: str) -> list[str]:
+def _meta_problems(node: Node, file: str, meta: str) -> list[str]:
     try:
         values = parse_properties(meta)
     except ValueError as error:
-        return [f"{path}/{META} cannot be read ({error}): restore it from another disk or a backup"]
+        return [f"{file} cannot be read ({error}): restore it from another disk or a backup"]
     # Version 0 is ZooKeeper's form, where the node id is called broker.id.
-    own = values.get("node.id", values.get("broker.id"))
-    if "cluster.id" not in values or own is None:
-        return [
-            f"{path}/{META} has no {'cluster.id' if own else 'node.id'}: it is damaged; restore "
-            "it from another disk of this node"
-        ]
-    return [
-        f"{path}/{META} says {what} {on_disk}, the inventory says {wanted}: {advice}"
-        for what, on_disk, wanted, advice in (
-            (
-                *("cluster.id", values["cluster.id"], node.cluster_id),
-                "the disk is another cluster's. Correct the inventory, or move the data away",
-            ),
-            (
-                *("node.id", own, str(node.node_id)),
-                f"restore node id {own} in the inventory, or replace the broker with empty disks",
-            ),
+    cluster, own = values.get("cluster.id"), values.get("node.id", values.get("broker.id"))
+    if cluster is None or own is None:
+        lost = "cluster.id" if own else "node.id"
+        return [f"{file} has no {lost}: it is damaged; restore it from another disk of this node"]
+    found = []
+    if cluster != node.cluster_id:
+        found.append(
+            f"{file} says cluster.id {cluster}, the inventory says {node.cluster_id}: the disk is "
+            "another cluster's. Correct the inventory, or move the data away"
         )
-        if on_disk != wanted
-    ]
-
-
-def _orphans(log_dir: LogDir) -> list[str]:
-    partitions = sorted(name for name in log_dir.children if is_partition(name))
-    if not partitions:
-        return []
-    return [
-        f"{log_dir.path} holds {len(partitions)} partitions ({_listed(partitions[:3])}) but no "
-        f"{META}: foreign data, or the file was lost. Restore the file, or move the data away"
-    ]
+    if own != str(node.node_id):
+        found.append(
+            f"{file} says node.id {own}, the inventory says {node.node_id}: restore node id {own} "
+            "in the inventory, or replace the broker with empty disks"
+        )
+    return found
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:

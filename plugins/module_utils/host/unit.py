@@ -80,8 +80,7 @@ class Unit:
 
     def kill(self) -> None:
         """Kill its processes, if there are any."""
-        command = ["systemctl", "kill", "--signal=KILL", self.name]
-        subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - fixed words
+        _run("systemctl", "kill", "--signal=KILL", self.name)
 
     def stop(self) -> None:
         """Ask it to stop."""
@@ -96,23 +95,18 @@ class Unit:
         """
         if self.state().needs_reload:
             _systemctl("daemon-reload")
-        subprocess.run(["systemctl", "reset-failed", self.name], check=False, capture_output=True)  # noqa: S603, S607 - nothing to reset is no error
+        _run("systemctl", "reset-failed", self.name)  # nothing to reset is no error
         _systemctl("start", "--no-block", self.name)
 
     def journal(self, lines: int = 12) -> list[str]:
         """Return the last lines that say why it ended, or the last ones of all."""
         # The journal may not have taken in yet what a process said as it ended.
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                ["journalctl", "--sync"],  # noqa: S607 - systemd's own place differs between systems
-                check=False,
-                capture_output=True,
-                timeout=SYSTEMCTL_SECONDS,
-            )
-        command = ["journalctl", "--unit", self.name, "--lines=2000", "--output=cat"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - fixed words
-        said = done.stdout.splitlines()
-        return [line for line in said if _REASON.search(line)][-lines:] or said[-lines:]
+            _run("journalctl", "--sync", timeout=SYSTEMCTL_SECONDS)
+        done = _run("journalctl", "--unit", self.name, "--lines=2000", "--output=cat")
+        lines_of_all = done.stdout.splitlines()
+        said = [line for line in lines_of_all if _REASON.search(line)]
+        return (said or lines_of_all)[-lines:]
 
 
 def reload() -> None:
@@ -121,14 +115,14 @@ def reload() -> None:
 
 
 def _systemctl(*words: str) -> str:
-    done = subprocess.run(  # noqa: S603 - fixed words and the unit's name
-        ["systemctl", *words],  # noqa: S607 - systemd's own place differs between systems
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=SYSTEMCTL_SECONDS,
-    )
+    done = _run("systemctl", *words, timeout=SYSTEMCTL_SECONDS)
     if done.returncode:
         text = f"systemctl {' '.join(words)}: {done.stderr.strip() or done.returncode}"
         raise OSError(text)
     return done.stdout
+
+
+def _run(*command: str, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - fixed words and the unit's name
+        command, check=False, capture_output=True, text=True, timeout=timeout
+    )

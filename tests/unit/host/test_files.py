@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,6 +102,15 @@ def test_an_earlier_task_may_make_what_is_missing_in_check_mode() -> None:
     assert problems(wanted, {})
     assert problems(wanted, {}, planned=True) == []
     assert problems(wanted, {"/disk": FILE}, planned=True)
+
+
+def test_a_directory_may_be_a_link_to_one_and_a_link_is_its_target_alone() -> None:
+    there = Found("link", mode=0o755, owner="root", group="root", target="/t")
+    host = {"/d": replace(there, leads_to_directory=True), "/l": there}
+    assert plan({"/d": {"state": "directory"}, "/l": {"state": "link", "target": "/t"}}, host) == []
+    assert [one.content for one in plan({"/d": {"state": "directory", "mode": "0700"}}, host)] == [
+        False
+    ]
 
 
 def test_parents_come_first_and_removals_last_from_below() -> None:
