@@ -169,13 +169,10 @@ def _other_products() -> list[str]:
     """Return the sections about the properties of ZooKeeper and Spark."""
     from ansible_collections.millrace.streaming.plugins.module_utils.model import spark, zookeeper
 
-    of_spark = dict(spark.OWNED)
-    for owned in spark.OWNED_BY_RECOVERY.values():
-        of_spark |= owned
     lines: list[str] = []
     for name, (variable,), owned in (
         ("ZooKeeper", zookeeper.LAYERS, zookeeper.OWNED),
-        ("Spark", spark.LAYERS, of_spark),
+        ("Spark", spark.LAYERS, spark.OWNED),
     ):
         lines += [
             *([""] if lines else []),

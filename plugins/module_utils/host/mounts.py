@@ -15,7 +15,6 @@ class Mount:
 
     path: str
     device: str
-    source: str
     fstype: str
     options: tuple[str, ...]
 
@@ -31,7 +30,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
         own, whole = fields[5].split(","), kind[2].split(",")
         # One disk may be mounted twice: the mount that is read-only is that, and so is the disk.
         options = own + [option for option in whole if option == "ro" and "ro" not in own]
-        found.append(Mount(_plain(fields[4]), fields[2], _plain(kind[1]), kind[0], tuple(options)))
+        found.append(Mount(_plain(fields[4]), fields[2], kind[0], tuple(options)))
     return found
 
 
@@ -40,7 +39,7 @@ def mount_of(path: str, mounts: Sequence[Mount]) -> Mount:
     above = [mount for mount in mounts if _holds(mount.path, path)]
     longest = max((len(mount.path) for mount in above), default=0)
     on_top = [mount for mount in above if len(mount.path) == longest]
-    return on_top[-1] if on_top else Mount("/", "", "", "", ())
+    return on_top[-1] if on_top else Mount("/", "", "", ())
 
 
 def unmounted(path: str, fstab: str, mounts: Sequence[Mount]) -> str:

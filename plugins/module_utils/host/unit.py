@@ -8,28 +8,18 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 SYSTEMCTL_SECONDS = 60
 _REASON = re.compile(r"\b(ERROR|FATAL)\b|Exception|^Caused by")
-_FIELDS = {
-    "load": "LoadState",
-    "active": "ActiveState",
-    "sub": "SubState",
-    "result": "Result",
-    "pid": "MainPID",
-    "restarts": "NRestarts",
-    "file_state": "UnitFileState",
-    "needs_reload": "NeedDaemonReload",
-}
+_SHOWN = "ActiveState,SubState,Result,MainPID,NRestarts,UnitFileState,NeedDaemonReload"
 
 
 @dataclass(frozen=True)
 class State:
     """A unit's properties as systemd shows them."""
 
-    load: str = "not-found"
     active: str = "inactive"
     sub: str = "dead"
     result: str = "success"
@@ -63,12 +53,17 @@ class Unit:
 
     def state(self) -> State:
         """Return the state of now."""
-        text = _systemctl("show", self.name, "--property=" + ",".join(_FIELDS.values()))
-        found = dict(line.partition("=")[::2] for line in text.splitlines())
-        shown: dict[str, Any] = {name: found.get(key, "") for name, key in _FIELDS.items()}
-        for name in ("pid", "restarts"):
-            shown[name] = int(shown[name] or 0)
-        return State(**{**shown, "needs_reload": shown["needs_reload"] == "yes"})
+        text = _systemctl("show", self.name, f"--property={_SHOWN}")
+        found = defaultdict(str, (line.partition("=")[::2] for line in text.splitlines()))
+        return State(
+            active=found["ActiveState"],
+            sub=found["SubState"],
+            result=found["Result"],
+            pid=int(found["MainPID"] or 0),
+            restarts=int(found["NRestarts"] or 0),
+            file_state=found["UnitFileState"],
+            needs_reload=found["NeedDaemonReload"] == "yes",
+        )
 
     def enable(self) -> None:
         """Let it start at each boot."""

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Optional
 
+from .values import integer
+
 TABLES = Path(__file__).parent / "kafka_keys"
 
 # Read by plug-ins or by a part of the broker outside KafkaConfig, so absent from the table.
@@ -115,26 +117,24 @@ def _is_legal(kind: str, valid: str, value: bool | float | str) -> bool:
         return False
     text = str(value).strip()
     if kind in _INTEGER_BITS:
-        if not re.fullmatch(r"[+-]?[0-9]+", text):
-            return False
-        limit = 2 ** (_INTEGER_BITS[kind] - 1)
-        return -limit <= int(text) < limit and _in_range(float(text), valid)
+        number, limit = integer(text), 2 ** (_INTEGER_BITS[kind] - 1)
+        return number is not None and -limit <= number < limit and _in_range(text, valid)
     if kind == "double":
-        try:
-            return _in_range(float(text), valid)
-        except ValueError:
-            return False
+        return _in_range(text, valid)
     if kind == "list":
         return _in_choices([part.strip() for part in text.split(",")] if text else [], valid)
     return _in_choices([text], valid)
 
 
-def _in_range(number: float, valid: str) -> bool:
+def _in_range(text: str, valid: str) -> bool:
+    try:
+        number = float(text)
+    except ValueError:
+        return False
     match = _RANGE.fullmatch(valid)
     if not match or (match["extra"] and number == float(match["extra"])):
         return True
-    high = float(match["high"]) if match["high"] else float("inf")
-    return float(match["low"]) <= number <= high
+    return float(match["low"]) <= number <= float(match["high"] or "inf")
 
 
 def _in_choices(parts: list[str], valid: str) -> bool:

@@ -7,6 +7,8 @@ import re
 _WHITESPACE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _LINE_END = re.compile(r"\r\n|\n|\r")
+# A key, a separator, a value; a backslash takes the next character, if any, into the key.
+_ENTRY = re.compile(r"((?:\\.?|[^\\ \t\f=:])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -62,13 +64,9 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _entry(number: int, line: str) -> tuple[str, str]:
-    end = 0
-    while end < len(line) and line[end] not in _WHITESPACE + "=:":
-        end += 2 if line[end] == "\\" else 1
-    rest = line[end:].lstrip(_WHITESPACE)
-    if rest[:1] in ("=", ":"):
-        rest = rest[1:].lstrip(_WHITESPACE)
-    return _unescape(number, line[:end]), _unescape(number, rest)
+    found = _ENTRY.fullmatch(line)
+    key, value = found.groups() if found else (line, "")
+    return _unescape(number, key), _unescape(number, value)
 
 
 def _unescape(number: int, text: str) -> str:

@@ -153,8 +153,12 @@ class Service(ABC):
         return {
             self.config_dir: files.directory(),
             self.state_dir: files.directory(),
-            **{path: files.directory(self.user, "0750") for path in own},
+            **{path: self.own_directory() for path in own},
         }
+
+    def own_directory(self) -> Entry:
+        """Return a directory of its account, closed to others."""
+        return files.directory(self.user, "0750")
 
     def files(self) -> dict[str, Entry]:
         """Return its configuration files; `restart` marks what only a restart brings."""

@@ -56,19 +56,10 @@ OWNED: Mapping[str, str] = {
     "spark.eventLog.dir": "spark_shared_dir",
     "spark.history.fs.logDirectory": "spark_shared_dir",
     "spark.history.ui.port": "spark_history_port",
-}
-_RECOVERY_MODE = {"spark.deploy.recoveryMode": "the groups spark_masters and zookeeper"}
-OWNED_BY_RECOVERY: Mapping[str, Mapping[str, str]] = {
-    "": {},
-    "filesystem": {
-        **_RECOVERY_MODE,
-        "spark.deploy.recoveryDirectory": "nothing, it is the master's own",
-    },
-    "zookeeper": {
-        **_RECOVERY_MODE,
-        "spark.deploy.zookeeper.dir": "nothing, the inventory is one cluster",
-        "spark.deploy.zookeeper.url": "the group zookeeper",
-    },
+    "spark.deploy.recoveryMode": "the groups spark_masters and zookeeper",
+    "spark.deploy.recoveryDirectory": "nothing, it is the master's own",
+    "spark.deploy.zookeeper.dir": "nothing, the inventory is one cluster",
+    "spark.deploy.zookeeper.url": "the group zookeeper",
 }
 
 
@@ -135,7 +126,7 @@ class SparkHost(Service):
     @property
     def owned(self) -> dict[str, str]:
         """The keys that only Millrace writes here, with the variable that sets each."""
-        return {**OWNED, **OWNED_BY_RECOVERY[self.recovery]}
+        return {key: OWNED[key] for key in self.layers["owned"]}
 
     @property
     def master_url(self) -> str:
@@ -202,7 +193,7 @@ class SparkHost(Service):
     def directories(self) -> dict[str, Entry]:
         """Return the directories of services and jobs."""
         own = [_STATE, f"{_STATE}/local", f"{_STATE}/work", self.events_dir]
-        return {**super().directories(), **{path: self._own_directory() for path in own}}
+        return {**super().directories(), **{path: self.own_directory() for path in own}}
 
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
@@ -227,13 +218,20 @@ class SparkHost(Service):
         package = f"{job.directory}/{Path(job.source).name}"
         shared = f"{self.shared_dir}/{job.name}"
         environment = f"{_CONFIG}/job-{job.name}"
+        library = f"{self.distribution.home}/python/lib"
         words = " ".join(shlex.quote(str(word)) for word in job.arguments)
         return {
             JOBS: files.directory(),
             job.directory: files.directory(),
             package: files.directory(),
-            shared: self._own_directory(),
-            environment: files.environment({**self.environment(), **self._job_environment(job)}),
+            shared: self.own_directory(),
+            environment: files.environment(
+                {
+                    **self.environment(),
+                    "PYTHONPATH": f"{job.directory}:{library}/pyspark.zip:{library}/py4j.zip",
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                }
+            ),
             **self.unit(
                 job.unit,
                 f"Spark job {job.name}",
@@ -296,13 +294,6 @@ class SparkHost(Service):
             "SPARK_DAEMON_OPTIONS": f"-Xmx{self.settings['spark_daemon_heap']} {options}",
         }
 
-    def _job_environment(self, job: Job) -> dict[str, str]:
-        library = f"{self.distribution.home}/python/lib"
-        return {
-            "PYTHONPATH": f"{job.directory}:{library}/pyspark.zip:{library}/py4j.zip",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
     def _daemon(self, role: str) -> dict[str, Entry]:
         settings, what = self.settings, role
         words: list[Any] = [
@@ -328,9 +319,6 @@ class SparkHost(Service):
             " ".join(map(str, words)),
             **({"restart": "always"} if stands_by else {}),
         )
-
-    def _own_directory(self) -> Entry:
-        return files.directory(self.user, "0750")
 
 
 def resolve(

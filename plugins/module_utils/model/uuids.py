@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import uuid
+from collections.abc import Iterator
 
 # org.apache.kafka.common.DirectoryId keeps the first hundred ids for itself.
 _RESERVED = 100
@@ -30,10 +32,7 @@ def is_cluster_id(text: object) -> bool:
 
 def random_cluster_id() -> str:
     """Return a new random id, as `kafka-storage random-uuid` does."""
-    while True:
-        text = _text(uuid.uuid4().bytes)
-        if is_cluster_id(text):
-            return text
+    return _first_legal(uuid.uuid4() for _ in itertools.count())
 
 
 def directory_id(cluster_id: str, node_id: int) -> str:
@@ -49,12 +48,8 @@ def directory_id(cluster_id: str, node_id: int) -> str:
     if node_id < 0:
         message = f"node id {node_id} is negative; Kafka's node ids start at 0"
         raise ValueError(message)
-    attempt = 0
-    while True:
-        text = _text(uuid.uuid5(_NAMESPACE, f"{cluster_id}/{node_id}/{attempt}").bytes)
-        if is_cluster_id(text):
-            return text
-        attempt += 1
+    names = (f"{cluster_id}/{node_id}/{attempt}" for attempt in itertools.count())
+    return _first_legal(uuid.uuid5(_NAMESPACE, name) for name in names)
 
 
 def kafka_text(value: object) -> str:
@@ -65,6 +60,10 @@ def kafka_text(value: object) -> str:
 
     """
     return _text(uuid.UUID(str(value)).bytes)
+
+
+def _first_legal(ids: Iterator[uuid.UUID]) -> str:
+    return next(text for one in ids if is_cluster_id(text := _text(one.bytes)))
 
 
 def _text(raw: bytes) -> str:

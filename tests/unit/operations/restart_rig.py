@@ -43,13 +43,13 @@ COMBINED = Node(
 BROKER = dataclasses.replace(COMBINED, controller=False, ports=(9092,))
 CONTROLLER = dataclasses.replace(COMBINED, broker=False, address="k2:9093", ports=(9093,))
 
-RUNNING = State("loaded", "active", "running", pid=1)
-STOPPING = State("loaded", "deactivating", "stop-sigterm", pid=1)
-STOPPED = State("loaded")
-KILLED = State("loaded", "failed", "failed", "timeout")
-STARTING = State("loaded", "activating", "start", pid=2)
-FAILED = State("loaded", "failed", "failed", "exit-code")
-STARTS_AGAIN = State("loaded", "activating", "auto-restart", "exit-code")
+RUNNING = State("active", "running", pid=1)
+STOPPING = State("deactivating", "stop-sigterm", pid=1)
+STOPPED = State()
+KILLED = State("failed", "failed", "timeout")
+STARTING = State("activating", "start", pid=2)
+FAILED = State("failed", "failed", "exit-code")
+STARTS_AGAIN = State("activating", "auto-restart", "exit-code")
 STARTED_AGAIN = dataclasses.replace(RUNNING, restarts=1)
 
 
