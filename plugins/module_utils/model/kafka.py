@@ -17,7 +17,7 @@ from .inventory import Inventory
 from .profiles import PROFILES
 from .service import Server
 from .uuids import directory_id, is_cluster_id
-from .values import integer, mapping
+from .values import by_name, integer
 from .versions import release_numbers
 
 LAYERS = ("kafka_config", "kafka_host_config")
@@ -243,13 +243,13 @@ class KafkaNode(Server):
             "bootstrap.servers": ",".join(self.bootstrap),
             "security.protocol": next((one.protocol for one in self.client_listeners), ""),
             **self._client_tls(),
-            **_named(self.settings["kafka_client_config"]),
+            **by_name(self.settings["kafka_client_config"]),
         }
 
     @property
     def local_client_config(self) -> dict[str, Any]:
         """What a client on the machine that runs Ansible needs: its own stores, not a host's."""
-        own = _named(self.settings["kafka_local_client_config"])
+        own = by_name(self.settings["kafka_local_client_config"])
         stores = {key for key in self.client_config if key.startswith("ssl.") and "store" in key}
         return {k: one for k, one in self.client_config.items() if k not in stores} | own
 
@@ -354,11 +354,15 @@ class KafkaNode(Server):
 
     def owned_config(self) -> dict[str, Any]:
         """Return the properties that only Millrace writes; an empty value is left out."""
-        config = {
+        kraft = self.mode == "kraft"
+        known = [*self.broker_listeners, *([self.controller_listener] if kraft else [])]
+        config: dict[str, Any] = {
+            "node.id" if kraft else "broker.id": "" if self.id is None else self.id,
             "listeners": self._listeners_at(""),
             "advertised.listeners": self._listeners_at(self.address),
+            "listener.security.protocol.map": ",".join(f"{x.name}:{x.protocol}" for x in known),
             "log.dirs": ",".join(self.data_dirs),
-            **(self._kraft_config() if self.mode == "kraft" else self._zookeeper_config()),
+            **(self._quorum_config() if kraft else {"zookeeper.connect": ",".join(self.ensemble)}),
         }
         if self.is_broker:
             config["broker.rack"] = self.settings["kafka_rack"]
@@ -368,29 +372,16 @@ class KafkaNode(Server):
     def _listeners_at(self, address: str) -> str:
         return ",".join(f"{one.name}://{address}:{one.port}" for one in self.listeners)
 
-    def _zookeeper_config(self) -> dict[str, Any]:
-        return {
-            "broker.id": "" if self.id is None else self.id,
-            "zookeeper.connect": ",".join(self.ensemble),
-            "listener.security.protocol.map": _protocols(self.broker_listeners),
-        }
-
-    def _kraft_config(self) -> dict[str, Any]:
-        addresses = self.quorum_addresses
+    def _quorum_config(self) -> dict[str, str]:
+        key, addresses = "controller.quorum.bootstrap.servers", self.quorum_addresses
         if self.settings["kafka_quorum"] == "static":
-            quorum = "voters"
+            key = "controller.quorum.voters"
             addresses = [f"{voter.id}@{one}" for voter, one in zip(self.voters, addresses)]
-        else:
-            quorum = "bootstrap.servers"
         return {
             "process.roles": ",".join(self.roles),
-            "node.id": "" if self.id is None else self.id,
             "metadata.log.dir": self.metadata_dir,
             "controller.listener.names": self.controller_listener.name,
-            "listener.security.protocol.map": _protocols(
-                (*self.broker_listeners, self.controller_listener)
-            ),
-            f"controller.quorum.{quorum}": ",".join(addresses),
+            key: ",".join(addresses),
         }
 
     def _client_tls(self) -> dict[str, Any]:
@@ -464,11 +455,3 @@ def dynamic_keys(version: str) -> list[str]:
 
 def _listener(written: Mapping[str, Any]) -> Listener:
     return Listener(str(written["name"]), int(written["port"]), str(written["protocol"]))
-
-
-def _protocols(listeners: Iterable[Listener]) -> str:
-    return ",".join(f"{one.name}:{one.protocol}" for one in listeners)
-
-
-def _named(config: object) -> dict[str, Any]:
-    return {str(key): value for key, value in mapping(config).items()}

@@ -12,7 +12,7 @@ from . import files
 from .artifacts import Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
-from .values import mapping
+from .values import by_name
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,8 @@ class Service(ABC):
     @cached_property
     def layers(self) -> dict[str, dict[str, Any]]:
         """Layer -> key -> value, from the weakest to the strongest."""
-        own = {name: mapping(self.settings[name]) for name in self.own_layers}
-        return {
-            **self.defaults(),
-            **{name: {str(key): one for key, one in layer.items()} for name, layer in own.items()},
-            "owned": self.owned_config(),
-        }
+        own = {name: by_name(self.settings[name]) for name in self.own_layers}
+        return {**self.defaults(), **own, "owned": self.owned_config()}
 
     @cached_property
     def config(self) -> dict[str, Any]:

@@ -15,6 +15,11 @@ def mapping(value: object) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def by_name(value: object) -> dict[str, Any]:
+    """Return a mapping with its keys as texts."""
+    return {str(key): one for key, one in mapping(value).items()}
+
+
 def sequence(value: object) -> list[Any]:
     """Return a list's items, none for what is no list."""
     return list(value) if isinstance(value, (list, tuple)) else []

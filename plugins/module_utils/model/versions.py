@@ -38,7 +38,7 @@ class Product:
     name: str
     default: str
     supported: Mapping[str, Release]
-    blocked: Mapping[str, str]
+    blocked: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,20 +102,8 @@ KAFKA = Product(
     },
 )
 
-SPARK = Product(
-    name="Spark",
-    default="4.2.0",
-    supported={"4.2.0": Release(java=(17, 21))},
-    blocked={},
-)
-
-ZOOKEEPER = Product(
-    name="ZooKeeper",
-    default="3.9.5",
-    supported={"3.9.5": Release(java=(11, 17, 21))},
-    blocked={},
-)
-
+SPARK = Product("Spark", "4.2.0", {"4.2.0": Release(java=(17, 21))})
+ZOOKEEPER = Product("ZooKeeper", "3.9.5", {"3.9.5": Release(java=(11, 17, 21))})
 PRODUCTS: Mapping[str, Product] = {"kafka": KAFKA, "spark": SPARK, "zookeeper": ZOOKEEPER}
 
 # What to set instead of a key that is deprecated or gone.
