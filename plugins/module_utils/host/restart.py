@@ -84,30 +84,25 @@ def former_state(entries: Iterable[Entry], read: files.Read) -> dict[str, Any]:
 
     With these entries the process would start as it last did. A device or socket is left out.
     """
-    states: dict[str, Any] = {}
-    for entry in entries:
-        found = read(entry.path)
-        if (entry.restart or entry.state == "link") and found.kind != "other":
-            states[entry.path] = _former(entry, found)
-    return states
+    return {
+        entry.path: _former(entry, one)
+        for entry, one in ((entry, read(entry.path)) for entry in entries)
+        if (entry.restart or entry.state == "link") and one.kind != "other"
+    }
 
 
 def _former(entry: Entry, found: files.Found) -> dict[str, Any]:
-    if found.kind == "absent":
-        return {"state": "absent"}
-    if found.kind == "link":
-        return {"state": "link", "target": found.target}
-    former: dict[str, Any] = {
+    return {
         "state": found.kind,
+        "target": found.target,
         "mode": f"{found.mode:04o}",
         "owner": found.owner,
         "group": found.group,
-    }
-    if found.kind == "file":
         # As text, since what Kafka refuses must be put back as well.
-        content = found.content.decode("utf-8", "surrogateescape")
-        former.update(content=content, format="text", secret=entry.secret)
-    return former
+        "content": found.content.decode("utf-8", "surrogateescape"),
+        "format": "text",
+        "secret": entry.secret,
+    }
 
 
 def keep(previous: Path, states: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from . import files
@@ -109,26 +109,12 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
     own = facts is None or not facts.container
     wanted = host.time_service if own and not time_service else {}
     load = [f"sysctl --quiet --load {SYSCTL_FILE}", f"systemd-tmpfiles --create {TMPFILES_FILE}"]
-    units = host.mount_units()
+    units = [shlex.quote(unit) for unit in host.mount_units()]
+    mount = files.render("mount.sh.j2", units=units).splitlines() if units else []
     return {
-        "commands": [*(load if own else []), *(_mount(units) if units else [])],
+        "commands": [*(load if own else []), *mount],
         "time_package": wanted.get("package", ""),
         "time_unit": wanted.get("unit", ""),
         "java_package": "" if host.java.home in javas else host.java.package,
         "package_manager": host.family.package_manager,
     }
-
-
-def _mount(units: Sequence[str]) -> list[str]:
-    """Return the lines of a shell script that mounts what is not mounted, and says so."""
-    return [
-        f"set -- {' '.join(map(shlex.quote, units))}",
-        'if systemctl show --property=NeedDaemonReload "$@" | grep -q yes; then',
-        "systemctl daemon-reload; fi",
-        "for unit; do",
-        'if systemctl --quiet is-active "$unit" && systemctl --quiet is-enabled "$unit"; then',
-        "continue; fi",
-        'systemctl --quiet enable --now "$unit"',
-        "echo mounted",
-        "done",
-    ]

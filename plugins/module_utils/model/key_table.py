@@ -18,15 +18,15 @@ from .values import integer
 TABLES = Path(__file__).parent / "kafka_keys"
 
 # Read by plug-ins or by a part of the broker outside KafkaConfig, so absent from the table.
-PLUGIN_PREFIXES: Mapping[str, str] = {
-    "client.quota.callback.": "the class of client.quota.callback.class (KIP-257)",
-    "config.providers.": "the providers named in config.providers (KIP-297)",
-    "kafka.metrics.": "the reporters named in kafka.metrics.reporters",
-    "metrics.context.": "metric reporters (KIP-606)",
-    "metrics.jmx.": "the JMX reporter's include and exclude patterns (KIP-544)",
-    "rlmm.config.": "the remote log metadata manager (KIP-405)",
-    "rsm.config.": "the remote storage manager (KIP-405)",
-}
+PLUGIN_PREFIXES = (
+    "client.quota.callback.",  # KIP-257
+    "config.providers.",  # KIP-297
+    "kafka.metrics.",
+    "metrics.context.",  # KIP-606
+    "metrics.jmx.",  # KIP-544
+    "rlmm.config.",  # KIP-405
+    "rsm.config.",
+)
 # The last is read by every version and printed from 4.2 on.
 PLUGIN_KEYS = ("allow.everyone.if.no.acl.found", "super.users", "config.providers")
 
@@ -66,7 +66,7 @@ def table_key(key: str) -> str:
 def is_known(key: str, table: Table) -> bool:
     """Say whether a Kafka node or one of its plug-ins reads this key."""
     known = table_key(key)
-    return known in table or known in PLUGIN_KEYS or known.startswith(tuple(PLUGIN_PREFIXES))
+    return known in table or known in PLUGIN_KEYS or known.startswith(PLUGIN_PREFIXES)
 
 
 def nearest(name: str, known: list[str], cutoff: float = 0.6) -> str:
