@@ -188,11 +188,8 @@ def diff(change: Change) -> list[dict[str, str]]:
             new = "" if entry.state == "absent" else "(secret content after, different)\n"
         parts.append(_part(entry.path, old, new))
     if change.attributes:
-        was = (
-            "" if before.kind == "absent" else f"{before.owner}:{before.group} {before.mode:04o}\n"
-        )
-        now = f"{entry.owner}:{entry.group} {entry.mode:04o}\n"
-        parts.append(_part(f"{entry.path} (owner, group, mode)", was, now))
+        was = "" if before.kind == "absent" else _attributes(before)
+        parts.append(_part(f"{entry.path} (owner, group, mode)", was, _attributes(entry)))
     return parts
 
 
@@ -316,8 +313,7 @@ def _change(entry: Entry, found: Found) -> Change | None:
     other = {"file": found.content != entry.content, "link": found.target != entry.target}
     content = other_kind or other.get(entry.state, False)
     attributes = entry.state in ("file", "directory") and (
-        other_kind
-        or (entry.mode, entry.owner, entry.group) != (found.mode, found.owner, found.group)
+        other_kind or _attributes(entry) != _attributes(found)
     )
     if not (content or attributes):
         return None
@@ -378,6 +374,10 @@ def _kind_problem(entry: Entry, wanted: Mapping[str, Entry], found: Found) -> st
         f"is {_named(found.kind)} on the host, where {_named(entry.state)} should be; "
         "nothing was changed: move it away"
     )
+
+
+def _attributes(one: Entry | Found) -> str:
+    return f"{one.owner}:{one.group} {one.mode:04o}\n"
 
 
 def _part(header: str, before: str, after: str) -> dict[str, str]:

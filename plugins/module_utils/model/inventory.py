@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-KAFKA_GROUPS = ("kafka_controllers", "kafka_brokers")
 SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history")
-GROUPS = (*KAFKA_GROUPS, "zookeeper", *SPARK_GROUPS)
+GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
 
 
 @dataclass(frozen=True)

@@ -222,8 +222,7 @@ class KafkaNode(Server):
         """The controllers' listeners of all voters, `host:port`."""
         return [f"{voter.host}:{self.controller_listener.port}" for voter in self.voters]
 
-    def defaults(self) -> dict[str, dict[str, Any]]:
-        """Return the layers of properties below the inventory's."""
+    def _defaults(self) -> dict[str, dict[str, Any]]:
         profile = PROFILES.get(self.settings["kafka_profile"])
         settings = profile.settings if profile else {}
         return {
@@ -318,7 +317,7 @@ class KafkaNode(Server):
             SERVER_PROPERTIES: files.property_file(
                 self.config, **readers, secret=secret, dynamic=self.dynamic_keys
             ),
-            "/etc/kafka/environment": files.environment(self.environment(), **readers),
+            "/etc/kafka/environment": files.environment(self._environment(), **readers),
             CLIENT_PROPERTIES: files.text(
                 files.properties(self.client_config),
                 **(readers if secret else {"mode": "0644"}),
@@ -352,7 +351,7 @@ class KafkaNode(Server):
             "share.coordinator.state.topic.min.isr": min_isr,
         }
 
-    def owned_config(self) -> dict[str, Any]:
+    def _owned_config(self) -> dict[str, Any]:
         """Return the properties that only Millrace writes; an empty value is left out."""
         kraft = self.mode == "kraft"
         known = [*self.broker_listeners, *([self.controller_listener] if kraft else [])]

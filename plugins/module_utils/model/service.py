@@ -56,11 +56,11 @@ class Service(ABC):
         """Variable and path of each directory that holds data."""
 
     @abstractmethod
-    def defaults(self) -> dict[str, dict[str, Any]]:
+    def _defaults(self) -> dict[str, dict[str, Any]]:
         """Return the layers of properties below the inventory's."""
 
     @abstractmethod
-    def owned_config(self) -> dict[str, Any]:
+    def _owned_config(self) -> dict[str, Any]:
         """Return the properties that only Millrace writes."""
 
     @property
@@ -136,7 +136,7 @@ class Service(ABC):
     def layers(self) -> dict[str, dict[str, Any]]:
         """Layer -> key -> value, from the weakest to the strongest."""
         own = {name: by_name(self.settings[name]) for name in self.own_layers}
-        return {**self.defaults(), **own, "owned": self.owned_config()}
+        return {**self._defaults(), **own, "owned": self._owned_config()}
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -160,11 +160,11 @@ class Service(ABC):
         """Return its configuration files; `restart` marks what only a restart brings."""
         return {
             self.distribution.link: files.link(self.distribution.home),
-            f"{self.config_dir}/environment": files.environment(self.environment()),
+            f"{self.config_dir}/environment": files.environment(self._environment()),
         }
 
     @abstractmethod
-    def environment(self) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """Return the environment of its processes."""
 
     def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
@@ -202,7 +202,7 @@ class Server(Service):
         """Variable -> heap."""
         return {f"{self.product}_heap": self.heap}
 
-    def environment(self) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """Return the options of its JVM."""
         options = " ".join(self.settings[f"{self.product}_java_options"])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}

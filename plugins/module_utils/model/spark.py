@@ -15,14 +15,14 @@ from . import files
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
-from .inventory import Inventory
+from .inventory import SPARK_GROUPS, Inventory
 from .service import Service
 from .values import is_true, mapping
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 JOBS = f"{HOMES}/jobs"
-ROLES = {"master": "spark_masters", "worker": "spark_workers", "history": "spark_history"}
+ROLES = ("master", "worker", "history")
 _CLASSES = {
     "master": "master.Master",
     "worker": "worker.Worker",
@@ -181,8 +181,7 @@ class SparkHost(Service):
             found["spark_worker_memory"] = self.settings["spark_worker_memory"]
         return found
 
-    def defaults(self) -> dict[str, dict[str, Any]]:
-        """Return the layers of properties below the inventory's."""
+    def _defaults(self) -> dict[str, dict[str, Any]]:
         return {"topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})}}
 
     @property
@@ -227,7 +226,7 @@ class SparkHost(Service):
             shared: self.own_directory(),
             environment: files.environment(
                 {
-                    **self.environment(),
+                    **self._environment(),
                     "PYTHONPATH": f"{job.directory}:{library}/pyspark.zip:{library}/py4j.zip",
                     "PYTHONDONTWRITEBYTECODE": "1",
                 }
@@ -256,8 +255,7 @@ class SparkHost(Service):
         """Where applications write their event logs."""
         return f"{self.shared_dir}/events"
 
-    def owned_config(self) -> dict[str, Any]:
-        """Return the properties that only Millrace writes."""
+    def _owned_config(self) -> dict[str, Any]:
         # REST takes jobs from anybody and is on by default since Spark 4.1.
         return {
             "spark.master": self.master_url,
@@ -281,8 +279,7 @@ class SparkHost(Service):
             "spark.deploy.zookeeper.url": ",".join(self.ensemble),
         }
 
-    def environment(self) -> dict[str, str]:
-        """Return the environment of its processes."""
+    def _environment(self) -> dict[str, str]:
         options = " ".join(self.settings["spark_java_options"])
         return {
             "JAVA_HOME": self.host.java.home,
@@ -334,7 +331,7 @@ def resolve(
     """
     groups = {
         role: {name: hosts[name] for name in inventory.members(group)}
-        for role, group in ROLES.items()
+        for role, group in zip(ROLES, SPARK_GROUPS)
     }
     return {
         name: SparkHost(host, roles, groups["master"], groups["worker"], ensemble, kafka_client)

@@ -82,12 +82,10 @@ class Member(Server):
             for host in self.ensemble.values()
         ]
 
-    def defaults(self) -> dict[str, dict[str, Any]]:
-        """Return the layers of properties below the inventory's."""
+    def _defaults(self) -> dict[str, dict[str, Any]]:
         return {"topology": dict(_TOPOLOGY)}
 
-    def owned_config(self) -> dict[str, Any]:
-        """Return the properties that only Millrace writes."""
+    def _owned_config(self) -> dict[str, Any]:
         return {
             "4lw.commands.whitelist": "srvr,mntr",
             "admin.enableServer": False,
