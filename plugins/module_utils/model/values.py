@@ -25,11 +25,6 @@ def sequence(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
 
 
-def texts(value: object) -> list[str]:
-    """Return the non-empty texts of a list."""
-    return [part for part in sequence(value) if isinstance(part, str) and part]
-
-
 def integer(value: object) -> int | None:
     """Return a whole number given as such or in digits, None for anything else."""
     if isinstance(value, bool):
