@@ -263,13 +263,24 @@ def _replacement(path: Path) -> Iterator[Path]:
         new.unlink(missing_ok=True)
 
 
-def apply(change: Change) -> None:
-    """Make one change.
+def make(changes: Iterable[Change]) -> None:
+    """Make changes in their order.
 
     Raises:
-        OSError: it cannot be made.
+        ApplyError: names what was done and what was not.
 
     """
+    done: list[str] = []
+    for change in changes:
+        try:
+            _apply(change)
+        except OSError as error:
+            path = change.entry.path
+            raise ApplyError(path, error.strerror or str(error), done) from error
+        done.append(change.entry.path)
+
+
+def _apply(change: Change) -> None:
     entry, path = change.entry, Path(change.entry.path)
     if entry.state == "absent":
         if change.before.kind == "directory":
@@ -287,23 +298,6 @@ def apply(change: Change) -> None:
             path.mkdir(mode=0o700, exist_ok=True)
         os.chown(path, _id(pwd.getpwnam, entry.owner), _id(grp.getgrnam, entry.group))
         path.chmod(entry.mode)
-
-
-def make(changes: Iterable[Change]) -> None:
-    """Make changes in their order.
-
-    Raises:
-        ApplyError: names what was done and what was not.
-
-    """
-    done: list[str] = []
-    for change in changes:
-        try:
-            apply(change)
-        except OSError as error:
-            path = change.entry.path
-            raise ApplyError(path, error.strerror or str(error), done) from error
-        done.append(change.entry.path)
 
 
 def _change(entry: Entry, found: Found) -> Change | None:

@@ -212,7 +212,7 @@ def test_an_abort_leaves_the_mark_and_whole_files(
 
     changes = {"server.properties": entry("a=9\n", mode="0640", restart=True)}
     with monkeypatch.context() as broken:
-        broken.setattr(files, "apply", fail)
+        broken.setattr(files, "_apply", fail)
         result = tree(changes)
     assert result["failed"]
     for part in ("server.properties", "No space left on device"):
