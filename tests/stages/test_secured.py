@@ -32,7 +32,7 @@ SECURE = ROOT / "inventories/vms_example/group_vars/kafka.yml"
 OPERATOR = "operator"
 """The clients of this machine and the jobs of Spark; it may do everything."""
 ON_SPARK = "/etc/spark/tls"
-SINGLE = {"num_partitions": 1, "replication_factor": 1}
+TOPIC = {"num_partitions": 1, "replication_factor": 3}
 
 
 def lab(*arguments: str, seconds: float) -> str:
@@ -49,8 +49,8 @@ def stores(authority: str, certificate: str | None) -> dict[str, str]:
     }
 
 
-def choose(folder: Path) -> None:
-    """Write the production inventory's variables over those of the topology."""
+def choose(folder: Path, topology: Topology) -> None:
+    """Write the production inventory's variables over those of the topology's groups."""
     secure = yaml.safe_load(SECURE.read_text())
     opened = yaml.safe_load((ROOT / "inventories/kraft_combined/group_vars/all.yml").read_text())
     config = {**opened["kafka_config"], **secure["kafka_config"]}
@@ -64,7 +64,8 @@ def choose(folder: Path) -> None:
         "kafka_local_client_config": local,
         "spark_kafka_client_config": jobs,
     }
-    (INVENTORY / "secured.yml").write_text(yaml.safe_dump({"kafka": {"vars": variables}}))
+    hosts = {"all": {"hosts": dict.fromkeys(topology.addresses, variables)}}
+    (INVENTORY / "secured.yml").write_text(yaml.safe_dump(hosts))
 
 
 def install_certificates(folder: Path, topology: Topology) -> None:
@@ -97,8 +98,9 @@ def topology(authority: Path) -> Iterator[Topology]:
     """A platform that `./lab up` made on hosts with certificates, its flights and smoke passed."""
     lab("down", seconds=120)
     lab("run", "../molecule/shared/create", seconds=600)
-    install_certificates(authority.parent, describe(INVENTORY))
-    choose(authority.parent)
+    opened = describe(INVENTORY)
+    install_certificates(authority.parent, opened)
+    choose(authority.parent, opened)
     lab("up", seconds=900)
     yield describe(INVENTORY)
     lab("down", seconds=120)
@@ -131,12 +133,12 @@ def test_a_second_run_changes_nothing() -> None:
 def test_who_has_no_right_does_nothing(topology: Topology, authority: Path) -> None:
     """A certificate of the authority is let in, and does what was granted to its name."""
     operator = client(topology, authority, authority.parent / f"{OPERATOR}.pem")
-    operator.create_topics({"orders": SINGLE})
+    operator.create_topics({"orders": TOPIC})
     operator.close()
     assert "orders" in run_tool("kafka-topics.sh", "--list").split()
     billing = client(topology, authority, tls.issue(authority.parent, "billing"))
     with pytest.raises(errors.TopicAuthorizationFailedError):
-        billing.create_topics({"theirs": SINGLE})
+        billing.create_topics({"theirs": TOPIC})
     assert "orders" not in billing.list_topics()
     grant = "--add --allow-principal User:billing --consumer --topic orders --group billing"
     run_tool("kafka-acls.sh", grant)

@@ -88,14 +88,14 @@ def removal(cluster: Cluster, host: str, name: str) -> State:
 
 
 # Service -> what teardown removes besides its files (a slash at the end: only if it is empty, as
-# where a site's certificates lie), and what holds its data.
+# where certificates lie that Millrace did not bring), and what holds its data.
 _REMOVED: Mapping[str, tuple[Sequence[str], str]] = {
     "zookeeper": (["/etc/zookeeper"], "/var/lib/zookeeper"),
     "kafka": (
         ["/etc/kafka/", kafka.PREVIOUS, kafka.DYNAMIC_RECORD, kafka.OPERATION],
         "/var/lib/kafka",
     ),
-    "spark": (["/etc/spark", f"{HOMES}/jobs"], "/var/lib/spark"),
+    "spark": (["/etc/spark/job-*", "/etc/spark/", f"{HOMES}/jobs"], "/var/lib/spark"),
 }
 
 
