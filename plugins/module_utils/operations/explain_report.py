@@ -79,7 +79,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Write rows in columns; the last one is as wide as it likes."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        cells = [cell.ljust(width) for cell, width in zip(row, widths)]
         yield f"  {'  '.join([*cells, row[-1]])}".rstrip()
 
 
