@@ -69,6 +69,11 @@ options:
         of a run, whichever it is.
     type: bool
     default: false
+  running:
+    description: Whether the broker ran before its file was written; one that did not has read it,
+      and is not asked. The action takes this option.
+    type: bool
+    default: true
   restart_mark:
     description: The restart mark, which gets O(path) and the keys that Kafka refused.
     type: path
@@ -83,7 +88,7 @@ options:
     description: Seconds to wait for the broker to answer.
     type: float
     default: 30
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Lets Kafka judge the same changes and makes none.

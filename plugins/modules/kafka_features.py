@@ -75,7 +75,7 @@ options:
     description: Seconds until every broker has to show a finalized level.
     type: float
     default: 60
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Lets Kafka judge the same steps and makes none.

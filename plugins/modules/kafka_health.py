@@ -59,7 +59,10 @@ options:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
+extends_documentation_fragment:
+  - millrace.streaming.from_model
+  - millrace.streaming.kafka_client
+  - millrace.streaming.kafka_gate
 attributes:
   check_mode:
     description: Reads only.

@@ -22,7 +22,22 @@ description:
     whether its host asks for a reboot.
   - With O(operation) it also takes the lock that one operation at a time has on a cluster, on this
     host, or writes how far the operation is.
+  - An action of the same name takes O(home) from the model of the cluster, and makes the record of
+    the operation from O(what) and O(finish).
 options:
+  what:
+    description: Name of the operation, for its record. With it a host of the lock takes the lock;
+      the action takes this option, and sets O(operation) and O(take).
+    type: str
+    default: ""
+  host:
+    description: Host of the node, where the task is delegated to it. The action takes this option.
+    type: str
+  finish:
+    description: Record that the operation of this run has ended, which gives the lock back. The
+      action takes this option, and sets O(operation).
+    type: bool
+    default: false
   unit:
     description: Name of the service.
     type: str
@@ -82,8 +97,16 @@ author:
 EXAMPLES = r"""
 - name: See how the node is
   millrace.streaming.kafka_node:
-    home: /opt/millrace/kafka-4.3.1-196d4cfc31c8
   register: node
+
+- name: Take the lock, and see how the node is
+  millrace.streaming.kafka_node:
+    what: rolling_restart
+  register: node
+
+- name: Record how the operation ended, and give the lock back
+  millrace.streaming.kafka_node:
+    finish: true
 """
 
 RETURN = r"""
@@ -125,6 +148,11 @@ former_operation:
   description: The record that was there before.
   returned: always
   type: dict
+lock_hosts:
+  description: Hosts that hold the lock of the cluster.
+  returned: always
+  type: list
+  elements: str
 """
 
 # Debian leaves a newer kernel, of which only those of the same flavour count: 6.1.0-44-cloud-amd64

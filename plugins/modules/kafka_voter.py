@@ -69,7 +69,7 @@ options:
     description: Seconds for all of it.
     type: float
     default: 120
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Says what it would do.

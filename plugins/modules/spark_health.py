@@ -43,6 +43,7 @@ options:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
+extends_documentation_fragment: [millrace.streaming.from_model]
 attributes:
   check_mode:
     description: Reads only.

@@ -28,6 +28,7 @@ options:
     description: Seconds to wait for a whole ensemble; 0 judges once.
     type: float
     default: 0
+extends_documentation_fragment: [millrace.streaming.from_model]
 attributes:
   check_mode:
     description: Reads only.
