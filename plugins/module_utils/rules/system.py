@@ -40,7 +40,7 @@ def _operating_system(host: InspectedHost) -> Iterator[Finding]:
 @host_rule(
     "system-untested",
     when="Millrace knows the host's operating system, and no test of it runs there",
-    why="Package names, paths and services are as its documents give them; nobody has tried them.",
+    why="Package names, paths and services are as its documents give them; they are not tested.",
     remedy="Try it on a host that may fail first, or use a system that the message names.",
     severity="warning",
 )
@@ -55,7 +55,7 @@ def _system_untested(host: InspectedHost) -> Iterator[Finding]:
 @host_rule(
     "release-untested",
     when="no Java is known for this release of the operating system",
-    why="Nobody has tried it; its Java may be one that the products do not accept.",
+    why="It is not tested; its Java may be one that the products do not accept.",
     remedy="Use a release that the message names, or set `java_package` or `java_home`.",
     severity="warning",
 )
@@ -161,7 +161,7 @@ def _tmp_noexec(host: InspectedHost) -> Iterator[Finding]:
 @host_rule(
     "java",
     when="`java_home` holds no Java, or Java's version is none that the products run on",
-    why="A service would not start, or fail later in ways that nobody tested.",
+    why="A service would not start, or fail later in untested ways.",
     remedy="Set `java_home` or `java_package` to a version that the message names.",
 )
 def _java(host: InspectedHost) -> Iterator[Finding]:
