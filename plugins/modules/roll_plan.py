@@ -76,7 +76,7 @@ versions:
   elements: str
 lock:
   description: State of the lock, V(taken), V(held) by another operation, V(abandoned) by one that
-    has died, or V(incomplete) where too few of its hosts can be reached.
+    is dead, or V(incomplete) where too few of its hosts can be reached.
   returned: success
   type: str
 holder:
