@@ -1,6 +1,6 @@
 """A systemd service on this host: its state, and asking it to stop or to start.
 
-What is asked for is not waited for here: the caller looks at the state until its own deadline.
+What is asked for is not waited for here: the caller polls the state until its own deadline.
 """
 
 from __future__ import annotations
@@ -94,14 +94,13 @@ class Unit:
         _systemctl("start", "--no-block", self.name)
 
     def journal(self, lines: int = 12) -> list[str]:
-        """Return the last lines that say why it ended, or the last ones of all."""
-        # The journal may not have taken in yet what a process said as it ended.
+        """Return the last lines that give the reason of its end, or the last lines."""
+        # The last lines of a process may reach the journal after its end.
         with contextlib.suppress(subprocess.TimeoutExpired):
             _run("journalctl", "--sync", timeout=SYSTEMCTL_SECONDS)
         done = _run("journalctl", "--unit", self.name, "--lines=2000", "--output=cat")
-        lines_of_all = done.stdout.splitlines()
-        said = [line for line in lines_of_all if _REASON.search(line)]
-        return (said or lines_of_all)[-lines:]
+        output = done.stdout.splitlines()
+        return [line for line in output if _REASON.search(line)][-lines:] or output[-lines:]
 
 
 def reload() -> None:

@@ -1,4 +1,4 @@
-"""The desired state of a host as plain data: what roles and actions hand to modules."""
+"""The desired state of a host as plain data: the options that modules get."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
     `javas` are the homes of Java that were found there, `time_service` is the one that runs.
     """
     facts = host.facts
-    # A container shares its kernel and clock: what is set there is its machine's business.
+    # A container shares its kernel and clock: what is set there belongs to its machine.
     own = facts is None or not facts.container
     wanted = host.time_service if own and not time_service else {}
     load = [f"sysctl --quiet --load {SYSCTL_FILE}", f"systemd-tmpfiles --create {TMPFILES_FILE}"]

@@ -1,6 +1,6 @@
 """A host of Spark standalone: masters, workers, history server, and the jobs that run there.
 
-The way of a property: topology < spark_config < owned keys.
+The layers of a property: topology < spark_config < owned keys.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class SparkHost(Service):
     title = "Apache Spark"
     address_variable = "spark_host"
     own_layers = LAYERS
-    leftovers = (_CONFIG, JOBS)
+    leftovers = (f"{_CONFIG}/job-*", f"{_CONFIG}/", JOBS)
 
     @property
     def shared_dir(self) -> str:
