@@ -8,12 +8,9 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    REQUEST_MS,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from . import library
+from .client import REQUEST_MS, UnavailableError
+from .connection import Connection
 
 TOPIC = "millrace-canary"
 POLL_SECONDS = 0.1

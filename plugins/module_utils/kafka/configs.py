@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from . import library
 
 _BROKER = 4  # resource type
 _SET, _DELETE = 0, 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from . import library
 
 MIN_ISR = "min.insync.replicas"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")

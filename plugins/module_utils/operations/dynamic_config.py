@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
+from ..kafka.configs import Setting
+from ..kafka.snapshot import MIN_ISR
 
 _BY_DEGREES = re.compile(r"\b(half|double)\b")
 _INTEGER = re.compile(r"[+-]?[0-9]+")

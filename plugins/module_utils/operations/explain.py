@@ -8,26 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster as model
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
-    HostVariables,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
-    KafkaNode,
-    dynamic_keys,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    mapping,
-    property_text,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
-    Problem,
-    judge_cluster,
-)
+from ..model import cluster as model
+from ..model import key_table
+from ..model.cluster import Cluster
+from ..model.inventory import HostVariables
+from ..model.kafka import KafkaNode, dynamic_keys
+from ..model.profiles import PROFILES
+from ..model.values import mapping, property_text
+from ..rules import RULES
+from ..rules.engine import Problem, judge_cluster
 
 CHANGED_LAYER = "kafka_config"
 DEFAULT_LAYER = "Kafka's default"

@@ -24,13 +24,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    Partition,
-    Quorum,
-    Snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate_texts import TEXTS
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+from ..kafka.snapshot import Partition, Quorum, Snapshot
+from .gate_texts import TEXTS
+from .health import Expected
 
 SHOWN = 5
 NOBODY: frozenset[int] = frozenset()

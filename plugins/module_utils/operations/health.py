@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    Replica,
-    Snapshot,
-)
+from ..kafka.snapshot import Replica, Snapshot
 
 
 @dataclass(frozen=True)

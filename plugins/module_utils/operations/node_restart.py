@@ -14,18 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import State
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-    listens,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+from ..host.unit import State
+from ..kafka import canary
+from ..kafka.client import Cluster, UnavailableError, listens
+from ..kafka.connection import Connection
+from ..kafka.snapshot import Snapshot
+from . import gate
+from .gate import Policy
+from .health import Expected
 
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
