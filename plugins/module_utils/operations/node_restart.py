@@ -9,26 +9,23 @@ from __future__ import annotations
 import select
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from ..host.unit import State
+from ..host.unit import State, Unit
 from ..kafka import canary
 from ..kafka.client import Cluster, UnavailableError, listens
 from ..kafka.connection import Connection
 from ..kafka.snapshot import Snapshot
 from . import gate
-from .gate import Policy
-from .health import Expected
+from .gate import CAUGHT_UP_MS, Expected, Policy
 
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
 CANARY_SECONDS = 10.0
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-CAUGHT_UP_MS = 2000
-"""Milliseconds that a restarted controller may be behind the leader."""
 
 
 class AbandonedError(Exception):
@@ -37,22 +34,6 @@ class AbandonedError(Exception):
 
 class StartFailedError(Exception):
     """The process does not stay up; what it last logged is in the text."""
-
-
-class Service(Protocol):
-    """What of `host.unit.Unit` a restart needs."""
-
-    def state(self) -> State:
-        """Return the state of now."""
-
-    def start(self) -> None:
-        """Ask it to start."""
-
-    def stop(self) -> None:
-        """Ask it to stop."""
-
-    def journal(self, lines: int = 12) -> list[str]:
-        """Return the last lines that say why it ended."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +47,10 @@ class Node:
     broker: bool
     controller: bool
     address: str
-    ports: tuple[int, ...]
-    data_dirs: tuple[str, ...] = ()
+    ports: Sequence[int]
+    data_dirs: Sequence[str] = ()
     replication: int = 3
-    peers: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Node:
-        """Return the node of plain data; what it does not know of is left out."""
-        return cls(
-            id=int(data["id"]),
-            broker=bool(data["broker"]),
-            controller=bool(data["controller"]),
-            address=str(data["address"]),
-            ports=tuple(int(port) for port in data["ports"]),
-            data_dirs=tuple(data.get("data_dirs", ())),
-            replication=int(data.get("replication", 3)),
-            peers=tuple(data.get("peers", ())),
-        )
+    peers: Sequence[str] = ()
 
 
 @dataclass
@@ -119,7 +86,7 @@ class NodeRestart:
     def __init__(
         self,
         node: Node,
-        unit: Service,
+        unit: Unit,
         mark: Path,
         cluster: Cluster,
         connection: Connection,
@@ -181,16 +148,9 @@ class NodeRestart:
 
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
         """Return what forbids to stop this node; one that serves nobody needs only the others."""
-        unready = self.node.broker and self.node.id not in _serving(snapshot)
-        return gate.stop_blockers(
-            snapshot,
-            self.node.id,
-            broker=self.node.broker,
-            controller=self.node.controller,
-            expected=self.expected,
-            policy=self.policy,
-            without=frozenset({self.node.id} if unready else ()),
-        )
+        ready = not self.node.broker or self.node.id in _serving(snapshot)
+        node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
+        return gate.stop_blockers(snapshot, node, self.expected, self.policy)
 
     def _gate(self, progress: Progress) -> str:
         """Wait until the cluster can spare the node; one that is down already is only started.
