@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..model.profiles import PROFILES
 from ..model.values import mapping, property_text
 from ..rules import RULES
 from ..rules.engine import Problem, judge_cluster
+from .dynamic_config import same
 
 CHANGED_LAYER = "kafka_config"
 DEFAULT_LAYER = "Kafka's default"
@@ -111,20 +112,29 @@ def _why(node: KafkaNode, key: str, layer: str) -> str:
 
 def effects(cluster: Cluster, changes: Mapping[str, Any]) -> dict[str, list[Effect]]:
     """Return for each Kafka host what setting these keys together in `kafka_config` would do."""
-    problems = list(_problems_of(cluster, changes))
+    problems = _problems_of(cluster, changes)
     return {
         name: [_effect(node, key, value, problems) for key, value in changes.items()]
         for name, node in cluster.kafka.items()
     }
 
 
-def _effect(node: KafkaNode, key: str, value: Any, problems: Sequence[_Added]) -> Effect:  # noqa: ANN401
+def _effect(
+    node: KafkaNode,
+    key: str,
+    value: Any,  # noqa: ANN401  as above
+    problems: Sequence[tuple[Problem, frozenset[str]]],
+) -> Effect:
     now = _answer(node, key)
     names = list(node.layers)
     later = [x for x in names[names.index(CHANGED_LAYER) + 1 :] if key in node.layers[x]]
     kind, why = _kind(key, value, node, now)
-    concerning = [one for one in problems if one.concerns(node.name, key)]
-    refusals = [one.message for one in concerning if one.severity == "error"]
+    messages: dict[str, list[str]] = {"error": [], "warning": []}
+    for problem, causes in problems:
+        if key in causes and (not problem.hosts or node.name in problem.hosts):
+            text = f"{problem.what} {problem.fix} [{problem.rule}]"
+            messages[problem.severity].append(text)
+    refusals = messages["error"]
     if refusals:
         kind, why = "refused", " ".join(refusals)
     elif later:
@@ -138,7 +148,7 @@ def _effect(node: KafkaNode, key: str, value: Any, problems: Sequence[_Added]) -
         why=why,
         update=now.update,
         written=not (refusals or later or (set_now and kind == "nothing")),
-        notes=tuple(one.message for one in concerning if one.severity == "warning"),
+        notes=tuple(messages["warning"]),
     )
 
 
@@ -161,36 +171,20 @@ def _kind(key: str, value: Any, node: KafkaNode, now: Answer) -> tuple[str, str]
 
 
 def _same(entry: Mapping[str, str | None], one: Any, other: Any) -> bool:  # noqa: ANN401
-    """Say whether Kafka reads two values as the same."""
-    first, second = ((property_text(value) or "").strip() for value in (one, other))
-    if entry.get("type") == "boolean":
-        return first.lower() == second.lower()
-    if entry.get("type") == "list":
-        return [p.strip() for p in first.split(",")] == [p.strip() for p in second.split(",")]
-    return first == second
+    texts = (property_text(value) or "" for value in (one, other))
+    return same(entry.get("type") or "", *texts)
 
 
-@dataclass(frozen=True)
-class _Added:
-    """A problem that the inventory has only with the change, and the keys that cause it."""
-
-    severity: str
-    message: str
-    hosts: frozenset[str]
-    keys: frozenset[str]
-
-    def concerns(self, host: str, key: str) -> bool:
-        return key in self.keys and (not self.hosts or host in self.hosts)
-
-
-def _problems_of(cluster: Cluster, changes: Mapping[str, Any]) -> Iterator[_Added]:
-    """Judge the inventory with and without the changed keys; the difference is the change's."""
+def _problems_of(
+    cluster: Cluster, changes: Mapping[str, Any]
+) -> list[tuple[Problem, frozenset[str]]]:
+    """Return the problems that the inventory has only with the changes, each with its causes."""
     without = {_identity(problem) for problem in _judged(cluster, changes, {})}
-    for problem in _judged(cluster, changes, changes):
-        if _identity(problem) not in without:
-            message = f"{problem.what} {problem.fix} [{problem.rule}]"
-            causes = _causes(problem, changes)
-            yield _Added(problem.severity, message, frozenset(problem.hosts), causes)
+    return [
+        (problem, _causes(problem, changes))
+        for problem in _judged(cluster, changes, changes)
+        if _identity(problem) not in without
+    ]
 
 
 def _identity(problem: Problem) -> tuple[str, str, tuple[str, ...]]:
@@ -248,18 +242,17 @@ def explain(
             }
             for name, node in cluster.kafka.items()
         },
-        "changes": {
-            key: {
-                kind: [
-                    name
-                    for name, found in outcome.items()
-                    if any(one.key == key and one.kind == kind for one in found)
-                ]
-                for kind in EFFECTS
-            }
-            for key in changes
-        },
+        "changes": {key: {kind: _hosts(outcome, key, kind) for kind in EFFECTS} for key in changes},
     }
+
+
+def _hosts(outcome: Mapping[str, Sequence[Effect]], key: str, kind: str) -> list[str]:
+    """Return the hosts on which a change of this key has this effect."""
+    return [
+        name
+        for name, found in outcome.items()
+        if (key, kind) in {(one.key, one.kind) for one in found}
+    ]
 
 
 def _data(one: Answer | Effect) -> dict[str, Any]:

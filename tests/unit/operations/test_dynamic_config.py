@@ -45,7 +45,7 @@ class FakeBroker:
         return self.elr
 
     def read(self, keys: list[str]) -> Mapping[str, Setting]:
-        return configs.settings({key: self.describe(key) for key in keys if key in KINDS})
+        return {key: configs.setting(key, self.describe(key)) for key in keys if key in KINDS}
 
     def describe(self, key: str) -> Any:
         """As kafka-python gives it."""
