@@ -80,31 +80,23 @@ class Progress:
         }
 
 
+@dataclass
 class NodeRestart:
-    """Takes one node through its restart, as far as a slice of time allows."""
+    """Takes one node through its restart, as far as a slice of time allows.
 
-    def __init__(
-        self,
-        node: Node,
-        unit: Unit,
-        mark: Path,
-        cluster: Cluster,
-        connection: Connection,
-        expected: Expected,
-        policy: Policy,
-        *,
-        forced: bool = False,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Know the node, its service, its cluster and what is allowed.
+    With `forced` it is restarted without a mark too.
+    """
 
-        With `forced` the node is restarted without a mark too.
-        """
-        self.forced = forced
-        self.node, self.unit, self.mark, self.cluster = node, unit, mark, cluster
-        self.connection, self.expected, self.policy = connection, expected, policy
-        self._clock, self._sleep = clock, sleep
+    node: Node
+    unit: Unit
+    mark: Path
+    cluster: Cluster
+    connection: Connection
+    expected: Expected
+    policy: Policy
+    forced: bool = False
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def advance(self, progress: Progress, until: str = "done") -> None:
         """Go on from `progress.phase` until the phase `until` or the end of the slice.
@@ -122,9 +114,9 @@ class NodeRestart:
             "canary": self._canary,
         }
         while progress.phase not in (until, "done"):
-            begun, phase = self._clock(), progress.phase
+            begun, phase = self.clock(), progress.phase
             progress.phase = phases[phase](progress)
-            spent = self._clock() - begun
+            spent = self.clock() - begun
             progress.seconds[phase] = progress.seconds.get(phase, 0.0) + spent
             if progress.phase == phase:
                 return
@@ -142,15 +134,18 @@ class NodeRestart:
             snapshot = self.cluster.read()
         except UnavailableError:
             return False
-        serves = not self.node.broker or self.node.id in _serving(snapshot)
-        ready = self.unit.state().running and serves
+        ready = self.unit.state().running and self._serves(snapshot)
         return ready and gate.must_wait_for_others(self.node.id, others, snapshot)
 
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
         """Return what forbids to stop this node; one that serves nobody needs only the others."""
-        ready = not self.node.broker or self.node.id in _serving(snapshot)
+        ready = self._serves(snapshot)
         node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
         return gate.stop_blockers(snapshot, node, self.expected, self.policy)
+
+    def _serves(self, snapshot: Snapshot) -> bool:
+        serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
+        return not self.node.broker or self.node.id in serving
 
     def _gate(self, progress: Progress) -> str:
         """Wait until the cluster can spare the node; one that is down already is only started.
@@ -238,7 +233,7 @@ class NodeRestart:
             self._stays_up(self.unit.state(), was_up=True)
             found = not_ready_reasons(self.cluster.read(), self.node)
             if not found:
-                self._sleep(POLL_SECONDS)
+                self.sleep(POLL_SECONDS)
                 found = not_ready_reasons(self.cluster.read(), self.node)
             return found
 
@@ -278,9 +273,9 @@ class NodeRestart:
                 progress.waiting = [str(error)]
             if not progress.waiting:
                 return True
-            if progress.non_retriable or self._clock() + POLL_SECONDS > progress.deadline:
+            if progress.non_retriable or self.clock() + POLL_SECONDS > progress.deadline:
                 return False
-            self._sleep(POLL_SECONDS)
+            self.sleep(POLL_SECONDS)
 
 
 def abandoned() -> bool:
@@ -314,7 +309,3 @@ def not_ready_reasons(snapshot: Snapshot, node: Node) -> list[str]:
         ):
             found.append(f"it is {voter.lag} records of metadata behind")
     return found
-
-
-def _serving(snapshot: Snapshot) -> set[int]:
-    return {broker.id for broker in snapshot.brokers if not broker.fenced}
