@@ -189,13 +189,13 @@ def _quorum_blockers(
             ("voter-missing", expected.voters - voters - unready),
             ("unexpected-voter", voters - expected.voters if expected.voters else NOBODY),
             # Without a leader nobody knows who has how much.
-            ("voter-behind", voters - _caught_up(quorum) - unready if led else NOBODY),
+            ("voter-behind", voters - caught_up(quorum) - unready if led else NOBODY),
             allowed=CAUGHT_UP_MS,
         ),
     ]
 
 
-def _caught_up(quorum: Quorum) -> frozenset[int]:
+def caught_up(quorum: Quorum) -> frozenset[int]:
     """Return the voters that could carry the quorum; the leader is one, whatever is told of it."""
     if quorum.leader_id < 0:
         return NOBODY
@@ -292,7 +292,7 @@ def _majority_blockers(
     if node in voters and len(voters) <= 2:
         unsafe = _blocker("unsafe-quorum", voters=len(voters), node=node)
         return [] if policy.allow_unsafe_quorum else [unsafe]
-    left = len(_caught_up(quorum) - {node})
+    left = len(caught_up(quorum) - {node})
     majority = len(voters) // 2 + 1
     if left >= majority:
         return []

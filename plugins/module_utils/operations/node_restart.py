@@ -20,7 +20,7 @@ from ..kafka.client import Cluster, UnavailableError, listens
 from ..kafka.connection import Connection
 from ..kafka.snapshot import Snapshot
 from . import gate
-from .gate import CAUGHT_UP_MS, Expected, Policy
+from .gate import Expected, Policy
 
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
@@ -304,8 +304,6 @@ def not_ready_reasons(snapshot: Snapshot, node: Node) -> list[str]:
         voter = voters.get(node.id)
         if voter is None or snapshot.quorum.leader_id < 0:
             found.append("it is no voter" if voter is None else "the quorum has no leader")
-        elif node.id != snapshot.quorum.leader_id and (
-            voter.behind_ms is None or voter.behind_ms > CAUGHT_UP_MS
-        ):
+        elif node.id not in gate.caught_up(snapshot.quorum):
             found.append(f"it is {voter.lag} records of metadata behind")
     return found
