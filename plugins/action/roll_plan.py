@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    Quorum,
-    Snapshot,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
@@ -134,8 +130,8 @@ def order(
         for number, name in by_id.items()
     ]
     leader = int(health.get("controller", -1))
-    quorum = Quorum(leader, 0, ()) if cluster.controllers else None
-    ordered = gate.order(found, Snapshot("", (), leader, quorum), reverse_roles=backwards)
+    on_zookeeper = not cluster.controllers
+    ordered = gate.order(found, leader, on_zookeeper=on_zookeeper, reverse_roles=backwards)
     return [by_id[number] for number in ordered]
 
 

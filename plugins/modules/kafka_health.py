@@ -19,9 +19,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Blocker,
+    Expected,
     Policy,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
 DOCUMENTATION = r"""
 module: kafka_health
@@ -168,7 +168,7 @@ def judge(
         **facts,
         "healthy": long_enough,
         "problems": problems,
-        "blockers": [{**gate.as_data([one])[0], "text": str(one)} for one in blockers],
+        "blockers": [one.as_data() for one in blockers],
         "seconds": round(now - start, 2),
     }
 

@@ -151,8 +151,8 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
     """Return the restart that the module's options describe."""
     params = module.params
     try:
-        node = Node.of(params["node"])
-    except (KeyError, TypeError, ValueError) as error:
+        node = Node(**params["node"])
+    except TypeError as error:
         module.fail_json(msg=f"the option node is incomplete: {error!r}")
     return NodeRestart(
         node,

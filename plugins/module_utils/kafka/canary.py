@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    REQUEST_MS,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from . import library
+from .client import REQUEST_MS, UnavailableError
+from .connection import Connection
 
 TOPIC = "millrace-canary"
 POLL_SECONDS = 0.1
@@ -50,28 +47,23 @@ def prepare(admin: Any, brokers: Sequence[int], replication: int) -> None:  # no
 
 def partition_of(admin: Any, broker: int) -> int | None:  # noqa: ANN401  as above
     """Return the partition whose preferred leader is `broker`, None if there is none."""
-    described = admin.describe_topics([TOPIC])
     found = (
-        partition["partition_index"]
-        for topic in described
-        for partition in topic["partitions"]
-        if partition["replica_nodes"][:1] == [broker]
+        one["partition_index"] for one in _partitions(admin) if one["replica_nodes"][:1] == [broker]
     )
     return next(found, None)
 
 
 def leads(admin: Any, broker: int, partition: int) -> bool:  # noqa: ANN401  as above
     """Tell whether `broker` leads the partition; if not, ask for its preferred leader."""
-    described = admin.describe_topics([TOPIC])
-    leaders = {
-        found["partition_index"]: found["leader_id"]
-        for topic in described
-        for found in topic["partitions"]
-    }
+    leaders = {one["partition_index"]: one["leader_id"] for one in _partitions(admin)}
     if leaders.get(partition) == broker:
         return True
     admin.elect_leaders(PREFERRED, {TOPIC: [partition]}, raise_errors=False)
     return False
+
+
+def _partitions(admin: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401  as above
+    return [one for topic in admin.describe_topics([TOPIC]) for one in topic["partitions"]]
 
 
 def round_trip(connection: Connection, partition: int, seconds: float) -> None:

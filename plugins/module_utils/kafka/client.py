@@ -6,13 +6,9 @@ import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
-    clients,
-    library,
-    snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
+from . import clients, library, snapshot
+from .connection import Connection
+from .snapshot import Snapshot
 
 REQUEST_MS = 2000
 CONNECT_SECONDS = 0.5

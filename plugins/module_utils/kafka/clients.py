@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from . import library
+from .connection import Connection
 
 RECONNECT_MS = 1_000  # kafka-python's own default is 30 s
 ANSWER_SECONDS = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from . import library
 
 _BROKER = 4  # resource type
 _SET, _DELETE = 0, 1
@@ -37,15 +37,26 @@ def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:  # no
         library.ConfigResourceType.BROKER, str(node_id), dict.fromkeys(keys)
     )
     answer = admin.describe_configs([broker], include_synonyms=True, config_filter="all")
-    return settings(answer["broker"][str(node_id)])
+    return {key: setting(key, one) for key, one in answer["broker"][str(node_id)].items()}
 
 
-def settings(described: Mapping[str, Mapping[str, Any]]) -> dict[str, Setting]:
-    """Return key -> setting of what kafka-python says of a broker, asked with synonyms.
+def setting(key: str, answer: Mapping[str, Any]) -> Setting:
+    """Return what kafka-python says of a key of a broker, asked with synonyms.
 
-    A synonym of another name is another key, such as log.retention.hours of log.retention.ms.
+    These come in the order in which they rule. One of another name is another key, such as
+    log.retention.hours of log.retention.ms.
     """
-    return {key: _setting(key, answer) for key, answer in described.items()}
+    own = [one for one in answer.get("synonyms") or () if one["name"] == key]
+    values = {str(one["source"]): one["value"] for one in own}
+    below = [one["value"] for one in own if one["source"] != "DYNAMIC_BROKER_CONFIG"]
+    return Setting(
+        kind=str(answer.get("config_type") or ""),
+        value=answer["value"],
+        entry=values.get("DYNAMIC_BROKER_CONFIG"),
+        below=below[0] if below else None,
+        static=values.get("STATIC_BROKER_CONFIG"),
+        default=values.get("DEFAULT_CONFIG"),
+    )
 
 
 def alter(
@@ -78,18 +89,3 @@ def alter(
     if answer.error_code:
         raise library.errors.for_code(answer.error_code)(answer.error_message)
     return ""
-
-
-def _setting(key: str, answer: Mapping[str, Any]) -> Setting:
-    """Return what an answer says; its synonyms come in the order in which they rule."""
-    own = [one for one in answer.get("synonyms") or () if one["name"] == key]
-    values = {str(one["source"]): one["value"] for one in own}
-    below = [one["value"] for one in own if one["source"] != "DYNAMIC_BROKER_CONFIG"]
-    return Setting(
-        kind=str(answer.get("config_type") or ""),
-        value=answer["value"],
-        entry=values.get("DYNAMIC_BROKER_CONFIG"),
-        below=below[0] if below else None,
-        static=values.get("STATIC_BROKER_CONFIG"),
-        default=values.get("DEFAULT_CONFIG"),
-    )

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import property_text
+from ..model.properties import parse_properties
+from ..model.values import property_text
 
 _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

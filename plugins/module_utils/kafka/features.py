@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from . import library
 
 ELR = "eligible.leader.replicas.version"
 _TIMEOUT_MS = 30_000

@@ -13,35 +13,27 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-# Name -> the module of kafka-python that has it.
-_NAMES = {
-    "ConsumerRebalanceListener": "kafka",
-    "KafkaAdminClient": "kafka",
-    "KafkaConsumer": "kafka",
-    "KafkaProducer": "kafka",
-    "OffsetAndMetadata": "kafka",
-    "OffsetSpec": "kafka",
-    "TopicPartition": "kafka",
-    "AlterConfigOp": "kafka.admin",
-    "ConfigResource": "kafka.admin",
-    "ConfigResourceType": "kafka.admin",
-    "MemberToRemove": "kafka.admin",
-    "CooperativeStickyAssignor": "kafka.coordinator.assignors.cooperative_sticky",
-    "RangePartitionAssignor": "kafka.coordinator.assignors.range",
-    "Future": "kafka.future",
-    "KafkaNetSocket": "kafka.net",
-    "KafkaNetClient": "kafka.net.compat",
-    "murmur2": "kafka.partitioner.default",
-    "ProducerIdAndEpoch": "kafka.producer.transaction_manager",
-    "TransactionManager": "kafka.producer.transaction_manager",
-    "TransactionState": "kafka.producer.transaction_manager",
-    "IncrementalAlterConfigsRequest": "kafka.protocol.admin",
-    "UpdateFeaturesRequest": "kafka.protocol.admin",
-    "MemoryRecords": "kafka.record",
-    "MemoryRecordsBuilder": "kafka.record",
-    "calc_crc32c": "kafka.record.util",
-    "MemberState": "kafka.structs",
+_CONTENTS = {
+    "kafka": (
+        *("ConsumerRebalanceListener", "KafkaAdminClient", "KafkaConsumer", "KafkaProducer"),
+        *("OffsetAndMetadata", "OffsetSpec", "TopicPartition"),
+    ),
+    "kafka.admin": ("AlterConfigOp", "ConfigResource", "ConfigResourceType", "MemberToRemove"),
+    "kafka.coordinator.assignors.cooperative_sticky": ("CooperativeStickyAssignor",),
+    "kafka.coordinator.assignors.range": ("RangePartitionAssignor",),
+    "kafka.future": ("Future",),
+    "kafka.net": ("KafkaNetSocket",),
+    "kafka.net.compat": ("KafkaNetClient",),
+    "kafka.partitioner.default": ("murmur2",),
+    "kafka.producer.transaction_manager": (
+        *("ProducerIdAndEpoch", "TransactionManager", "TransactionState"),
+    ),
+    "kafka.protocol.admin": ("IncrementalAlterConfigsRequest", "UpdateFeaturesRequest"),
+    "kafka.record": ("MemoryRecords", "MemoryRecordsBuilder"),
+    "kafka.record.util": ("calc_crc32c",),
+    "kafka.structs": ("MemberState",),
 }
+_NAMES = {name: module for module, names in _CONTENTS.items() for name in names}
 _MODULES = {"codec": "kafka.codec", "errors": "kafka.errors"}
 
 

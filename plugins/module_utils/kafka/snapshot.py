@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from . import library
 
 MIN_ISR = "min.insync.replicas"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+_ID = attrgetter("id")
 
 
 @dataclass(frozen=True)
@@ -177,34 +179,30 @@ def snapshot(
     """
     topics = list(topics)
     kraft = _quorum(quorum) if quorum is not None else None
+    brokers = (
+        Broker(
+            one["broker_id"], one["host"], one["port"], one.get("rack"), bool(one.get("is_fenced"))
+        )
+        for one in cluster["brokers"]
+    )
+    partitions = (
+        Partition(
+            topic["name"],
+            one["partition_index"],
+            one["leader_id"],
+            tuple(one["replica_nodes"]),
+            tuple(one["isr_nodes"]),
+            min_isr.get(topic["name"], 1),
+        )
+        for topic in topics
+        for one in topic["partitions"]
+    )
     return Snapshot(
         cluster_id=str(cluster["cluster_id"]),
-        brokers=tuple(
-            Broker(
-                broker["broker_id"],
-                broker["host"],
-                broker["port"],
-                broker.get("rack"),
-                bool(broker.get("is_fenced", False)),
-            )
-            for broker in sorted(cluster["brokers"], key=lambda broker: int(broker["broker_id"]))
-        ),
+        brokers=tuple(sorted(brokers, key=_ID)),
         controller_id=kraft.leader_id if kraft else cluster["controller_id"],
         quorum=kraft,
-        partitions=tuple(
-            Partition(
-                topic["name"],
-                partition["partition_index"],
-                partition["leader_id"],
-                tuple(partition["replica_nodes"]),
-                tuple(partition["isr_nodes"]),
-                min_isr.get(topic["name"], 1),
-            )
-            for topic in sorted(topics, key=lambda topic: str(topic["name"]))
-            for partition in sorted(
-                topic["partitions"], key=lambda partition: int(partition["partition_index"])
-            )
-        ),
+        partitions=tuple(sorted(partitions, key=attrgetter("topic", "index"))),
         unreadable_topics={
             topic["name"]: topic["error_code"] for topic in topics if topic["error_code"]
         },
@@ -234,11 +232,7 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
     return Quorum(
         leader_id=log["leader_id"],
         leader_epoch=log["leader_epoch"],
-        voters=_sorted(map(replica, log["current_voters"])),
-        observers=_sorted(map(replica, observers.values())),
+        voters=tuple(sorted(map(replica, log["current_voters"]), key=_ID)),
+        observers=tuple(sorted(map(replica, observers.values()), key=_ID)),
         high_watermark=log["high_watermark"],
     )
-
-
-def _sorted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
-    return tuple(sorted(replicas, key=lambda replica: replica.id))

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
+from ..kafka.configs import Setting
+from ..kafka.snapshot import MIN_ISR
 
 _BY_DEGREES = re.compile(r"\b(half|double)\b")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -111,7 +111,9 @@ def plan(
             if cluster_wide and wanted is not None and not same(now.kind, now.value, wanted):
                 cluster[key] = (now.value, wanted)
         elif wanted is None and now.static is None:
-            ours = key in recorded or _all_same(now.kind, now.entry, now.below, now.default)
+            ours = key in recorded or (
+                same(now.kind, now.entry, now.below) and same(now.kind, now.entry, now.default)
+            )
             if now.entry is not None and ours:
                 deleted.append(key)
         elif (value := now.default if wanted is None else wanted) is None:
@@ -152,15 +154,14 @@ def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) 
     A pool of threads grows at most to its double and shrinks at most to its half (KIP-226); the
     reason that Kafka gives says so.
     """
-    targets = {
-        key: made.set[key][1] if key in made.set else found[key].below
+    by_degrees = {
+        key: found[key]
         for key, reason in refused.items()
-        if key in found and _BY_DEGREES.search(reason)
+        if key in found and found[key].kind.lower() == "int" and _BY_DEGREES.search(reason)
     }
     on_the_way = {
-        key: _step(found[key].value, target)
-        for key, target in targets.items()
-        if found[key].kind.lower() == "int"
+        key: _step(now.value, made.set[key][1] if key in made.set else now.below)
+        for key, now in by_degrees.items()
     }
     return {key: str(number) for key, number in on_the_way.items() if number}
 
@@ -176,19 +177,19 @@ def shown(altered: Mapping[str, str | None], found: Mapping[str, Setting]) -> bo
 
 def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, str]:
     """Return a plan as Ansible shows it, a line for each key before and after."""
-    before, after = [], []
-    for key, (old, new) in sorted({**made.set, **made.cluster}.items()):
-        before.append(f"{key}={old}" if old is not None else f"{key} is not set")
-        after.append(f"{key}={new}")
-    for key in made.deleted:
-        before.append(f"{key}={found[key].entry} (dynamic)")
-        after.append(f"{key}={found[key].below}")
+    changes = [
+        (f"{key} is not set" if old is None else f"{key}={old}", f"{key}={new}")
+        for key, (old, new) in sorted({**made.set, **made.cluster}.items())
+    ]
+    changes += [
+        (f"{key}={found[key].entry} (dynamic)", f"{key}={found[key].below}") for key in made.deleted
+    ]
     header = f"dynamic configuration of broker {node_id}"
     return {
         "before_header": header,
         "after_header": header,
-        "before": "".join(f"{line}\n" for line in before),
-        "after": "".join(f"{line}\n" for line in after),
+        "before": "".join(f"{before}\n" for before, _ in changes),
+        "after": "".join(f"{after}\n" for _, after in changes),
     }
 
 
@@ -204,7 +205,3 @@ def _step(current: str | None, target: str | None) -> int:
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")] if text else []
-
-
-def _all_same(kind: str, *values: str | None) -> bool:
-    return all(same(kind, values[0], value) for value in values)

@@ -4,71 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster as model
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
-    HostVariables,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
-    KafkaNode,
-    dynamic_keys,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    mapping,
-    property_text,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
-    Problem,
-    judge_cluster,
-)
+from ..model import cluster as model
+from ..model import key_table
+from ..model.cluster import Cluster
+from ..model.inventory import HostVariables
+from ..model.kafka import KafkaNode, dynamic_keys
+from ..model.profiles import PROFILES
+from ..model.values import mapping, property_text
+from ..rules import RULES
+from ..rules.engine import Problem, judge_cluster
+from .dynamic_config import same
 
 CHANGED_LAYER = "kafka_config"
 DEFAULT_LAYER = "Kafka's default"
 EFFECTS = ("restart", "dynamic", "nothing", "refused")
+Data = dict[str, Any]
 _HIDDEN = "(hidden)"
 _SECRET = re.compile(r"password|secret|passphrase|token|credential|jaas\.config")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Where a property of a host comes from; `overrides` holds the earlier layers' values.
-
-    Values are as the properties file holds them, None where there is none. `update` is empty for a
-    key that Kafka's table does not have.
-    """
-
-    key: str
-    value: str | None
-    layer: str
-    why: str
-    overrides: tuple[tuple[str, str | None], ...]
-    default: str | None
-    update: str
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What setting a key in `kafka_config` does on a host.
-
-    `kind` is one of `EFFECTS` and says what Kafka needs; `written` says whether server.properties
-    changes. `why` explains the kind; `notes` are the warnings of the rules.
-    """
-
-    key: str
-    before: str | None
-    after: str | None
-    kind: str
-    why: str
-    update: str
-    written: bool
-    notes: tuple[str, ...] = ()
 
 
 def shown(key: str, value: Any, table: key_table.Table) -> str | None:  # noqa: ANN401 - as above
@@ -81,34 +36,37 @@ def shown(key: str, value: Any, table: key_table.Table) -> str | None:  # noqa: 
     return _HIDDEN if secret and written else written
 
 
-def answers(node: KafkaNode, contains: str = "") -> list[Answer]:
-    """Explain each property of a host, sorted by key.
+def answers(node: KafkaNode, contains: str = "") -> dict[str, Data]:
+    """Return where each property of a host comes from, by key in order.
 
-    With `contains` only keys that contain it, those that nobody sets included.
+    An answer has `value`, `layer`, `why`, `overrides` (the earlier layers' values), Kafka's
+    `default` and its `update` mode, empty for a key that Kafka's table does not have. Values are as
+    the properties file holds them, None where there is none. With `contains` only keys that contain
+    it, those that nobody sets included.
     """
     keys = {key for layer in node.layers.values() for key in layer}
     if contains:
         keys = {key for key in keys | set(node.table) if contains in key}
-    return [_answer(node, key) for key in sorted(keys)]
+    return {key: _answer(node, key) for key in sorted(keys)}
 
 
-def _answer(node: KafkaNode, key: str) -> Answer:
+def _answer(node: KafkaNode, key: str) -> Data:
     table = node.table
     entry = table.get(key_table.table_key(key), {})
     default = shown(key, entry.get("default"), table)
     found = [
-        (name, shown(key, layer[key], table)) for name, layer in node.layers.items() if key in layer
+        {"layer": name, "value": shown(key, layer[key], table)}
+        for name, layer in node.layers.items()
+        if key in layer
     ]
-    layer, value = found[-1] if found else (DEFAULT_LAYER, default)
-    return Answer(
-        key=key,
-        value=value,
-        layer=layer,
-        why=_why(node, key, layer),
-        overrides=tuple(reversed(found[:-1])),
-        default=default,
-        update=entry.get("update") or "",
-    )
+    ruling = found[-1] if found else {"layer": DEFAULT_LAYER, "value": default}
+    return {
+        **ruling,
+        "why": _why(node, key, str(ruling["layer"])),
+        "overrides": found[:-1][::-1],
+        "default": default,
+        "update": entry.get("update") or "",
+    }
 
 
 def _why(node: KafkaNode, key: str, layer: str) -> str:
@@ -120,88 +78,85 @@ def _why(node: KafkaNode, key: str, layer: str) -> str:
     return f"set by {owner}" if owner else ""
 
 
-def effects(cluster: Cluster, changes: Mapping[str, Any]) -> dict[str, list[Effect]]:
-    """Return for each Kafka host what setting these keys together in `kafka_config` would do."""
-    problems = list(_problems_of(cluster, changes))
+def effects(cluster: Cluster, changes: Mapping[str, Any]) -> dict[str, dict[str, Data]]:
+    """Return what setting these keys together in `kafka_config` would do: host -> key -> effect.
+
+    Its `kind` is one of `EFFECTS` and says what Kafka needs, and `why`; `before`, `after` and
+    `update` are as in an answer, `written` says whether server.properties changes, and `notes` are
+    the warnings of the rules.
+    """
+    problems = _problems_of(cluster, changes)
     return {
-        name: [_effect(node, key, value, problems) for key, value in changes.items()]
+        name: {key: _effect(node, key, value, problems) for key, value in changes.items()}
         for name, node in cluster.kafka.items()
     }
 
 
-def _effect(node: KafkaNode, key: str, value: Any, problems: Sequence[_Added]) -> Effect:  # noqa: ANN401
+def _effect(
+    node: KafkaNode,
+    key: str,
+    value: Any,  # noqa: ANN401  as above
+    problems: Sequence[tuple[Problem, frozenset[str]]],
+) -> Data:
     now = _answer(node, key)
     names = list(node.layers)
     later = [x for x in names[names.index(CHANGED_LAYER) + 1 :] if key in node.layers[x]]
     kind, why = _kind(key, value, node, now)
-    concerning = [one for one in problems if one.concerns(node.name, key)]
-    refusals = [one.message for one in concerning if one.severity == "error"]
+    messages: dict[str, list[str]] = {"error": [], "warning": []}
+    for problem, causes in problems:
+        if key in causes and (not problem.hosts or node.name in problem.hosts):
+            text = f"{problem.what} {problem.fix} [{problem.rule}]"
+            messages[problem.severity].append(text)
+    refusals = messages["error"]
     if refusals:
         kind, why = "refused", " ".join(refusals)
     elif later:
         kind, why = "nothing", f"{later[-1]} sets it on this host"
-    set_now = now.layer != DEFAULT_LAYER
-    return Effect(
-        key=key,
-        before=now.value,
-        after=now.value if later and not refusals else shown(key, value, node.table),
-        kind=kind,
-        why=why,
-        update=now.update,
-        written=not (refusals or later or (set_now and kind == "nothing")),
-        notes=tuple(one.message for one in concerning if one.severity == "warning"),
-    )
+    set_now = now["layer"] != DEFAULT_LAYER
+    return {
+        "before": now["value"],
+        "after": now["value"] if later and not refusals else shown(key, value, node.table),
+        "kind": kind,
+        "why": why,
+        "update": now["update"],
+        "written": not (refusals or later or (set_now and kind == "nothing")),
+        "notes": messages["warning"],
+    }
 
 
-def _kind(key: str, value: Any, node: KafkaNode, now: Answer) -> tuple[str, str]:  # noqa: ANN401
+def _kind(key: str, value: Any, node: KafkaNode, now: Data) -> tuple[str, str]:  # noqa: ANN401
     """Return the effect of a legal value that no later layer overrides, and why."""
     entry = node.table.get(key_table.table_key(key), {})
     current = [layer[key] for layer in node.layers.values() if key in layer]
     if current and _same(entry, current[-1], value):
-        return "nothing", f"the same value, now from {now.layer}"
+        return "nothing", f"the same value, now from {now['layer']}"
     if not current and entry.get("default") is not None and _same(entry, entry["default"], value):
         return "nothing", "Kafka's default is the same"
     if node.table and key in dynamic_keys(node.version):
-        return "dynamic", f"update mode {now.update}"
-    if now.update:
-        how = "" if now.update == "read-only" else ", but Millrace restarts for it"
-        return "restart", f"update mode {now.update}{how}"
+        return "dynamic", f"update mode {now['update']}"
+    if now["update"]:
+        how = "" if now["update"] == "read-only" else ", but Millrace restarts for it"
+        return "restart", f"update mode {now['update']}{how}"
     if not node.table:
         return "restart", "there is no key table of this Kafka version"
     return "restart", "a plug-in reads it; Kafka's table does not say how it is updated"
 
 
 def _same(entry: Mapping[str, str | None], one: Any, other: Any) -> bool:  # noqa: ANN401
-    """Say whether Kafka reads two values as the same."""
-    first, second = ((property_text(value) or "").strip() for value in (one, other))
-    if entry.get("type") == "boolean":
-        return first.lower() == second.lower()
-    if entry.get("type") == "list":
-        return [p.strip() for p in first.split(",")] == [p.strip() for p in second.split(",")]
-    return first == second
+    texts = (property_text(value) or "" for value in (one, other))
+    return same(entry.get("type") or "", *texts)
 
 
-@dataclass(frozen=True)
-class _Added:
-    """A problem that the inventory has only with the change, and the keys that cause it."""
-
-    severity: str
-    message: str
-    hosts: frozenset[str]
-    keys: frozenset[str]
-
-    def concerns(self, host: str, key: str) -> bool:
-        return key in self.keys and (not self.hosts or host in self.hosts)
-
-
-def _problems_of(cluster: Cluster, changes: Mapping[str, Any]) -> Iterator[_Added]:
-    """Judge the inventory with and without the changed keys; the difference is the change's."""
+def _problems_of(
+    cluster: Cluster, changes: Mapping[str, Any]
+) -> list[tuple[Problem, frozenset[str]]]:
+    """Return the problems that the inventory has only with the changes, each with its causes."""
     without = {_identity(problem) for problem in _judged(cluster, changes, {})}
-    for problem in _judged(cluster, changes, changes):
-        if _identity(problem) not in without:
-            message = f"{problem.what} {problem.fix} [{problem.rule}]"
-            causes = _causes(problem, changes)
-            yield _Added(problem.severity, message, frozenset(problem.hosts), causes)
+    return [
+        (problem, _causes(problem, changes))
+        for problem in _judged(cluster, changes, changes)
+        if _identity(problem) not in without
+    ]
 
 
 def _identity(problem: Problem) -> tuple[str, str, tuple[str, ...]]:
@@ -254,28 +209,16 @@ def explain(
                 "profile": node.settings["kafka_profile"],
                 "roles": list(node.roles),
                 "unresolved": dict(cluster.inventory.hosts[name].unresolved),
-                "properties": {one.key: _data(one) for one in answers(node, contains)},
-                "changes": {one.key: _data(one) for one in outcome.get(name, [])},
+                "properties": answers(node, contains),
+                "changes": outcome.get(name, {}),
             }
             for name, node in cluster.kafka.items()
         },
         "changes": {
             key: {
-                kind: [
-                    name
-                    for name, found in outcome.items()
-                    if any(one.key == key and one.kind == kind for one in found)
-                ]
+                kind: [name for name, found in outcome.items() if found[key]["kind"] == kind]
                 for kind in EFFECTS
             }
             for key in changes
         },
     }
-
-
-def _data(one: Answer | Effect) -> dict[str, Any]:
-    """Return the fields but the key, lists for tuples."""
-    found = {name: value for name, value in dataclasses.asdict(one).items() if name != "key"}
-    if isinstance(one, Answer):
-        found["overrides"] = [{"layer": name, "value": value} for name, value in one.overrides]
-    return found

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import (
-    DEFAULT_LAYER,
-    EFFECTS,
-)
+from .explain import DEFAULT_LAYER, EFFECTS
 
 Hosts = Mapping[str, Mapping[str, Any]]
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.features import ELR
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
-    KAFKA,
-    release_numbers,
-)
+from ..kafka.features import ELR
+from ..kafka.snapshot import MIN_ISR
+from ..model.versions import KAFKA, release_numbers
 
 METADATA = "metadata.version"
 _KRAFT = "kraft.version"

@@ -7,15 +7,12 @@ about this moment only; it is asked again right before each stop.
 The rules are those of Strimzi's KafkaAvailability and KafkaQuorumCheck, made stricter: partitions
 that no order of restarts can keep available are refused unless their topic is named.
 
-Nodes that are down (`without`)
-    A run starts such nodes first, and starting one can only help. So what is wrong because exactly
-    these nodes are down does not forbid it: that they are not registered, fenced, not in a set of
-    in-sync replicas, or behind as voters; and a partition on one of them may be offline, below
-    min.insync.replicas or half moved. All else still forbids: a fault that these nodes do not
-    cause must not be hidden by the next change. What the operator must decide before any node is
-    touched (topics without a spare replica) is asked all the same.
-    None of them counts as in sync or caught up when another node is to stop, even where the
-    cluster has not noticed yet that it is gone.
+An unready node, one that serves nobody though it may run, can only be helped by a restart. So what
+is wrong because just this node is down does not forbid it: that it is not registered, fenced, not
+in sync or behind as a voter; and a partition on it may be offline, below min.insync.replicas or
+half moved. All else still forbids: a fault of another cause must not be hidden by the next change.
+What the operator must decide before any node is touched (topics without a spare replica) is asked
+all the same.
 """
 
 from __future__ import annotations
@@ -24,16 +21,25 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    Partition,
-    Quorum,
-    Snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate_texts import TEXTS
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+from ..kafka.snapshot import Partition, Quorum, Snapshot
+from .gate_texts import TEXTS
 
 SHOWN = 5
 NOBODY: frozenset[int] = frozenset()
+CAUGHT_UP_MS = 2000
+"""A voter that had all metadata this long ago is caught up: Kafka's own default of
+controller.quorum.fetch.timeout.ms."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the inventory says; None or empty means any. `max_lag` in records of metadata."""
+
+    brokers: frozenset[int] = frozenset()
+    voters: frozenset[int] = frozenset()
+    cluster_id: str | None = None
+    max_lag: int = 100
+    max_behind_ms: int = 5000
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,12 @@ class Policy:
     `strict` asks for every replica in sync before a stop, so that one more failure during a
     restart does no harm. `allow_outage` are topics ("*": all) whose partitions may be unavailable
     or refuse acks=all while a node restarts, because they have no replica to spare; a partition
-    that could be available stays protected. `fetch_timeout_ms` is the brokers'
-    controller.quorum.fetch.timeout.ms: a voter that had everything this long ago is caught up.
+    that could be available stays protected.
     """
 
     strict: bool = True
     allow_outage: frozenset[str] = frozenset()
     allow_unsafe_quorum: bool = False
-    fetch_timeout_ms: int = 2000
 
     def allows(self, topic: str) -> bool:
         """Tell whether partitions of this topic may be unavailable if they have to be."""
@@ -80,6 +84,10 @@ class Blocker:
         few = ", ".join(self.partitions[:SHOWN]) + (f" and {more} more" if more > 0 else "")
         return f"{self.what} ({few})"
 
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data, with all partitions and the line as `text`."""
+        return {**vars(self), "partitions": list(self.partitions), "text": str(self)}
+
 
 @dataclass(frozen=True)
 class Node:
@@ -96,57 +104,42 @@ class Node:
 
 
 def cluster_blockers(
-    snapshot: Snapshot,
-    expected: Expected,
-    policy: Policy,
-    without: frozenset[int] = NOBODY,
+    snapshot: Snapshot, expected: Expected, policy: Policy, unready: frozenset[int] = NOBODY
 ) -> list[Blocker]:
-    """Return what forbids touching any node, whichever it is.
-
-    `without` are nodes that are known to be down and are to be started next; see the module.
-    """
+    """Return what forbids touching any node but for `unready`, whichever it is."""
     return [
         *_identity_blockers(snapshot, expected),
-        *_quorum_blockers(snapshot, expected, policy, without),
-        *_broker_blockers(snapshot, expected, without),
-        *_partition_blockers(snapshot, policy, without),
+        *_quorum_blockers(snapshot, expected, unready),
+        *_broker_blockers(snapshot, expected, unready),
+        *_partition_blockers(snapshot, policy, unready),
         *_shape_blockers(snapshot, policy),
     ]
 
 
 def stop_blockers(
-    snapshot: Snapshot,
-    node: int,
-    *,
-    broker: bool,
-    controller: bool,
-    expected: Expected,
-    policy: Policy,
-    without: frozenset[int] = NOBODY,
+    snapshot: Snapshot, node: Node, expected: Expected, policy: Policy
 ) -> list[Blocker]:
     """Return what forbids stopping this node: what forbids touching any, and what would follow.
 
-    With the node itself in `without` (it runs, yet is unready) its own trouble is no reason to
-    leave it alone; the other nodes must still carry on without it.
+    An unready node's own trouble is no reason; the others must still carry on without it.
     """
+    unready = NOBODY if node.ready else frozenset({node.id})
     return [
-        *cluster_blockers(snapshot, expected, policy, without),
-        *(_replica_blockers(snapshot, node, without) if broker else []),
-        *(_majority_blockers(snapshot, node, expected, policy, without) if controller else []),
+        *cluster_blockers(snapshot, expected, policy, unready),
+        *(_replica_blockers(snapshot, node) if node.broker else []),
+        *(_majority_blockers(snapshot, node.id, expected, policy) if node.controller else []),
     ]
 
 
 def order(
-    nodes: Iterable[Node], snapshot: Snapshot | None, *, reverse_roles: bool = False
+    nodes: Iterable[Node], active: int, *, on_zookeeper: bool, reverse_roles: bool = False
 ) -> list[int]:
-    """Return the ids in the order of restarts.
+    """Return the ids in the order of restarts; `active` is the id of the active controller.
 
     Unready nodes first, else each step would break another one; then controllers, the active one
     last so that leadership moves once; then brokers rack by rack. `reverse_roles`, for a rollback,
     takes brokers before controllers. On ZooKeeper the broker that is the controller is the last.
     """
-    active = snapshot.controller_id if snapshot else -1
-    on_zookeeper = snapshot is not None and snapshot.quorum is None
 
     def place(node: Node) -> tuple[bool, bool, bool, bool, str, int]:
         return (
@@ -171,18 +164,6 @@ def must_wait_for_others(node: int, remaining: Collection[int], snapshot: Snapsh
     return node == snapshot.controller_id and not others.isdisjoint(remaining)
 
 
-def as_data(blockers: Iterable[Blocker]) -> list[dict[str, Any]]:
-    """Return the blockers as plain data for a report: predicate, what and all partitions."""
-    return [
-        {
-            "predicate": blocker.predicate,
-            "what": blocker.what,
-            "partitions": list(blocker.partitions),
-        }
-        for blocker in blockers
-    ]
-
-
 def _identity_blockers(snapshot: Snapshot, expected: Expected) -> list[Blocker]:
     if expected.cluster_id in (None, snapshot.cluster_id):
         return []
@@ -190,7 +171,7 @@ def _identity_blockers(snapshot: Snapshot, expected: Expected) -> list[Blocker]:
 
 
 def _quorum_blockers(
-    snapshot: Snapshot, expected: Expected, policy: Policy, without: frozenset[int]
+    snapshot: Snapshot, expected: Expected, unready: frozenset[int]
 ) -> list[Blocker]:
     quorum = snapshot.quorum
     if quorum is None:
@@ -201,20 +182,20 @@ def _quorum_blockers(
         ]
     voters = frozenset(voter.id for voter in quorum.voters)
     led = quorum.leader_id >= 0
-    helped = not without.isdisjoint(voters | expected.voters)
+    helped = not unready.isdisjoint(voters | expected.voters)
     return [
         *([] if led or helped else [_blocker("no-leader")]),
         *_about_nodes(
-            ("voter-missing", expected.voters - voters - without),
+            ("voter-missing", expected.voters - voters - unready),
             ("unexpected-voter", voters - expected.voters if expected.voters else NOBODY),
             # Without a leader nobody knows who has how much.
-            ("voter-behind", voters - _caught_up(quorum, policy) - without if led else NOBODY),
-            allowed=policy.fetch_timeout_ms,
+            ("voter-behind", voters - caught_up(quorum) - unready if led else NOBODY),
+            allowed=CAUGHT_UP_MS,
         ),
     ]
 
 
-def _caught_up(quorum: Quorum, policy: Policy) -> frozenset[int]:
+def caught_up(quorum: Quorum) -> frozenset[int]:
     """Return the voters that could carry the quorum; the leader always is one."""
     if quorum.leader_id < 0:
         return NOBODY
@@ -222,36 +203,37 @@ def _caught_up(quorum: Quorum, policy: Policy) -> frozenset[int]:
         voter.id
         for voter in quorum.voters
         if voter.id == quorum.leader_id
-        or (voter.behind_ms is not None and voter.behind_ms <= policy.fetch_timeout_ms)
+        or (voter.behind_ms is not None and voter.behind_ms <= CAUGHT_UP_MS)
     )
 
 
 def _broker_blockers(
-    snapshot: Snapshot, expected: Expected, without: frozenset[int]
+    snapshot: Snapshot, expected: Expected, unready: frozenset[int]
 ) -> list[Blocker]:
     registered = frozenset(broker.id for broker in snapshot.brokers)
     fenced = frozenset(broker.id for broker in snapshot.brokers if broker.fenced)
     unexpected = registered - expected.brokers if expected.brokers else NOBODY
     return _about_nodes(
-        ("not-registered", expected.brokers - registered - without),
-        ("fenced", fenced - unexpected - without),
+        ("not-registered", expected.brokers - registered - unready),
+        ("fenced", fenced - unexpected - unready),
         ("unexpected-broker", unexpected),
     )
 
 
 def _partition_blockers(
-    snapshot: Snapshot, policy: Policy, without: frozenset[int]
+    snapshot: Snapshot, policy: Policy, unready: frozenset[int]
 ) -> list[Blocker]:
-    helped = {one.name for one in snapshot.partitions if not without.isdisjoint(one.replicas)}
+    helped = {one.name for one in snapshot.partitions if not unready.isdisjoint(one.replicas)}
     rest = [one for one in snapshot.partitions if one.name not in helped]
-    missing = {
-        one.name: set(one.replicas) - set(one.isr) - without
+    lacking = {
+        one.name: set(one.replicas) - set(one.isr) - unready
         for one in snapshot.partitions
         if policy.strict
     }
+    unreadable = snapshot.unreadable_topics.items()
     return _about_names(
         snapshot,
-        ("unreadable", snapshot.unreadable_topics),
+        ("unreadable", [f"{one}: error {code}" for one, code in unreadable]),
         ("throttled", snapshot.throttled),
         ("offline", [one.name for one in rest if one.offline]),
         ("under-min-isr", [one.name for one in rest if one.under_min_isr]),
@@ -278,26 +260,25 @@ def _has_spare(partition: Partition) -> bool:
     return len(partition.replicas) > partition.min_isr
 
 
-def _replica_blockers(snapshot: Snapshot, node: int, without: frozenset[int]) -> list[Blocker]:
+def _replica_blockers(snapshot: Snapshot, node: Node) -> list[Blocker]:
     last: list[str] = []
     short: list[str] = []
     for one in snapshot.partitions:
-        in_sync = set(one.isr) - (without - {node})
-        if node not in one.replicas or (node in without and node not in in_sync):
+        if node.id not in (one.replicas if node.ready else one.isr):
             continue
-        if not _has_spare(one) and in_sync.issuperset(one.replicas):
+        if not _has_spare(one) and set(one.isr).issuperset(one.replicas):
             # Its shape is to blame: allowed, or named for the whole cluster.
             continue
-        left = in_sync - {node}
+        left = set(one.isr) - {node.id}
         if not left:
             last.append(one.name)
         elif len(left) < min(one.min_isr, len(one.replicas)):
             short.append(one.name)
-    return _about_names(snapshot, ("last-in-sync", last), ("min-isr-without", short), node=node)
+    return _about_names(snapshot, ("last-in-sync", last), ("min-isr-without", short), node=node.id)
 
 
 def _majority_blockers(
-    snapshot: Snapshot, node: int, expected: Expected, policy: Policy, without: frozenset[int]
+    snapshot: Snapshot, node: int, expected: Expected, policy: Policy
 ) -> list[Blocker]:
     """Tell whether those who stay are a majority of all voters and are caught up (Strimzi).
 
@@ -311,7 +292,7 @@ def _majority_blockers(
     if node in voters and len(voters) <= 2:
         unsafe = _blocker("unsafe-quorum", voters=len(voters), node=node)
         return [] if policy.allow_unsafe_quorum else [unsafe]
-    left = len(_caught_up(quorum, policy) - without - {node})
+    left = len(caught_up(quorum) - {node})
     majority = len(voters) // 2 + 1
     if left >= majority:
         return []

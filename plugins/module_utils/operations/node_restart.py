@@ -9,30 +9,23 @@ from __future__ import annotations
 import select
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import State
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-    listens,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+from ..host.unit import State, Unit
+from ..kafka import canary
+from ..kafka.client import Cluster, UnavailableError, listens
+from ..kafka.connection import Connection
+from ..kafka.snapshot import Snapshot
+from . import gate
+from .gate import Expected, Policy
 
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
 CANARY_SECONDS = 10.0
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-CAUGHT_UP_MS = 2000
-"""Milliseconds that a restarted controller may be behind the leader."""
 
 
 class AbandonedError(Exception):
@@ -41,22 +34,6 @@ class AbandonedError(Exception):
 
 class StartFailedError(Exception):
     """The process does not stay up; what it last logged is in the text."""
-
-
-class Service(Protocol):
-    """What of `host.unit.Unit` a restart needs."""
-
-    def state(self) -> State:
-        """Return the state of now."""
-
-    def start(self) -> None:
-        """Ask it to start."""
-
-    def stop(self) -> None:
-        """Ask it to stop."""
-
-    def journal(self, lines: int = 12) -> list[str]:
-        """Return the last lines that say why it ended."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +47,10 @@ class Node:
     broker: bool
     controller: bool
     address: str
-    ports: tuple[int, ...]
-    data_dirs: tuple[str, ...] = ()
+    ports: Sequence[int]
+    data_dirs: Sequence[str] = ()
     replication: int = 3
-    peers: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Node:
-        """Return the node of plain data; what it does not know of is left out."""
-        return cls(
-            id=int(data["id"]),
-            broker=bool(data["broker"]),
-            controller=bool(data["controller"]),
-            address=str(data["address"]),
-            ports=tuple(int(port) for port in data["ports"]),
-            data_dirs=tuple(data.get("data_dirs", ())),
-            replication=int(data.get("replication", 3)),
-            peers=tuple(data.get("peers", ())),
-        )
+    peers: Sequence[str] = ()
 
 
 @dataclass
@@ -117,31 +80,23 @@ class Progress:
         }
 
 
+@dataclass
 class NodeRestart:
-    """Takes one node through its restart, as far as a slice of time allows."""
+    """Takes one node through its restart, as far as a slice of time allows.
 
-    def __init__(
-        self,
-        node: Node,
-        unit: Service,
-        mark: Path,
-        cluster: Cluster,
-        connection: Connection,
-        expected: Expected,
-        policy: Policy,
-        *,
-        forced: bool = False,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Know the node, its service, its cluster and what is allowed.
+    With `forced` it is restarted without a mark too.
+    """
 
-        With `forced` the node is restarted without a mark too.
-        """
-        self.forced = forced
-        self.node, self.unit, self.mark, self.cluster = node, unit, mark, cluster
-        self.connection, self.expected, self.policy = connection, expected, policy
-        self._clock, self._sleep = clock, sleep
+    node: Node
+    unit: Unit
+    mark: Path
+    cluster: Cluster
+    connection: Connection
+    expected: Expected
+    policy: Policy
+    forced: bool = False
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def advance(self, progress: Progress, until: str = "done") -> None:
         """Go on from `progress.phase` until the phase `until` or the end of the slice.
@@ -159,9 +114,9 @@ class NodeRestart:
             "canary": self._canary,
         }
         while progress.phase not in (until, "done"):
-            begun, phase = self._clock(), progress.phase
+            begun, phase = self.clock(), progress.phase
             progress.phase = phases[phase](progress)
-            spent = self._clock() - begun
+            spent = self.clock() - begun
             progress.seconds[phase] = progress.seconds.get(phase, 0.0) + spent
             if progress.phase == phase:
                 return
@@ -179,22 +134,18 @@ class NodeRestart:
             snapshot = self.cluster.read()
         except UnavailableError:
             return False
-        serves = not self.node.broker or self.node.id in _serving(snapshot)
-        ready = self.unit.state().running and serves
+        ready = self.unit.state().running and self._serves(snapshot)
         return ready and gate.must_wait_for_others(self.node.id, others, snapshot)
 
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
         """Return what forbids to stop this node; one that serves nobody needs only the others."""
-        unready = self.node.broker and self.node.id not in _serving(snapshot)
-        return gate.stop_blockers(
-            snapshot,
-            self.node.id,
-            broker=self.node.broker,
-            controller=self.node.controller,
-            expected=self.expected,
-            policy=self.policy,
-            without=frozenset({self.node.id} if unready else ()),
-        )
+        ready = self._serves(snapshot)
+        node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
+        return gate.stop_blockers(snapshot, node, self.expected, self.policy)
+
+    def _serves(self, snapshot: Snapshot) -> bool:
+        serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
+        return not self.node.broker or self.node.id in serving
 
     def _gate(self, progress: Progress) -> str:
         """Wait until the cluster can spare the node; one that is down already is only started.
@@ -282,7 +233,7 @@ class NodeRestart:
             self._stays_up(self.unit.state(), was_up=True)
             found = not_ready_reasons(self.cluster.read(), self.node)
             if not found:
-                self._sleep(POLL_SECONDS)
+                self.sleep(POLL_SECONDS)
                 found = not_ready_reasons(self.cluster.read(), self.node)
             return found
 
@@ -322,9 +273,9 @@ class NodeRestart:
                 progress.waiting = [str(error)]
             if not progress.waiting:
                 return True
-            if progress.non_retriable or self._clock() + POLL_SECONDS > progress.deadline:
+            if progress.non_retriable or self.clock() + POLL_SECONDS > progress.deadline:
                 return False
-            self._sleep(POLL_SECONDS)
+            self.sleep(POLL_SECONDS)
 
 
 def abandoned() -> bool:
@@ -353,12 +304,6 @@ def not_ready_reasons(snapshot: Snapshot, node: Node) -> list[str]:
         voter = voters.get(node.id)
         if voter is None or snapshot.quorum.leader_id < 0:
             found.append("it is no voter" if voter is None else "the quorum has no leader")
-        elif node.id != snapshot.quorum.leader_id and (
-            voter.behind_ms is None or voter.behind_ms > CAUGHT_UP_MS
-        ):
+        elif node.id not in gate.caught_up(snapshot.quorum):
             found.append(f"it is {voter.lag} records of metadata behind")
     return found
-
-
-def _serving(snapshot: Snapshot) -> set[int]:
-    return {broker.id for broker in snapshot.brokers if not broker.fenced}

@@ -13,8 +13,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
     Connection,
     ConnectionDescriptionError,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
+    Expected,
+    Policy,
+)
 
 _IDS = {"type": "list", "elements": "int", "default": []}
 # The fragments `kafka_client` and `kafka_gate` document them.

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-LIMITS = {"gate": 600.0, "stop": 330.0, "start": 120.0, "ready": 1800.0, "canary": 60.0}
-"""Seconds of each phase, where an inventory says nothing else."""
-SLICE_SECONDS = 10.0
+CANARY_SECONDS = 60.0
+"""How long the canary may take; an inventory limits the other phases."""
 DOES = {
     "gate": "waits at the gate",
     "write_files": "gets the files of its version",
@@ -77,7 +76,7 @@ class NodeRoll:
     steps: Mapping[str, Step]
     limits: Mapping[str, float]
     say: Callable[[str], None]
-    slice_seconds: float = SLICE_SECONDS
+    slice_seconds: float = 10.0
     clock: Callable[[], float] = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
@@ -169,7 +168,7 @@ class NodeRoll:
         return self.changed or phase != "gate"
 
     def _limit(self, phase: str) -> float:
-        return float(self.limits.get(phase, LIMITS.get(phase, 1.0)))
+        return float(self.limits.get(phase, CANARY_SECONDS))
 
 
 def _too_long(phase: str, limit: float, waiting: Sequence[str]) -> str:

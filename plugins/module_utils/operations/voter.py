@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import ZERO, kafka_text
+from ..model.properties import parse_properties
+from ..model.uuids import ZERO, kafka_text
 
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 # What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.

@@ -9,10 +9,11 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
+    Expected,
+    Node,
     Policy,
     stop_blockers,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
 from tests.support.faults import Fault, Place, Record, Target
 from tests.support.wait import wait_for
@@ -122,14 +123,8 @@ def gate_shuts(target: Target, node: int, predicate: str, *, without: int = -1) 
 
     def refused() -> bool:
         snapshot = target.snapshot(without=without)
-        found = snapshot and stop_blockers(
-            snapshot,
-            node,
-            broker=not controller,
-            controller=controller,
-            expected=Expected(),
-            policy=Policy(strict=False),
-        )
+        stopped = Node(node, broker=not controller, controller=controller)
+        found = snapshot and stop_blockers(snapshot, stopped, Expected(), Policy(strict=False))
         return any(blocker.predicate == predicate for blocker in found or ())
 
     wait_for(refused, seconds=60, what=f"the gate is shut for {node}: {predicate}")

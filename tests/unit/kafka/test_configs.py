@@ -41,8 +41,8 @@ DEFAULT = synonym("DEFAULT_CONFIG", "4")
 )
 def test_a_setting_has_its_layers(synonyms: list[dict[str, Any]], expected: Setting) -> None:
     value = synonyms[0]["value"] if synonyms and synonyms[0]["name"] == KEY else None
-    described = {KEY: {"value": value, "config_type": "LONG", "synonyms": synonyms}}
-    assert configs.settings(described) == {KEY: expected}
+    described = {"value": value, "config_type": "LONG", "synonyms": synonyms}
+    assert configs.setting(KEY, described) == expected
 
 
 class Admin:

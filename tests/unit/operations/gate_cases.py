@@ -14,10 +14,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Blocker,
+    Expected,
+    Node,
     Policy,
     stop_blockers,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
 
 ALL = frozenset({1, 2, 3})
 STRICT = Policy()
@@ -68,7 +69,12 @@ def named(blockers: list[Blocker]) -> dict[str, tuple[str, ...]]:
 
 
 def stop(
-    snapshot: Snapshot, node: int = 2, *, policy: Policy = STRICT, **changes: Any
+    snapshot: Snapshot,
+    node: int = 2,
+    *,
+    policy: Policy = STRICT,
+    expected: Expected = EXPECTED,
+    **changes: Any,
 ) -> list[Blocker]:
-    settings = {"broker": True, "controller": True, "expected": EXPECTED, **changes}
-    return stop_blockers(snapshot, node, policy=policy, **settings)
+    stopped = Node(node, **{"broker": True, "controller": True, **changes})
+    return stop_blockers(snapshot, stopped, expected, policy)

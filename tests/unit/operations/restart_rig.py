@@ -22,8 +22,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Snapshot,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import node_restart
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
+    Expected,
+    Policy,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
     CLEAN_SHUTDOWN,
     Node,
@@ -164,12 +166,13 @@ class Rig:
     def restart(
         self, node: Node = COMBINED, policy: Policy | None = None, *, forced: bool = False
     ) -> NodeRestart:
-        fake: Any = self.cluster
+        unit: Any = self.unit
+        cluster: Any = self.cluster
         return NodeRestart(
             dataclasses.replace(node, data_dirs=(str(self.data),)),
-            self.unit,
+            unit,
             self.mark,
-            fake,
+            cluster,
             Connection(("k1:9092",)),
             Expected(brokers=ALL, voters=ALL),
             policy or Policy(),

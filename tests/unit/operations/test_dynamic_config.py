@@ -18,8 +18,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
     Plan,
 )
+from ansible_collections.millrace.streaming.plugins.modules.kafka_dynamic_config import Run
 
-from plugins.modules.kafka_dynamic_config import Run
 from tests.unit.module_runner import run_module
 
 THREADS, RATIO, LISTS = "num.io.threads", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy"
@@ -45,7 +45,7 @@ class FakeBroker:
         return self.elr
 
     def read(self, keys: list[str]) -> Mapping[str, Setting]:
-        return configs.settings({key: self.describe(key) for key in keys if key in KINDS})
+        return {key: configs.setting(key, self.describe(key)) for key in keys if key in KINDS}
 
     def describe(self, key: str) -> Any:
         """As kafka-python gives it."""

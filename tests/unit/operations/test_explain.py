@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import (
     EFFECTS,
-    Answer,
-    Effect,
     answers,
     effects,
     explain,
@@ -32,13 +31,13 @@ def draft(own: Mapping[str, Any] | None = None, **of_host: Mapping[str, Any]) ->
     return made
 
 
-def answered(made: Draft, host: str = "k1", contains: str = "") -> dict[str, Answer]:
-    return {one.key: one for one in answers(made.cluster().kafka[host], contains)}
+def answered(made: Draft, host: str = "k1", contains: str = "") -> dict[str, SimpleNamespace]:
+    found = answers(made.cluster().kafka[host], contains)
+    return {key: SimpleNamespace(**one) for key, one in found.items()}
 
 
-def effect(made: Draft, key: str, value: object, on: str = "k1") -> Effect:
-    (found,) = effects(made.cluster(), {key: value})[on]
-    return found
+def effect(made: Draft, key: str, value: object, on: str = "k1") -> SimpleNamespace:
+    return SimpleNamespace(**effects(made.cluster(), {key: value})[on][key])
 
 
 def test_answer_names_layer_reason_overrides_default_and_update_mode() -> None:
@@ -47,7 +46,10 @@ def test_answer_names_layer_reason_overrides_default_and_update_mode() -> None:
     assert list(found) == sorted(made.cluster().kafka["k1"].config)
     threads = found["num.network.threads"]
     assert (threads.value, threads.layer, threads.why) == ("8", "kafka_host_config", "")
-    assert threads.overrides == (("kafka_config", "6"), ("profile", "3"))
+    assert threads.overrides == [
+        {"layer": "kafka_config", "value": "6"},
+        {"layer": "profile", "value": "3"},
+    ]
     assert (threads.default, threads.update) == ("3", "cluster-wide")
     assert "kafka_node_id" in found["node.id"].why
     assert found["node.id"].default is None
@@ -154,7 +156,7 @@ def test_keys_are_judged_together_and_each_gets_its_own_problems() -> None:
     assert apart.kind == "refused"
     assert "min.insync.replicas" in apart.why
     together = {"default.replication.factor": 2, "min.insync.replicas": 1, "num.io.threads": 0}
-    found = {one.key: one.kind for one in effects(draft().cluster(), together)["k1"]}
+    found = {key: one["kind"] for key, one in effects(draft().cluster(), together)["k1"].items()}
     assert found == {
         "default.replication.factor": "restart",
         "min.insync.replicas": "dynamic",

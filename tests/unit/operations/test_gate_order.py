@@ -39,32 +39,27 @@ def unready(*ids: int) -> list[Node]:
         (NODES, -1, [1, 2, 3, 6, 4, 5], [6, 4, 5, 1, 2, 3]),
         (unready(5), 1, [5, 2, 3, 1, 6, 4], [5, 6, 4, 2, 3, 1]),
         (unready(3, 5), 2, [3, 5, 1, 2, 6, 4], [5, 3, 6, 4, 1, 2]),
+        (unready(6), -1, [6, 1, 2, 3, 4, 5], [6, 4, 5, 1, 2, 3]),
         (unready(1), 1, [1, 2, 3, 6, 4, 5], [1, 6, 4, 5, 2, 3]),
     ],
 )
 def test_order(nodes: list[Node], active: int, upgrade: list[int], rollback: list[int]) -> None:
-    snapshot = state(controller_id=active)
-    assert order(nodes, snapshot) == upgrade
-    assert order(nodes, snapshot, reverse_roles=True) == rollback
+    assert order(nodes, active, on_zookeeper=False) == upgrade
+    assert order(nodes, active, on_zookeeper=False, reverse_roles=True) == rollback
 
 
 def test_combined_nodes_count_as_controllers() -> None:
     combined = [Node(i, broker=True, controller=True, rack="cab"[i - 1]) for i in (3, 2, 1)]
     extra = Node(0, broker=True, controller=False)
-    assert order([extra, *combined], state(controller_id=2)) == [1, 3, 2, 0]
+    assert order([extra, *combined], 2, on_zookeeper=False) == [1, 3, 2, 0]
 
 
 def test_order_on_zookeeper_ends_with_the_controller() -> None:
     brokers = [Node(i, broker=True, controller=False, rack="ba"[i % 2]) for i in range(4)]
-    snapshot = dataclasses.replace(ZOOKEEPER, controller_id=1)
     for reverse in (False, True):
-        assert order(brokers, snapshot, reverse_roles=reverse) == [3, 0, 2, 1]
+        assert order(brokers, 1, on_zookeeper=True, reverse_roles=reverse) == [3, 0, 2, 1]
     one_unready = [dataclasses.replace(node, ready=node.id != 0) for node in brokers]
-    assert order(one_unready, snapshot) == [0, 3, 2, 1]
-
-
-def test_order_without_a_snapshot_knows_no_active_controller() -> None:
-    assert order(unready(6), None) == [6, 1, 2, 3, 4, 5]
+    assert order(one_unready, 1, on_zookeeper=True) == [0, 3, 2, 1]
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Replica,
     Snapshot,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import (
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Expected,
+    Policy,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import (
     facts,
     problems,
 )
+from ansible_collections.millrace.streaming.plugins.modules import kafka_health
 
-from plugins.modules import kafka_health
 from tests.unit.module_runner import run_module
 
 ALL = frozenset({1, 2, 3})
@@ -88,7 +90,7 @@ FINE = (Replica(1, 0, 0), Replica(2, 0, 400))
         ),
         # An observer that is no broker of the inventory.
         ({"quorum": quorum(*FINE, Replica(3, 0, None), observers=(Replica(99, 500, 0),))}, []),
-        ({"unreadable_topics": {"t": 29}}, [("topic t", "29")]),
+        ({"unreadable_topics": {"t": 29}}, [("topics", "t: error 29")]),
     ],
 )
 def test_each_problem_of_a_node_names_it(changes: Any, names: list[tuple[str, ...]]) -> None:

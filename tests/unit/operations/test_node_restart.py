@@ -13,9 +13,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Partition,
     Snapshot,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Policy
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     CAUGHT_UP_MS,
+    Policy,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
     CLEAN_SHUTDOWN,
     PHASES,
     AbandonedError,
@@ -84,13 +86,6 @@ def test_what_a_node_still_lacks_is_named(node: Node, snapshot: Snapshot, name: 
 )
 def test_what_is_of_another_role_does_not_count(node: Node, snapshot: Snapshot) -> None:
     assert not_ready_reasons(snapshot, node) == []
-
-
-def test_a_node_is_described_by_plain_data() -> None:
-    data = {"id": 2, "broker": True, "controller": False, "address": "k2:9092", "ports": ["9092"]}
-    assert Node.of({**data, "peers": ["k1:9092", "k3:9092"]}) == BROKER
-    with pytest.raises(KeyError):
-        Node.of({"id": 2})
 
 
 # The restart

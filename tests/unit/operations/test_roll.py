@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
-    LIMITS,
     HostLostError,
     NodeRoll,
     StoppedError,
 )
 
 Answer = dict[str, Any] | Exception
+LIMITS = {"gate": 600.0, "stop": 330.0, "start": 120.0, "ready": 1800.0}
 
 
 def answer(phase: str, **found: object) -> dict[str, Any]:
