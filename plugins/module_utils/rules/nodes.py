@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    integer,
-    listing,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
-    Finding,
-    hosts_rule,
-    rule,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
-    InspectedHost,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import (
-    differing,
-    has_default_instead,
-    holders,
-)
+from ..model.cluster import Cluster
+from ..model.kafka import KafkaNode
+from ..model.uuids import is_cluster_id
+from ..model.values import integer, listing
+from .engine import Finding, Findings, hosts_rule, rule
+from .inspection import InspectedHost
+from .shared import differing, has_default_instead, held_twice, holders, nodes
 
 _MAX_NODE_ID = 2**31 - 1
 _MAX_ZOOKEEPER_ID = 255
 _MAX_RESERVED_ID = 1000  # Kafka's default of reserved.broker.max.id
 _FIRST_CONTROLLER_ID = 100
-_ALLOW_QUORUM = "kafka_allow_unsafe_quorum"
-_ALLOW_ENSEMBLE = "zookeeper_allow_unsafe_ensemble"
 
 
 def _ids(
@@ -81,97 +67,73 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
     return "Set " + listing(f"kafka_node_id: {suggested[host]} on {host}" for host in hosts) + "."
 
 
-@rule(
-    "node-id-missing",
-    when="a host in `kafka_brokers` or `kafka_controllers` has no `kafka_node_id`",
-    why="A node's data is bound to its id, so the id is written down and never counted out.",
-    remedy="Give each Kafka host its own `kafka_node_id`.",
-)
-def _node_id_missing(cluster: Cluster) -> Iterator[Finding]:
+@rule("node-id-missing", where="kafka_node_id")
+def _node_id_missing(cluster: Cluster) -> Findings:
+    """A node's data is bound to its id, so the id is written down and never counted out."""
     written, _ = _node_ids(cluster)
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
         what = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
-        yield Finding("kafka_node_id", what, _set_node_ids(cluster, hosts), tuple(hosts))
+        yield Finding(what, _set_node_ids(cluster, hosts), hosts=tuple(hosts))
 
 
-@rule(
-    "node-id-invalid",
-    when="a `kafka_node_id` is negative, above 2147483647 or no whole number",
-    why="Kafka takes an id from 0 to 2147483647.",
-    remedy="Set `kafka_node_id` to an unused whole number.",
-)
-def _node_id_invalid(cluster: Cluster) -> Iterator[Finding]:
+@rule("node-id-invalid", where="kafka_node_id")
+def _node_id_invalid(cluster: Cluster) -> Findings:
+    """Kafka takes an id from 0 to 2147483647."""
     written, legal = _node_ids(cluster)
     for host, value in written.items():
         if value not in (None, "") and host not in legal:
             fix = _set_node_ids(cluster, [host])
-            yield Finding("kafka_node_id", f"{value!r} is no node.id.", fix, (host,))
+            yield Finding(f"{value!r} is no node.id.", fix, hosts=(host,))
 
 
-@rule(
-    "node-id-duplicate",
-    when="two Kafka hosts have the same `kafka_node_id`",
-    why="Brokers and controllers share one id space; the second node is refused by the cluster.",
-    remedy="Give one of them an unused id; a node that already holds data keeps its own.",
-)
-def _node_id_duplicate(cluster: Cluster) -> Iterator[Finding]:
+@rule("node-id-duplicate", where="kafka_node_id")
+def _node_id_duplicate(cluster: Cluster) -> Findings:
+    """Brokers and controllers share one id space; the second node is refused by the cluster."""
     _, legal = _node_ids(cluster)
-    for number, hosts in holders(legal).items():
-        if len(hosts) > 1:
-            what = f"node.id {number} is used by {listing(hosts)}."
-            fix = _set_node_ids(cluster, hosts[1:])
-            yield Finding("kafka_node_id", what, fix, tuple(hosts))
+    for number, hosts in held_twice(legal):
+        what = f"node.id {number} is used by {listing(hosts)}."
+        yield Finding(what, _set_node_ids(cluster, hosts[1:]), hosts=tuple(hosts))
 
 
-@rule(
-    "quorum-size",
-    when="the number of controllers is even, or one beside more than one broker",
-    why="A quorum needs a majority: an even number tolerates no more failures than one less.",
-    remedy="Use 3 or 5 controllers, or set `kafka_allow_unsafe_quorum: true`.",
-)
-def _quorum_size(cluster: Cluster) -> Iterator[Finding]:
-    controllers = cluster.inventory.members("kafka_controllers")
-    one_node = len(controllers) == 1 and [*cluster.kafka] == controllers
-    if not one_node and not _accepted(cluster, cluster.kafka, _ALLOW_QUORUM):
-        yield from _unsafe_size("controller", controllers, "group kafka_controllers", _ALLOW_QUORUM)
+def _unsafe_size(cluster: Cluster, kind: str, members: Sequence[str], accept: str) -> Findings:
+    """Find a number of members that tolerates no failure, or no more than one less would.
 
-
-def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
-    """Tell whether a host's variable accepts the size, or may do so once it can be resolved."""
-    return any(
-        cluster.hosts[host].settings[variable] or has_default_instead(cluster, host, variable)
+    Not where a host accepts it by a variable, or may do so once that can be resolved.
+    """
+    count = len(members)
+    hosts = cluster.kafka if accept.startswith("kafka") else members
+    accepted = any(
+        cluster.hosts[host].settings[accept] or has_default_instead(cluster, host, accept)
         for host in hosts
     )
-
-
-def _unsafe_size(kind: str, members: Sequence[str], where: str, accept: str) -> Iterator[Finding]:
-    """Find a number of members that tolerates no failure, or no more than one less would."""
-    count = len(members)
-    if count == 0 or (count > 1 and count % 2 == 1):
+    if accepted or count == 0 or (count > 1 and count % 2 == 1):
         return
     what = f"{count} {kind}{'s' if count > 1 else ''} ({listing(members)}) "
     what += f"tolerate{'' if count > 1 else 's'} {(count - 1) // 2} failures."
     sizes = f"{count - 1} or {count + 1}" if count > 3 else "3 or 5"
-    yield Finding(where, what, f"Use {sizes} {kind}s, or set {accept}: true.")
+    yield Finding(what, f"Use {sizes} {kind}s, or set {accept}: true.")
 
 
-@rule(
-    "broker-id-reserved",
-    when="in ZooKeeper mode a `kafka_node_id` is above `reserved.broker.max.id` (1000)",
-    why="ZooKeeper hands out the ids above it, and a broker that is given one does not start.",
-    remedy="Set an id from 0 to 1000.",
-)
-def _broker_id_reserved(cluster: Cluster) -> Iterator[Finding]:
+@rule("quorum-size", where="group kafka_controllers")
+def _quorum_size(cluster: Cluster) -> Findings:
+    """A quorum needs a majority: an even number tolerates no more failures than one less."""
+    controllers = cluster.inventory.members("kafka_controllers")
+    if len(controllers) != 1 or [*cluster.kafka] != controllers:  # one node alone is no cluster
+        yield from _unsafe_size(cluster, "controller", controllers, "kafka_allow_unsafe_quorum")
+
+
+@rule("broker-id-reserved", where="kafka_node_id")
+def _broker_id_reserved(cluster: Cluster) -> Findings:
+    """ZooKeeper hands out the ids above it, and a broker that is given one does not start."""
     _, legal = _node_ids(cluster)
-    for host, found in legal.items():
-        node = cluster.kafka[host]
-        limit = node.number("reserved.broker.max.id")
+    for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
+        limit = cluster.kafka[host].number("reserved.broker.max.id")
         limit = _MAX_RESERVED_ID if limit is None else limit
-        if node.mode == "zookeeper" and found > limit:
+        if found > limit:
             what = f"broker.id {found} > reserved.broker.max.id {limit}."
             fix = f"Set kafka_node_id of {host} to an unused id from 0 to {limit}."
-            yield Finding("kafka_node_id", what, fix, (host,))
+            yield Finding(what, fix, hosts=(host,))
 
 
 def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
@@ -181,106 +143,83 @@ def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
     return f"Set zookeeper_id: {free} on {host}."
 
 
-@rule(
-    "zookeeper-id",
-    when="a host in `zookeeper` has no `zookeeper_id`, or one that is not from 1 to 255",
-    why="A member's data is bound to its id, which ZooKeeper takes from 1 to 255.",
-    remedy="Give each member its own `zookeeper_id`.",
-)
-def _zookeeper_id(cluster: Cluster) -> Iterator[Finding]:
+@rule("zookeeper-id", where="zookeeper_id")
+def _zookeeper_id(cluster: Cluster) -> Findings:
+    """A member's data is bound to its id, which ZooKeeper takes from 1 to 255."""
     written, legal = _zookeeper_ids(cluster)
     for host, value in written.items():
         if host not in legal:
             missing = value in (None, "")
             what = f"{host} has no zookeeper_id." if missing else f"{value!r} is no ZooKeeper id."
-            yield Finding("zookeeper_id", what, _set_zookeeper_id(cluster, host), (host,))
+            yield Finding(what, _set_zookeeper_id(cluster, host), hosts=(host,))
 
 
-@rule(
-    "zookeeper-id-duplicate",
-    when="two hosts have the same `zookeeper_id`",
-    why="The second member takes the place of the first in the ensemble, and neither has a "
-    "majority.",
-    remedy="Give one of them an unused id; a member that already holds data keeps its own.",
-)
-def _zookeeper_id_duplicate(cluster: Cluster) -> Iterator[Finding]:
+@rule("zookeeper-id-duplicate", where="zookeeper_id")
+def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
+    """The second member takes the place of the first in the ensemble, and neither has a
+    majority.
+    """
     _, legal = _zookeeper_ids(cluster)
-    for number, hosts in holders(legal).items():
-        if len(hosts) > 1:
-            what = f"zookeeper_id {number} is used by {listing(hosts)}."
-            fix = _set_zookeeper_id(cluster, hosts[1])
-            yield Finding("zookeeper_id", what, fix, tuple(hosts))
+    for number, hosts in held_twice(legal):
+        what = f"zookeeper_id {number} is used by {listing(hosts)}."
+        yield Finding(what, _set_zookeeper_id(cluster, hosts[1]), hosts=tuple(hosts))
 
 
-@rule(
-    "ensemble-size",
-    when="the number of ZooKeeper members is even, or one",
-    why="An ensemble needs a majority: an even number tolerates no more failures than one less.",
-    remedy="Use 3 or 5 members, or set `zookeeper_allow_unsafe_ensemble: true`.",
-)
-def _ensemble_size(cluster: Cluster) -> Iterator[Finding]:
-    members = [*cluster.zookeeper]
-    if not _accepted(cluster, members, _ALLOW_ENSEMBLE):
-        yield from _unsafe_size("ZooKeeper member", members, "group zookeeper", _ALLOW_ENSEMBLE)
+@rule("ensemble-size", where="group zookeeper")
+def _ensemble_size(cluster: Cluster) -> Findings:
+    """An ensemble needs a majority: an even number tolerates no more failures than one less."""
+    accept = "zookeeper_allow_unsafe_ensemble"
+    yield from _unsafe_size(cluster, "ZooKeeper member", [*cluster.zookeeper], accept)
 
 
 @rule(
     "cluster-id",
-    when="`kafka_cluster_id` is set and no cluster id",
-    why="A cluster id is a UUID of 16 bytes in 22 characters of URL-safe base64.",
-    remedy="Leave `kafka_cluster_id` empty for a new cluster: an id is generated and kept beside "
-    "the inventory. For an existing one copy `cluster.id` from its `meta.properties`.",
+    each=nodes,
+    where="kafka_cluster_id",
+    fix="Leave it empty to generate one, or copy cluster.id from a node's meta.properties.",
 )
-def _cluster_id(cluster: Cluster) -> Iterator[Finding]:
-    for node in cluster.kafka.values():
-        value = node.settings["kafka_cluster_id"]
-        if value and not is_cluster_id(value):
-            fix = "Leave it empty to generate one, or copy cluster.id from a node's "
-            fix += "meta.properties."
-            yield Finding("kafka_cluster_id", f"{value!r} is no cluster id.", fix, (node.name,))
+def _cluster_id(node: KafkaNode) -> Findings:
+    """A cluster id is a UUID of 16 bytes in 22 characters of URL-safe base64."""
+    value = node.settings["kafka_cluster_id"]
+    if value and not is_cluster_id(value):
+        yield Finding(f"{value!r} is no cluster id.")
 
 
-@rule(
-    "cluster-id-differs",
-    when="hosts of one cluster have different values of `kafka_cluster_id`",
-    why="A node joins only the cluster whose id is on its disks; the others refuse it.",
-    remedy="Set the id once, in the group variables of the cluster.",
-)
-def _cluster_id_differs(cluster: Cluster) -> Iterator[Finding]:
-    ids = {node.name: node.settings["kafka_cluster_id"] for node in cluster.kafka.values()}
+@rule("cluster-id-differs", where="kafka_cluster_id")
+def _cluster_id_differs(cluster: Cluster) -> Findings:
+    """A node joins only the cluster whose id is on its disks; the others refuse it."""
+    ids = {name: node.settings["kafka_cluster_id"] for name, node in nodes(cluster)}
     parts = differing(cluster, "kafka_cluster_id", ids)
     if parts:
         [(common, _)] = Counter(filter(None, ids.values())).most_common(1)
         what = f"The cluster has more than one id: {parts}."
-        yield Finding("kafka_cluster_id", what, f"Set kafka_cluster_id: {common} for all of them.")
+        yield Finding(what, f"Set kafka_cluster_id: {common} for all of them.")
 
 
 @rule(
     "quorum-kind-differs",
-    when="`kafka_quorum` is `static` on some Kafka hosts and `dynamic` on others",
-    why="A quorum is of one kind: the nodes of the other would vote in another or find none.",
-    remedy="Set `kafka_quorum` once, in the group variables of all Kafka hosts.",
+    where="kafka_quorum",
+    fix="Set kafka_quorum once, in the group variables of all Kafka hosts: dynamic for a new "
+    "cluster, else what it was formatted with.",
 )
-def _quorum_kind_differs(cluster: Cluster) -> Iterator[Finding]:
-    nodes = [node for node in cluster.kafka.values() if node.mode == "kraft"]
-    kinds = {node.name: node.settings["kafka_quorum"] for node in nodes}
+def _quorum_kind_differs(cluster: Cluster) -> Findings:
+    """A quorum is of one kind: the nodes of the other would vote in another or find none."""
+    kinds = {
+        name: node.settings["kafka_quorum"] for name, node in nodes(cluster) if node.mode == "kraft"
+    }
     parts = differing(cluster, "kafka_quorum", kinds)
     if parts:
-        fix = "Set kafka_quorum once, in the group variables of all Kafka hosts: dynamic for a new "
-        fix += "cluster, else what it was formatted with."
-        yield Finding("kafka_quorum", f"The quorum is {parts}.", fix, tuple(kinds))
+        yield Finding(f"The quorum is {parts}.", hosts=tuple(kinds))
 
 
 @hosts_rule(
     "majority-without-data",
-    when="a majority of the controllers, or of ZooKeeper's members, has no data while another "
-    "member has; a host that was not inspected, or whose disk is yet to be mounted, counts as one "
-    "with data",
-    why="An empty majority can elect a leader without the committed records, and the members that "
-    "have them then truncate theirs.",
-    remedy="Restore the data of members until a majority has its own; add new ones one at a time.",
+    fix="Restore data until a majority has its own; add new members one at a time.",
 )
-def _majority_without_data(hosts: Sequence[InspectedHost]) -> Iterator[Finding]:
+def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
+    """An empty majority can elect a leader without the committed records, and the members that
+    have them then truncate theirs.
+    """
     for group, kind in (("kafka_controllers", "controllers"), ("zookeeper", "ZooKeeper members")):
         members = hosts[0].cluster.inventory.members(group) if hosts else []
         had_leader = {
@@ -293,8 +232,7 @@ def _majority_without_data(hosts: Sequence[InspectedHost]) -> Iterator[Finding]:
             full = listing(host for host, elected in had_leader.items() if elected)
             what = f"{listing(empty)} have no data and are a majority of the {len(members)} "
             what += f"{kind}, while {full} has: they would elect a leader without its records."
-            fix = "Restore data until a majority has its own; add new members one at a time."
-            yield Finding(f"group {group}", what, fix, tuple(empty))
+            yield Finding(what, where=f"group {group}", hosts=tuple(empty))
 
 
 def _had_leader(host: InspectedHost, group: str) -> bool | None:
