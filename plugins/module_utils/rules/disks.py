@@ -19,18 +19,14 @@ _MEMORY = ("tmpfs", "ramfs")
 _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 
 
-@rule(
-    "mount-path",
-    each=lambda cluster: cluster.hosts.items(),
-    where="host_mounts",
-    fix="Set an absolute path, such as /data1.",
-)
+@rule("mount-path", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
 def _mount_path(settings: HostSettings) -> Findings:
     """systemd mounts absolute paths, and the root file system is mounted before it starts."""
     for mount in settings.mounts:
         path = str(mount["path"])
         if not path.startswith("/") or not path.strip("/"):
-            yield Finding(f"Nothing can be mounted on {path!r}.")
+            fix = "Set an absolute path, such as /data1."
+            yield Finding(f"Nothing can be mounted on {path!r}.", fix)
 
 
 @host_rule("mount-missing", where="host_mounts")
@@ -54,40 +50,34 @@ def _mount_missing(host: InspectedHost) -> Findings:
             yield Finding(what, f"Run: mount {path}", f"{wanted.variable}, {found.path}")
 
 
-@host_rule(
-    "data-dir-parent",
-    each=InspectedHost.on_present_disks,
-    fix="Correct the path, create the directory, or mount a disk there (host_mounts).",
-)
+@host_rule("data-dir-parent", each=InspectedHost.on_present_disks)
 def _data_dir_parent(wanted: DataDirectory, found: Directory) -> Findings:
     """A path with a mistake in it, or a disk that nobody mounted, looks the same."""
     parent = found.path.rstrip("/").rpartition("/")[0]
     if not found.parent and parent not in _STATE:
         what = f"{found.path} cannot be made: {parent} does not exist."
-        yield Finding(what, where=f"{wanted.variable}, {found.path}")
+        fix = "Correct the path, create the directory, or mount a disk there (host_mounts)."
+        yield Finding(what, fix, f"{wanted.variable}, {found.path}")
 
 
-@host_rule(
-    "mount-would-hide",
-    where="host_mounts",
-    fix="Copy them to the disk, or move them away.",
-)
+@host_rule("mount-would-hide", where="host_mounts")
 def _mount_would_hide(host: InspectedHost) -> Findings:
     """The disk would hide them: data that Kafka wrote there would seem to be lost."""
     hidden = {*host.found.occupied} - {*host.found.mount_points}
     for mount in host.host.mounts:
         if mount.get("src") and mount["path"] in hidden:
-            yield Finding(f"{mount['path']} holds files, which {mount['src']} would hide.")
+            fix = "Copy them to the disk, or move them away."
+            yield Finding(f"{mount['path']} holds files, which {mount['src']} would hide.", fix)
 
 
-@host_rule("data-in-memory", fix="Set a directory on a disk, or mount one there.")
+@host_rule("data-in-memory")
 def _data_in_memory(host: InspectedHost) -> Findings:
     """What is written there is gone after the next boot."""
     accepted = [mount["path"] for mount in host.host.mounts if mount.get("fstype") in _MEMORY]
     for wanted, found in host.on_present_disks():
         if found.fstype in _MEMORY and found.mount not in accepted:
             what = f"{found.path} is in memory: {found.mount} is a {found.fstype}."
-            yield Finding(what, where=wanted.variable)
+            yield Finding(what, "Set a directory on a disk, or mount one there.", wanted.variable)
 
 
 @host_rule("read-only", each=InspectedHost.on_present_disks)
@@ -99,20 +89,20 @@ def _read_only(wanted: DataDirectory, found: Directory) -> Findings:
         yield Finding(what, fix, wanted.variable)
 
 
-@host_rule("disk-full", each=InspectedHost.on_present_disks, fix=_MAKE_ROOM, in_container="warning")
+@host_rule("disk-full", each=InspectedHost.on_present_disks, in_container="warning")
 def _disk_full(wanted: DataDirectory, found: Directory) -> Findings:
     """Kafka takes a log directory offline when it cannot write, and stops with the last one."""
     # One in use has to take the change that makes room.
     new = found.meta is None and not found.elected
     if new and found.size and found.free < _least_free(found):
-        yield Finding(_space(found), where=wanted.variable)
+        yield Finding(_space(found), _MAKE_ROOM, wanted.variable)
 
 
-@host_rule("disk-low", each=InspectedHost.on_present_disks, fix=_MAKE_ROOM, severity="warning")
+@host_rule("disk-low", each=InspectedHost.on_present_disks, severity="warning")
 def _disk_low(wanted: DataDirectory, found: Directory) -> Findings:
     """A replica that is rebuilt, or a burst, fills it."""
     if _least_free(found) <= found.free < found.size * 0.15:
-        yield Finding(_space(found), where=wanted.variable)
+        yield Finding(_space(found), _MAKE_ROOM, wanted.variable)
 
 
 def _least_free(directory: Directory) -> float:
@@ -127,11 +117,7 @@ def _space(found: Directory) -> str:
     )
 
 
-@host_rule(
-    "no-room-for-software",
-    where="/opt/millrace",
-    fix="Free some space, such as old versions there.",
-)
+@host_rule("no-room-for-software", where="/opt/millrace")
 def _no_room_for_software(host: InspectedHost) -> Findings:
     """A full disk in the middle of an upgrade leaves a host between two versions."""
     services = host.cluster.services(host.name)
@@ -139,30 +125,23 @@ def _no_room_for_software(host: InspectedHost) -> Findings:
     needed = {home: room for home, room in homes.items() if host.found.homes.get(home) is False}
     total = sum(needed.values())
     if needed and host.found.opt_free < total:
+        fix = "Free some space, such as old versions there."
         yield Finding(
             f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
-            f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB."
+            f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB.",
+            fix,
         )
 
 
-@host_rule(
-    "data-on-root",
-    each=InspectedHost.on_present_disks,
-    fix="Give it a disk of its own (host_mounts).",
-    severity="warning",
-)
+@host_rule("data-on-root", each=InspectedHost.on_present_disks, severity="warning")
 def _data_on_root(wanted: DataDirectory, found: Directory) -> Findings:
     """A topic that grows stops the whole system, and other writes slow the log."""
     if wanted.service in ("kafka", "zookeeper") and found.mount == "/":
-        yield Finding(f"{found.path} is on the root file system.", where=wanted.variable)
+        fix = "Give it a disk of its own (host_mounts)."
+        yield Finding(f"{found.path} is on the root file system.", fix, wanted.variable)
 
 
-@host_rule(
-    "disk-shared",
-    where="kafka_data_dirs",
-    fix="Use one directory for each disk.",
-    severity="warning",
-)
+@host_rule("disk-shared", where="kafka_data_dirs", severity="warning")
 def _disk_shared(host: InspectedHost) -> Findings:
     """They fail together and share its throughput, so the second one brings nothing."""
     devices = {
@@ -171,18 +150,15 @@ def _disk_shared(host: InspectedHost) -> Findings:
         if wanted.variable == "kafka_data_dirs" and found.device
     }
     for _, paths in held_twice(devices):
-        yield Finding(f"{listing(paths)} are on one device.")
+        yield Finding(f"{listing(paths)} are on one device.", "Use one directory for each disk.")
 
 
 @host_rule(
-    "mount-inside",
-    each=InspectedHost.on_present_disks,
-    where="kafka_data_dirs",
-    fix="Mount it beside the directory.",
-    severity="warning",
+    "mount-inside", each=InspectedHost.on_present_disks, where="kafka_data_dirs", severity="warning"
 )
 def _mount_inside(wanted: DataDirectory, found: Directory) -> Findings:
     """Kafka counts on one directory being one disk when it moves or deletes partitions."""
     inside = [path for path in found.mounts_inside if is_below(path, found.path)]
     if wanted.variable == "kafka_data_dirs" and inside:
-        yield Finding(f"{listing(inside)} is mounted inside {found.path}.")
+        fix = "Mount it beside the directory."
+        yield Finding(f"{listing(inside)} is mounted inside {found.path}.", fix)

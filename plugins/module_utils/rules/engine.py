@@ -11,6 +11,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 from ..model.cluster import Cluster
@@ -24,14 +25,14 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong: what it is, the value to set, and where, unless its rule has these two.
+    """One thing wrong: what it is, the value to set, and where, unless its rule says that.
 
-    `hosts` are by default those that were judged. Findings equal in all but the hosts become one
+    `hosts` are by default the one that was judged. Findings equal in all but the hosts become one
     problem.
     """
 
     what: str
-    fix: str = ""
+    fix: str
     where: str = ""
     hosts: tuple[str, ...] = ()
 
@@ -94,17 +95,33 @@ REGISTERED: list[Rule] = []
 def rule(
     name: str,
     *,
-    each: Callable[[Cluster], Judged] = lambda cluster: [("", cluster)],
+    each: Callable[[Any], Judged] = lambda whole: [("", whole)],
     where: str = "",
-    fix: str = "",
     severity: Severity = "error",
+    in_container: Severity | None = None,
+    on_cluster: bool = True,
 ) -> Callable[[Check], Check]:
     """Register a rule about the cluster as the inventory describes it.
 
     Its docstring says why, for the messages. `each` gives what it judges, the whole cluster by
-    default; `where` and `fix` are for findings without their own.
+    default; `where` is for findings without their own.
     """
-    return _register(name, each, where, fix, severity, severity, on_cluster=True)
+
+    def register(check: Check) -> Check:
+        def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
+            for host, *judged in each(subject):
+                for one in check(*judged):
+                    hosts = one.hosts or ((host,) if host else ())
+                    yield Finding(one.what, one.fix, one.where or where, hosts)
+
+        why = " ".join((check.__doc__ or "").split())
+        contained = in_container or severity
+        REGISTERED.append(
+            Rule(name, why, check.__module__, on_cluster, severity, contained, findings)
+        )
+        return check
+
+    return register
 
 
 def host_rule(
@@ -112,7 +129,6 @@ def host_rule(
     *,
     each: Callable[[InspectedHost], Judged] = lambda host: [(host,)],
     where: str = "",
-    fix: str = "",
     severity: Severity = "error",
     in_container: Severity | None = None,
 ) -> Callable[[Check], Check]:
@@ -121,39 +137,13 @@ def host_rule(
     def each_host(hosts: Sequence[InspectedHost]) -> Judged:
         return ((host.name, *judged) for host in hosts for judged in each(host))
 
-    return _register(name, each_host, where, fix, severity, in_container or severity)
+    return hosts_rule(
+        name, each=each_host, where=where, severity=severity, in_container=in_container
+    )
 
 
-def hosts_rule(
-    name: str, *, where: str = "", fix: str = "", severity: Severity = "error"
-) -> Callable[[Check], Check]:
-    """Register a rule about all hosts that were inspected, judged once."""
-    return _register(name, lambda hosts: [("", hosts)], where, fix, severity, severity)
-
-
-def _register(
-    name: str,
-    each: Callable[[Any], Judged],
-    where: str,
-    fix: str,
-    severity: Severity,
-    in_container: Severity,
-    on_cluster: bool = False,
-) -> Callable[[Check], Check]:
-    def register(check: Check) -> Check:
-        def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
-            for host, *judged in each(subject):
-                for one in check(*judged):
-                    hosts = one.hosts or ((host,) if host else ())
-                    yield Finding(one.what, one.fix or fix, one.where or where, hosts)
-
-        why = " ".join((check.__doc__ or "").split())
-        REGISTERED.append(
-            Rule(name, why, check.__module__, on_cluster, severity, in_container, findings)
-        )
-        return check
-
-    return register
+hosts_rule = partial(rule, on_cluster=False)
+"""Register a rule about all hosts that were inspected, judged once."""
 
 
 def judge_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:

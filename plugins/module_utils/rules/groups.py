@@ -71,34 +71,27 @@ def _lonely_group(cluster: Cluster) -> Findings:
             yield Finding(what, f"Add the group {partner}, for example with {members[0]}.")
 
 
-@rule(
-    "idle-zookeeper",
-    where="group zookeeper",
-    fix="Delete the group zookeeper; for a cluster in ZooKeeper mode delete kafka_controllers and "
-    "set kafka_version: 3.9.2.",
-    severity="warning",
-)
+@rule("idle-zookeeper", where="group zookeeper", severity="warning")
 def _idle_zookeeper(cluster: Cluster) -> Findings:
     """Brokers that have controllers use no ZooKeeper; beside them it serves Spark's masters
     only.
     """
     if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
         members = listing(cluster.zookeeper)
-        yield Finding(f"Nobody uses zookeeper ({members}): the brokers have kafka_controllers.")
+        what = f"Nobody uses zookeeper ({members}): the brokers have kafka_controllers."
+        fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
+        yield Finding(what, f"{fix}kafka_controllers and set kafka_version: 3.9.2.")
 
 
-@rule(
-    "host-without-group",
-    where="groups",
-    fix=f"Add to {listing(GROUPS, 'or')}, or remove from the inventory.",
-)
+@rule("host-without-group", where="groups")
 def _host_without_group(cluster: Cluster) -> Findings:
     """Nothing would be installed on it, which is hardly what its line in the inventory means."""
     placed = cluster.inventory.placed()
     hosts = tuple(name for name in cluster.hosts if name not in placed)
     if hosts:
         what = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
-        yield Finding(what, hosts=hosts)
+        fix = f"Add to {listing(GROUPS, 'or')}, or remove from the inventory."
+        yield Finding(what, fix, hosts=hosts)
 
 
 def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:

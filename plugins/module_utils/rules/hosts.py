@@ -31,12 +31,12 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, dict[str, int], dict[str, in
         yield host, dict(kafka.ports) if kafka else {}, others
 
 
-@rule("port-range", each=_ports, where="ports", fix="Set a free port from 1 to 65535.")
+@rule("port-range", each=_ports, where="ports")
 def _port_range(kafka: dict[str, int], others: dict[str, int]) -> Findings:
     """There is no such port."""
     for name, port in {**kafka, **others}.items():
         if not 1 <= port <= 65535:
-            yield Finding(f"{name} has port {port}.")
+            yield Finding(f"{name} has port {port}.", "Set a free port from 1 to 65535.")
 
 
 @rule("port-clash", each=_ports, where="ports")
@@ -92,13 +92,14 @@ def _heap_over_half(node: KafkaNode) -> Findings:
         yield Finding(what, fix)
 
 
-@host_rule("port-taken", fix="Stop it, or set another port.")
+@host_rule("port-taken")
 def _port_taken(host: InspectedHost) -> Findings:
     """The service would fail to start after everything else was changed."""
     for variable, port in host.cluster.ports(host.name):
         process = host.found.listeners.get(str(port))
         if process:
-            yield Finding(f"Port {port} is taken by {process}.", where=variable)
+            fix = "Stop it, or set another port."
+            yield Finding(f"Port {port} is taken by {process}.", fix, variable)
 
 
 @host_rule("name-is-loopback")

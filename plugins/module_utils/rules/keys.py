@@ -124,18 +124,15 @@ def _list_duplicate_entry(one: Property, entries: list[str]) -> Findings:
         yield Finding(what, f"Set {one.key}: {','.join(counts)}.", one.where)
 
 
-@rule(
-    "value-blanks",
-    each=properties(*LAYERS),
-    fix="Remove it; a YAML block needs |- or >- to end without a line break.",
-)
+@rule("value-blanks", each=properties(*LAYERS))
 def _value_blanks(_: Service, one: Property) -> Findings:
     """A properties file keeps blanks at the end as a part of the value, and what follows a line
     break would be a property of its own.
     """
     found = _blanks(one.value) if isinstance(one.value, str) else ""
     if found:
-        yield Finding(f"The value of {one.key} {found}.", where=one.where)
+        fix = "Remove it; a YAML block needs |- or >- to end without a line break."
+        yield Finding(f"The value of {one.key} {found}.", fix, one.where)
 
 
 def _blanks(text: str) -> str:

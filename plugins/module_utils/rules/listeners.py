@@ -25,16 +25,12 @@ def _table(every: Iterable[Listener], address: str = "") -> str:
     return ", ".join(f"{one.name}://{address}:{one.port} ({one.protocol})" for one in every)
 
 
-@rule(
-    "listener-missing",
-    each=brokers,
-    where="kafka_listeners",
-    fix="Set one, such as {name: CLIENT, port: 9092, protocol: SSL}.",
-)
+@rule("listener-missing", each=brokers, where="kafka_listeners")
 def _listener_missing(node: KafkaNode) -> Findings:
     """Nobody could connect to the broker, not even the other brokers."""
     if not node.broker_listeners:
-        yield Finding("The broker has no listener.")
+        fix = "Set one, such as {name: CLIENT, port: 9092, protocol: SSL}."
+        yield Finding("The broker has no listener.", fix)
 
 
 @rule("listener-port", each=nodes, where="kafka_listeners")
@@ -171,11 +167,7 @@ def _advertised_twice(cluster: Cluster) -> Findings:
             yield Finding(what, fix, hosts=tuple(hosts))
 
 
-@rule(
-    "plaintext-listener",
-    where="kafka_listeners",
-    fix="Set protocol: SSL, or kafka_allow_plaintext: true on a trusted network.",
-)
+@rule("plaintext-listener", where="kafka_listeners")
 def _plaintext_listener(cluster: Cluster) -> Findings:
     """Millrace binds listeners to all addresses. On PLAINTEXT anybody on the network reads,
     writes and administers, on SASL_PLAINTEXT anybody reads the passwords; and CVE-2026-111115
@@ -187,4 +179,5 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
         if known and found and not node.settings["kafka_allow_plaintext"]:
             names = listing(f"{one.name} ({one.protocol})" for one in found)
             what = f"{names} {'are' if len(found) > 1 else 'is'} open to the network."
-            yield Finding(what, hosts=(name,))
+            fix = "Set protocol: SSL, or kafka_allow_plaintext: true on a trusted network."
+            yield Finding(what, fix, hosts=(name,))

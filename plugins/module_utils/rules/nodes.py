@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..model.cluster import Cluster
@@ -14,37 +14,26 @@ from .engine import Finding, Findings, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import differing, has_default_instead, held_twice, holders, nodes
 
-_MAX_NODE_ID = 2**31 - 1
-_MAX_ZOOKEEPER_ID = 255
+_LEGAL_IDS = {"kafka_node_id": range(2**31), "zookeeper_id": range(1, 256)}
 _MAX_RESERVED_ID = 1000  # Kafka's default of reserved.broker.max.id
 _FIRST_CONTROLLER_ID = 100
 
 
-def _ids(
-    cluster: Cluster, variable: str, hosts: Iterable[str], lowest: int, highest: int
-) -> tuple[dict[str, Any], dict[str, int]]:
+def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int]]:
     """Return host -> id as the inventory gives it, and the legal ones as numbers.
 
     A host where the variable cannot be resolved is left out: nothing is known of its id.
     """
-    inventory = cluster.inventory.hosts
-    resolved = [host for host in hosts if variable not in inventory[host].unresolved]
-    written = {host: inventory[host].variables.get(variable) for host in resolved}
-    numbers = {host: integer(value) for host, value in written.items()}
-    legal = {
-        host: number
-        for host, number in numbers.items()
-        if number is not None and lowest <= number <= highest
+    hosts = cluster.kafka if variable == "kafka_node_id" else cluster.zookeeper
+    inventory = {host: cluster.inventory.hosts[host] for host in hosts}
+    written = {
+        host: one.variables.get(variable)
+        for host, one in inventory.items()
+        if variable not in one.unresolved
     }
-    return written, legal
-
-
-def _node_ids(cluster: Cluster) -> tuple[dict[str, Any], dict[str, int]]:
-    return _ids(cluster, "kafka_node_id", cluster.kafka, 0, _MAX_NODE_ID)
-
-
-def _zookeeper_ids(cluster: Cluster) -> tuple[dict[str, Any], dict[str, int]]:
-    return _ids(cluster, "zookeeper_id", cluster.zookeeper, 1, _MAX_ZOOKEEPER_ID)
+    numbers = {host: integer(value) for host, value in written.items()}
+    allowed = _LEGAL_IDS[variable]
+    return written, {host: one for host, one in numbers.items() if one is not None and one in allowed}
 
 
 def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
@@ -52,7 +41,7 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
 
     The same for a host whatever rule asks, and another for each host that needs one.
     """
-    written, legal = _node_ids(cluster)
+    written, legal = _ids(cluster, "kafka_node_id")
     used = {*legal.values()}
     firsts = {names[0] for names in holders(legal).values()}
     suggested: dict[str, int] = {}
@@ -70,7 +59,7 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
 @rule("node-id-missing", where="kafka_node_id")
 def _node_id_missing(cluster: Cluster) -> Findings:
     """A node's data is bound to its id, so the id is written down and never counted out."""
-    written, _ = _node_ids(cluster)
+    written, _ = _ids(cluster, "kafka_node_id")
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
         what = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
@@ -80,7 +69,7 @@ def _node_id_missing(cluster: Cluster) -> Findings:
 @rule("node-id-invalid", where="kafka_node_id")
 def _node_id_invalid(cluster: Cluster) -> Findings:
     """Kafka takes an id from 0 to 2147483647."""
-    written, legal = _node_ids(cluster)
+    written, legal = _ids(cluster, "kafka_node_id")
     for host, value in written.items():
         if value not in (None, "") and host not in legal:
             fix = _set_node_ids(cluster, [host])
@@ -90,7 +79,7 @@ def _node_id_invalid(cluster: Cluster) -> Findings:
 @rule("node-id-duplicate", where="kafka_node_id")
 def _node_id_duplicate(cluster: Cluster) -> Findings:
     """Brokers and controllers share one id space; the second node is refused by the cluster."""
-    _, legal = _node_ids(cluster)
+    _, legal = _ids(cluster, "kafka_node_id")
     for number, hosts in held_twice(legal):
         what = f"node.id {number} is used by {listing(hosts)}."
         yield Finding(what, _set_node_ids(cluster, hosts[1:]), hosts=tuple(hosts))
@@ -126,7 +115,7 @@ def _quorum_size(cluster: Cluster) -> Findings:
 @rule("broker-id-reserved", where="kafka_node_id")
 def _broker_id_reserved(cluster: Cluster) -> Findings:
     """ZooKeeper hands out the ids above it, and a broker that is given one does not start."""
-    _, legal = _node_ids(cluster)
+    _, legal = _ids(cluster, "kafka_node_id")
     for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
         limit = cluster.kafka[host].number("reserved.broker.max.id")
         limit = _MAX_RESERVED_ID if limit is None else limit
@@ -137,7 +126,7 @@ def _broker_id_reserved(cluster: Cluster) -> Findings:
 
 
 def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
-    _, legal = _zookeeper_ids(cluster)
+    _, legal = _ids(cluster, "zookeeper_id")
     used = {*legal.values()}
     free = next(number for number in range(1, len(used) + 2) if number not in used)
     return f"Set zookeeper_id: {free} on {host}."
@@ -146,7 +135,7 @@ def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
 @rule("zookeeper-id", where="zookeeper_id")
 def _zookeeper_id(cluster: Cluster) -> Findings:
     """A member's data is bound to its id, which ZooKeeper takes from 1 to 255."""
-    written, legal = _zookeeper_ids(cluster)
+    written, legal = _ids(cluster, "zookeeper_id")
     for host, value in written.items():
         if host not in legal:
             missing = value in (None, "")
@@ -159,7 +148,7 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
     """The second member takes the place of the first in the ensemble, and neither has a
     majority.
     """
-    _, legal = _zookeeper_ids(cluster)
+    _, legal = _ids(cluster, "zookeeper_id")
     for number, hosts in held_twice(legal):
         what = f"zookeeper_id {number} is used by {listing(hosts)}."
         yield Finding(what, _set_zookeeper_id(cluster, hosts[1]), hosts=tuple(hosts))
@@ -172,17 +161,13 @@ def _ensemble_size(cluster: Cluster) -> Findings:
     yield from _unsafe_size(cluster, "ZooKeeper member", [*cluster.zookeeper], accept)
 
 
-@rule(
-    "cluster-id",
-    each=nodes,
-    where="kafka_cluster_id",
-    fix="Leave it empty to generate one, or copy cluster.id from a node's meta.properties.",
-)
+@rule("cluster-id", each=nodes, where="kafka_cluster_id")
 def _cluster_id(node: KafkaNode) -> Findings:
     """A cluster id is a UUID of 16 bytes in 22 characters of URL-safe base64."""
     value = node.settings["kafka_cluster_id"]
     if value and not is_cluster_id(value):
-        yield Finding(f"{value!r} is no cluster id.")
+        fix = "Leave it empty to generate one, or copy cluster.id from a node's meta.properties."
+        yield Finding(f"{value!r} is no cluster id.", fix)
 
 
 @rule("cluster-id-differs", where="kafka_cluster_id")
@@ -196,12 +181,7 @@ def _cluster_id_differs(cluster: Cluster) -> Findings:
         yield Finding(what, f"Set kafka_cluster_id: {common} for all of them.")
 
 
-@rule(
-    "quorum-kind-differs",
-    where="kafka_quorum",
-    fix="Set kafka_quorum once, in the group variables of all Kafka hosts: dynamic for a new "
-    "cluster, else what it was formatted with.",
-)
+@rule("quorum-kind-differs", where="kafka_quorum")
 def _quorum_kind_differs(cluster: Cluster) -> Findings:
     """A quorum is of one kind: the nodes of the other would vote in another or find none."""
     kinds = {
@@ -209,13 +189,12 @@ def _quorum_kind_differs(cluster: Cluster) -> Findings:
     }
     parts = differing(cluster, "kafka_quorum", kinds)
     if parts:
-        yield Finding(f"The quorum is {parts}.", hosts=tuple(kinds))
+        fix = "Set kafka_quorum once, in the group variables of all Kafka hosts: dynamic for a new "
+        fix += "cluster, else what it was formatted with."
+        yield Finding(f"The quorum is {parts}.", fix, hosts=tuple(kinds))
 
 
-@hosts_rule(
-    "majority-without-data",
-    fix="Restore data until a majority has its own; add new members one at a time.",
-)
+@hosts_rule("majority-without-data")
 def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
     """An empty majority can elect a leader without the committed records, and the members that
     have them then truncate theirs.
@@ -232,7 +211,8 @@ def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
             full = listing(host for host, elected in had_leader.items() if elected)
             what = f"{listing(empty)} have no data and are a majority of the {len(members)} "
             what += f"{kind}, while {full} has: they would elect a leader without its records."
-            yield Finding(what, where=f"group {group}", hosts=tuple(empty))
+            fix = "Restore data until a majority has its own; add new members one at a time."
+            yield Finding(what, fix, f"group {group}", hosts=tuple(empty))
 
 
 def _had_leader(host: InspectedHost, group: str) -> bool | None:

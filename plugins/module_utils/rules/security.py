@@ -23,15 +23,12 @@ _JAAS = "sasl.jaas.config"
 _JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
 
 
-@rule(
-    "plain-password",
-    each=properties("kafka"),
-    fix="Encrypt it with ansible-vault encrypt_string, or refer to a config provider.",
-)
+@rule("plain-password", each=properties("kafka"))
 def _plain_password(node: KafkaNode, one: Property) -> Findings:
     """Whoever reads the repository of the inventory would know it."""
     if not one.hidden and _is_secret(node, one.key, str(one.value)):
-        yield Finding(f"{one.key} is not encrypted.", where=one.where)
+        fix = "Encrypt it with ansible-vault encrypt_string, or refer to a config provider."
+        yield Finding(f"{one.key} is not encrypted.", fix, one.where)
 
 
 def _is_secret(node: KafkaNode, key: str, text: str) -> bool:
@@ -52,20 +49,16 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
         yield Finding(what, f"Set {_AUTHORIZER}: {right}.", place(node, _AUTHORIZER))
 
 
-@rule("super-users-missing", each=nodes, fix="Set super.users: User:admin;User:broker for example.")
+@rule("super-users-missing", each=nodes)
 def _super_users_missing(node: KafkaNode) -> Findings:
     """Nobody could grant the first permission, and brokers could not talk to each other."""
     if node.config.get(_AUTHORIZER) and not node.config.get("super.users"):
         where = place(node, _AUTHORIZER)
-        yield Finding("There is an authorizer and no super user.", where=where)
+        fix = "Set super.users: User:admin;User:broker for example."
+        yield Finding("There is an authorizer and no super user.", fix, where)
 
 
-@rule(
-    "super-users-anonymous",
-    each=nodes,
-    fix="Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted network, add "
-    f"{_ANONYMOUS} to super.users.",
-)
+@rule("super-users-anonymous", each=nodes)
 def _super_users_anonymous(node: KafkaNode) -> Findings:
     """Without TLS or SASL nodes are User:ANONYMOUS to each other: their requests would be
     refused and the cluster would not come up.
@@ -76,7 +69,9 @@ def _super_users_anonymous(node: KafkaNode) -> Findings:
         return
     if _ANONYMOUS not in str(users):
         what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is no super "
-        yield Finding(f"{what}user.", where=place(node, "super.users"))
+        fix = "Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted network, "
+        fix += f"add {_ANONYMOUS} to super.users."
+        yield Finding(f"{what}user.", fix, place(node, "super.users"))
 
 
 def _plaintext_between_nodes(node: KafkaNode) -> list[str]:

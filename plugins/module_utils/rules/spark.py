@@ -28,11 +28,11 @@ def _spark_key_prefix(_: SparkHost, one: Property) -> Findings:
         yield Finding(what, f"Set {prefix}{one.key} instead.", one.where)
 
 
-@rule("spark-rest", each=properties("spark"), fix="Delete it.")
+@rule("spark-rest", each=properties("spark"))
 def _spark_rest(_: SparkHost, one: Property) -> Findings:
     """The server takes jobs, which are code, from anybody who reaches it, so it stays off."""
     if one.key.startswith("spark.master.rest."):
-        yield Finding(f"{one.key} is about the REST server, which is off.", where=one.where)
+        yield Finding(f"{one.key} is about the REST server, which is off.", "Delete it.", one.where)
 
 
 @rule("spark-masters", where="group spark_masters")
@@ -48,35 +48,29 @@ def _spark_masters(cluster: Cluster) -> Findings:
     "spark-secret-missing",
     each=properties("spark", key="spark.authenticate"),
     where=f"spark_config[{SECRET}]",
-    fix=f"Set {SECRET}, from a vault, or delete spark.authenticate.",
 )
 def _spark_secret_missing(host: SparkHost, one: Property) -> Findings:
     """Masters and workers would not start: they share a secret, and none generates one."""
     if is_true(one.value) and not host.keeps_secret:
-        yield Finding(f"{one.key} is true and {SECRET} is not set.")
+        fix = f"Set {SECRET}, from a vault, or delete spark.authenticate."
+        yield Finding(f"{one.key} is true and {SECRET} is not set.", fix)
 
 
-@rule(
-    "spark-secret-short",
-    each=properties("spark", key=SECRET),
-    fix="Set 32 random bytes, such as `openssl rand -base64 32` prints, from a vault.",
-)
+@rule("spark-secret-short", each=properties("spark", key=SECRET))
 def _spark_secret_short(_: SparkHost, one: Property) -> Findings:
     """Whoever records one handshake can guess a short secret."""
     if len(str(one.value).encode()) < _LEAST_SECRET_BYTES:
         what = f"{one.key} has fewer than {_LEAST_SECRET_BYTES} bytes."
-        yield Finding(what, where=one.where)
+        fix = "Set 32 random bytes, such as `openssl rand -base64 32` prints, from a vault."
+        yield Finding(what, fix, one.where)
 
 
-@rule(
-    "spark-secret-plain",
-    each=properties("spark", key=SECRET),
-    fix="Encrypt it with ansible-vault encrypt_string.",
-)
+@rule("spark-secret-plain", each=properties("spark", key=SECRET))
 def _spark_secret_plain(_: SparkHost, one: Property) -> Findings:
     """Whoever reads the repository of the inventory could submit jobs."""
     if not one.hidden:
-        yield Finding(f"{one.key} is not encrypted.", where=one.where)
+        fix = "Encrypt it with ansible-vault encrypt_string."
+        yield Finding(f"{one.key} is not encrypted.", fix, one.where)
 
 
 @rule("spark-packages", each=properties("spark", key="spark.jars.packages"))
@@ -93,10 +87,7 @@ def _spark_packages(host: SparkHost, one: Property) -> Findings:
             yield Finding(what, fix, one.where)
 
 
-@rule(
-    "spark-checkpoint",
-    each=properties("spark", key="spark.sql.streaming.checkpointLocation"),
-)
+@rule("spark-checkpoint", each=properties("spark", key="spark.sql.streaming.checkpointLocation"))
 def _spark_checkpoint(host: SparkHost, one: Property) -> Findings:
     """It is emptied by the system, and a stream without its checkpoint begins anew or twice."""
     if _SCRATCH.match(str(one.value)):
@@ -133,13 +124,10 @@ def _spark_executor_cores(cluster: Cluster) -> Findings:
             yield Finding(what, f"Set {one.key}: {most} or less.", one.where, (host,))
 
 
-@host_rule(
-    "spark-python",
-    where="python3",
-    fix="Use Debian 12 or another system with Python 3.10 or newer.",
-)
+@host_rule("spark-python", where="python3")
 def _spark_python(host: InspectedHost) -> Findings:
     """PySpark 4 needs Python 3.10 or newer: jobs would end at their first import."""
     if host.spark and release_numbers(host.spark.version) >= (4,) and host.found.python < _PYTHON:
         python = host.found.python_version
-        yield Finding(f"Python is {python}; Spark {host.spark.version} needs 3.10 or newer.")
+        fix = "Use Debian 12 or another system with Python 3.10 or newer."
+        yield Finding(f"Python is {python}; Spark {host.spark.version} needs 3.10 or newer.", fix)

@@ -38,7 +38,7 @@ def _storage_of_another(kafka: KafkaNode, where: str, found: Directory) -> Findi
         yield Finding(f"{what}.", f"{fix[:1].upper()}{fix[1:]}.", where)
 
 
-@host_rule("directory-id-twice", fix="Keep the one in use and empty the other, which is a copy.")
+@host_rule("directory-id-twice")
 def _directory_id_twice(host: InspectedHost) -> Findings:
     """Kafka assigns partitions to directories by that id and refuses to start."""
     seen: dict[str, str] = {}
@@ -46,7 +46,8 @@ def _directory_id_twice(host: InspectedHost) -> Findings:
         own = found.properties.get("directory.id") if wanted.service == "kafka" else None
         if own and own in seen:
             what = f"{seen[own]} and {found.path} have the same directory.id {own}."
-            yield Finding(what, where=wanted.variable)
+            fix = "Keep the one in use and empty the other, which is a copy."
+            yield Finding(what, fix, wanted.variable)
         elif own:
             seen[own] = found.path
 
@@ -93,14 +94,14 @@ def _foreign_directory(host: InspectedHost) -> Findings:
         yield Finding(what, fix, f"kafka_data_dirs, {path}")
 
 
-@host_rule("foreign-file", each=_log_dirs, fix="Move it away.", severity="warning")
+@host_rule("foreign-file", each=_log_dirs, severity="warning")
 def _foreign_file(_: KafkaNode, where: str, found: Directory) -> Findings:
     """Another program seems to use the directory."""
     files = [name for name in found.names if not name.endswith("/")]
     foreign = [name for name in files if not is_kafkas_own(name)]
     if foreign:
         what = f"{found.path} holds {listing(foreign[:5])}, which is no file of Kafka."
-        yield Finding(what, where=where)
+        yield Finding(what, "Move it away.", where)
 
 
 @host_rule("myid-differs", where="zookeeper_id")

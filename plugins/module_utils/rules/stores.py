@@ -20,18 +20,14 @@ _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
 
 
-@rule(
-    "listener-stores",
-    each=nodes,
-    where="kafka_config[ssl.keystore.location]",
-    fix=f"Set {_SET_KEYSTORE}; and {_SET_TRUSTSTORE}.",
-)
+@rule("listener-stores", each=nodes, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
     """Without a key and a certificate it has nothing to show, and every connection fails."""
     for one in node.listeners:
         config = node.listener_config(one)
         if one.encrypted and not any(config.get(key) for key in _KEYS):
-            yield Finding(f"The listener {one.name} ({one.protocol}) has no key store.")
+            fix = f"Set {_SET_KEYSTORE}; and {_SET_TRUSTSTORE}."
+            yield Finding(f"The listener {one.name} ({one.protocol}) has no key store.", fix)
 
 
 @rule("listener-unreachable", each=nodes)

@@ -40,12 +40,7 @@ def _system_untested(host: InspectedHost) -> Findings:
         yield Finding(what, f"Use {_tested_systems()}, or try it on a spare host first.")
 
 
-@host_rule(
-    "release-untested",
-    where="/etc/os-release",
-    fix="Set java_package or java_home.",
-    severity="warning",
-)
+@host_rule("release-untested", where="/etc/os-release", severity="warning")
 def _release_untested(host: InspectedHost) -> Findings:
     """Nobody has tried it; its Java may be one that the products do not accept."""
     family, release = host.found.facts.family, host.found.facts.release
@@ -53,25 +48,22 @@ def _release_untested(host: InspectedHost) -> Findings:
     if family and release not in family.java_releases and not given:
         known = listing(family.java_releases, "and")
         system = f"{release or 'unknown'} of {host.found.os_name}"
-        yield Finding(f"The release {system} is none of {known}.")
+        yield Finding(f"The release {system} is none of {known}.", "Set java_package or java_home.")
 
 
-@host_rule(
-    "python-too-old",
-    where="ansible_python_interpreter",
-    fix="Install Python 3.9 or newer and set ansible_python_interpreter to it.",
-)
+@host_rule("python-too-old", where="ansible_python_interpreter")
 def _python_too_old(host: InspectedHost) -> Findings:
     """The modules that run on the host need it."""
     if host.found.python < _PYTHON:
-        yield Finding(f"Python is {host.found.python_version}.")
+        fix = "Install Python 3.9 or newer and set ansible_python_interpreter to it."
+        yield Finding(f"Python is {host.found.python_version}.", fix)
 
 
-@host_rule("no-systemd", where="process 1", fix="Boot the host with systemd.")
+@host_rule("no-systemd", where="process 1")
 def _no_systemd(host: InspectedHost) -> Findings:
     """Every service is a systemd unit."""
     if not host.found.systemd:
-        yield Finding("Process 1 is not systemd.")
+        yield Finding("Process 1 is not systemd.", "Boot the host with systemd.")
 
 
 @host_rule("selinux", where="SELinux", severity="warning")
@@ -89,16 +81,12 @@ def _selinux(host: InspectedHost) -> Findings:
     yield Finding("SELinux is enforcing, and Millrace ships no policy.", fix)
 
 
-@host_rule(
-    "swap",
-    where="/proc/swaps",
-    fix="Run swapoff --all and remove it from /etc/fstab.",
-    severity="warning",
-)
+@host_rule("swap", where="/proc/swaps", severity="warning")
 def _swap(host: InspectedHost) -> Findings:
     """A JVM whose heap is swapped out pauses for seconds and loses its session."""
     if host.found.swap and host.kernel_is_its_own:
-        yield Finding(f"Swap is on: {listing(host.found.swap)}.")
+        fix = "Run swapoff --all and remove it from /etc/fstab."
+        yield Finding(f"Swap is on: {listing(host.found.swap)}.", fix)
 
 
 @host_rule("open-files", where="fs.nr_open and the limits of process 1", in_container="warning")
@@ -113,18 +101,15 @@ def _open_files(host: InspectedHost) -> Findings:
         yield Finding(what, fix)
 
 
-@host_rule(
-    "tmp-noexec",
-    where=_TMP,
-    fix=f"Run mount -o remount,exec {_TMP} and correct /etc/fstab or tmp.mount.",
-)
+@host_rule("tmp-noexec", where=_TMP)
 def _tmp_noexec(host: InspectedHost) -> Findings:
     """The native code of zstd, snappy and RocksDB is unpacked there and run."""
     options = " ".join(host.host.settings["kafka_java_options"])
     elsewhere = all(name in options for name in _TMP_OPTIONS)
     needed = host.spark or (host.kafka and not elsewhere)
     if needed and "noexec" in host.found.tmp_options:
-        yield Finding(f"{_TMP} is mounted noexec.")
+        fix = f"Run mount -o remount,exec {_TMP} and correct /etc/fstab or tmp.mount."
+        yield Finding(f"{_TMP} is mounted noexec.", fix)
 
 
 @host_rule("java")
@@ -162,19 +147,15 @@ def java_version(host: InspectedHost) -> int | None:
     return int(number[1]) if number else None
 
 
-@hosts_rule(
-    "java-differs",
-    where="Java",
-    fix="Run one version on all hosts (java_package or java_home).",
-    severity="warning",
-)
+@hosts_rule("java-differs", where="Java", severity="warning")
 def _java_differs(hosts: Sequence[InspectedHost]) -> Findings:
     """A fault that only some nodes have is hard to find."""
     versions = {host.name: version for host in hosts if (version := java_version(host))}
     found = sorted(holders(versions).items())
     if len(found) > 1:
         what = listing(f"Java {version} on {listing(names)}" for version, names in found)
-        yield Finding(f"There is {what}.", hosts=tuple(versions))
+        fix = "Run one version on all hosts (java_package or java_home)."
+        yield Finding(f"There is {what}.", fix, hosts=tuple(versions))
 
 
 @host_rule("clock-unsynchronised", where="host_time_service", severity="warning")
@@ -191,12 +172,11 @@ def _clock_unsynchronised(host: InspectedHost) -> Findings:
         yield Finding(f"The clock is not synchronised{by}.", fix)
 
 
-@host_rule(
-    "clock-offset", where="clock", fix="Synchronise the clocks of both.", in_container="warning"
-)
+@host_rule("clock-offset", where="clock", in_container="warning")
 def _clock_offset(host: InspectedHost) -> Findings:
     """Records get wrong timestamps, and certificates seem expired or not yet valid."""
     offset = host.found.clock_offset
     if abs(offset) > _CLOCK_SECONDS:
         side = "ahead of" if offset > 0 else "behind"
-        yield Finding(f"The clock is {abs(offset):.1f} s {side} the controller's.")
+        fix = "Synchronise the clocks of both."
+        yield Finding(f"The clock is {abs(offset):.1f} s {side} the controller's.", fix)

@@ -60,18 +60,15 @@ def _version_differs(cluster: Cluster) -> Findings:
             yield Finding(what, f"Set {variable}: {newest} for all of them.", variable)
 
 
-@rule(
-    "zookeeper-mode",
-    where="groups",
-    fix=f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER}.",
-)
+@rule("zookeeper-mode", where="groups")
 def _zookeeper_mode(cluster: Cluster) -> Findings:
     """Kafka 4.x has no ZooKeeper mode."""
     for node in cluster.kafka.values() if cluster.inventory.in_zookeeper_mode else ():
         known = not has_default_instead(cluster, node.name, "kafka_version")
         if known and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
             what = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
-            yield Finding(what + "Kafka 4.x has no ZooKeeper mode.", hosts=(node.name,))
+            fix = f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER}."
+            yield Finding(what + "Kafka 4.x has no ZooKeeper mode.", fix, hosts=(node.name,))
 
 
 def _from_archive(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
