@@ -33,7 +33,9 @@ def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int
     }
     numbers = {host: integer(value) for host, value in written.items()}
     allowed = _LEGAL_IDS[variable]
-    return written, {host: one for host, one in numbers.items() if one is not None and one in allowed}
+    return written, {
+        host: one for host, one in numbers.items() if one is not None and one in allowed
+    }
 
 
 def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
