@@ -18,11 +18,7 @@ _SYSTEM_NAMES = (
 )
 _SYSTEM = ("/", *(f"/{name}" for name in _SYSTEM_NAMES.split()))
 _STATE = {"kafka": "/var/lib/kafka", "zookeeper": "/var/lib/zookeeper"}
-_BETTER = {
-    "kafka": "/var/lib/kafka/data",
-    "zookeeper": "/var/lib/zookeeper/data",
-    "spark": "/srv/spark",
-}
+_BETTER = {**{service: f"{path}/data" for service, path in _STATE.items()}, "spark": "/srv/spark"}
 _UNSAFE = re.compile(r"[,\s\x00-\x1f\x7f]")
 
 

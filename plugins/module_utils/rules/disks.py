@@ -110,11 +110,9 @@ def _least_free(directory: Directory) -> float:
 
 
 def _space(found: Directory) -> str:
+    free = f"{found.free // MIB} MiB of {found.size // MIB} MiB free"
     percent = 100 * found.free // found.size
-    return (
-        f"{found.mount}, which holds {found.path}, has {found.free // MIB} MiB of "
-        f"{found.size // MIB} MiB free ({percent} %)."
-    )
+    return f"{found.mount}, which holds {found.path}, has {free} ({percent} %)."
 
 
 @host_rule("no-room-for-software", where="/opt/millrace")
@@ -125,12 +123,9 @@ def _no_room_for_software(host: InspectedHost) -> Findings:
     needed = {home: room for home, room in homes.items() if host.found.homes.get(home) is False}
     total = sum(needed.values())
     if needed and host.found.opt_free < total:
-        fix = "Free some space, such as old versions there."
-        yield Finding(
-            f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
-            f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB.",
-            fix,
-        )
+        what = f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
+        what += f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB."
+        yield Finding(what, "Free some space, such as old versions there.")
 
 
 @host_rule("data-on-root", each=InspectedHost.on_present_disks, severity="warning")

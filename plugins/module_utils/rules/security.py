@@ -8,7 +8,7 @@ from ..model import key_table
 from ..model.kafka import KafkaNode
 from ..model.values import is_true, listing
 from .engine import Finding, Findings, rule
-from .shared import Property, nodes, place, properties
+from .shared import MODES, Property, nodes, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
 # Kafka hides them like passwords, yet a certificate is for everybody to see.
@@ -44,8 +44,7 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
     """Each reads its permissions from one of the two; Kafka 4 has no AclAuthorizer."""
     authorizer, right = node.config.get(_AUTHORIZER), _AUTHORIZERS[node.mode]
     if authorizer in _AUTHORIZERS.values() and authorizer != right:
-        mode = "ZooKeeper" if node.mode == "zookeeper" else "KRaft"
-        what = f"{authorizer} does not work with {mode}."
+        what = f"{authorizer} does not work with {MODES[node.mode]}."
         yield Finding(what, f"Set {_AUTHORIZER}: {right}.", place(node, _AUTHORIZER))
 
 

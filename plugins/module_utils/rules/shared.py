@@ -19,6 +19,9 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "spark": spark.LAYERS,
 }
 
+MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
+SCALA = "2.13"  # of the archives of Kafka and the jars of Spark
+
 Key = TypeVar("Key")
 Value = TypeVar("Value", bound=Hashable)
 
@@ -111,12 +114,7 @@ def held_twice(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]
 
 def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str:
     """Say which hosts have which value of a variable, empty if it is the same everywhere."""
-    found = holders(
-        {
-            host: value
-            for host, value in values.items()
-            if not has_default_instead(cluster, host, variable)
-        }
-    )
+    taken = [host for host in values if not has_default_instead(cluster, host, variable)]
+    found = holders({host: values[host] for host in taken})
     parts = (f"{value or 'none'} on {listing(hosts)}" for value, hosts in found.items())
     return listing(parts) if len(found) > 1 else ""

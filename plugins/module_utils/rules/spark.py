@@ -10,10 +10,9 @@ from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import Property, has_default_instead, heap_size, properties
+from .shared import SCALA, Property, has_default_instead, heap_size, properties
 
 _LEAST_SECRET_BYTES = 16
-_SCALA = "2.13"
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
 _SCRATCH = re.compile(r"(?:file:)?/+(?:var/+)?tmp(?:/|$)")
 _PYTHON = (3, 10)
@@ -81,9 +80,9 @@ def _spark_packages(host: SparkHost, one: Property) -> Findings:
         if not match:
             continue
         right = host.version if match["group"] == "org.apache.spark" else match["version"]
-        if (match["scala"], match["version"]) != (_SCALA, right):
-            what = f"{match[0]} does not go with Spark {host.version} on Scala {_SCALA}."
-            fix = f"Set {match['group']}:{match['name']}_{_SCALA}:{right}."
+        if (match["scala"], match["version"]) != (SCALA, right):
+            what = f"{match[0]} does not go with Spark {host.version} on Scala {SCALA}."
+            fix = f"Set {match['group']}:{match['name']}_{SCALA}:{right}."
             yield Finding(what, fix, one.where)
 
 

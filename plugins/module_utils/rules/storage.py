@@ -9,8 +9,8 @@ from ..model.kafka import KafkaNode
 from ..model.values import listing
 from .engine import Finding, Findings, host_rule
 from .inspection import Directory, InspectedHost
+from .shared import MODES
 
-_MODES = {"zookeeper": "ZooKeeper", "kraft": "KRaft"}
 _KEEP_MODE = {
     "zookeeper": "Add the group zookeeper and remove kafka_controllers, or migrate the cluster.",
     "kraft": "Add the group kafka_controllers again and remove zookeeper.",
@@ -57,8 +57,8 @@ def _storage_of_another_mode(kafka: KafkaNode, where: str, found: Directory) -> 
     """The controllers of the one mode know no topic of the other, so its records are lost."""
     on_disk = {"0": "zookeeper", "1": "kraft"}.get(found.properties.get("version", ""))
     if on_disk and on_disk != kafka.mode:
-        what = f"{found.path} was written in {_MODES[on_disk]} mode; the inventory says "
-        yield Finding(f"{what}{_MODES[kafka.mode]}.", _KEEP_MODE[on_disk], where)
+        what = f"{found.path} was written in {MODES[on_disk]} mode; the inventory says "
+        yield Finding(f"{what}{MODES[kafka.mode]}.", _KEEP_MODE[on_disk], where)
 
 
 @host_rule("quorum-differs", each=_log_dirs)

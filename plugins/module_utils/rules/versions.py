@@ -11,11 +11,10 @@ from ..model.values import listing, yaml_type
 from ..model.versions import KAFKA, PRODUCTS, release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import differing, has_default_instead, nodes
+from .shared import SCALA, differing, has_default_instead, nodes
 
 _WITHOUT_ZOOKEEPER = (4, 0)
 _LAST_WITH_ZOOKEEPER = "3.9.2"
-_SCALA = "2.13"
 _SHA512 = re.compile(r"[0-9a-fA-F]{128}")
 _ARCHIVE = re.compile(r"kafka_(?P<scala>\d+\.\d+)-(?P<version>\d+\.\d+\.\d+(?:-rc\d+)?)")
 _HOME = re.compile(r"kafka-(\d+\.\d+[.\d]*)-")
@@ -87,7 +86,7 @@ def _archive_incomplete(node: KafkaNode) -> Findings:
     archive = node.settings["kafka_archive"]
     if not archive.get("url"):
         fix = "Set kafka_archive.url: the address or the path of "
-        fix += f"kafka_{_SCALA}-{node.version}.tgz."
+        fix += f"kafka_{SCALA}-{node.version}.tgz."
         yield Finding("The archive has no url.", fix, "kafka_archive.url")
     sha512 = archive.get("sha512") or ""
     if not _SHA512.fullmatch(sha512):
@@ -103,10 +102,10 @@ def _archive_name(node: KafkaNode) -> Findings:
     """Configuration, keys and Java are chosen by `kafka_version`, and tools by its class path."""
     name = (node.settings["kafka_archive"].get("url") or "").rpartition("/")[2]
     match = _ARCHIVE.match(name)
-    if match and (match["scala"], match["version"]) != (_SCALA, node.version):
+    if match and (match["scala"], match["version"]) != (SCALA, node.version):
         what = f"{name} is Kafka {match['version']} for Scala {match['scala']}, "
         what += f"kafka_version is {node.version}."
-        fix = f"Set kafka_archive.url to kafka_{_SCALA}-{node.version}.tgz, or kafka_version "
+        fix = f"Set kafka_archive.url to kafka_{SCALA}-{node.version}.tgz, or kafka_version "
         yield Finding(what, f"{fix}to the archive's.")
 
 
