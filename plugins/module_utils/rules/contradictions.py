@@ -39,8 +39,9 @@ def _above(
         return
     factor = f"{times} x " if times > 1 else ""
     what = f"{factor}{small} {low} {'>=' if strict else '>'} {large} {high}."
-    fix = f"Set {small}: {(high - strict) // times} or less, or {large}: "
-    yield Finding(what, f"{fix}{times * low + strict} or more.", place(node, small, large))
+    most, least = (high - strict) // times, times * low + strict
+    fix = f"Set {small}: {most} or less, or {large}: {least} or more."
+    yield Finding(what, fix, place(node, small, large))
 
 
 @rule("heartbeat-interval", each=nodes)

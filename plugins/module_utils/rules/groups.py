@@ -80,7 +80,8 @@ def _idle_zookeeper(cluster: Cluster) -> Findings:
         members = listing(cluster.zookeeper)
         what = f"Nobody uses zookeeper ({members}): the brokers have kafka_controllers."
         fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
-        yield Finding(what, f"{fix}kafka_controllers and set kafka_version: 3.9.2.")
+        fix += "kafka_controllers and set kafka_version: 3.9.2."
+        yield Finding(what, fix)
 
 
 @rule("host-without-group", where="groups")

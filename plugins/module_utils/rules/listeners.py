@@ -70,19 +70,15 @@ def _listener_duplicate(node: KafkaNode) -> Findings:
 @rule("listeners-differ")
 def _listeners_differ(cluster: Cluster) -> Findings:
     """A node connects to the others at its own ports, by its own names and protocols."""
+    quorum = [(name, node) for name, node in nodes(cluster) if node.mode == "kraft"]
     tables = {
-        "kafka_listeners": {
-            name: _table(node.broker_listeners)
-            for name, node in brokers(cluster)
-            if node.broker_listeners
-        },
+        "kafka_listeners": {name: _table(node.broker_listeners) for name, node in brokers(cluster)},
         "kafka_controller_listener": {
-            name: _table([node.controller_listener])
-            for name, node in nodes(cluster)
-            if node.mode == "kraft"
+            name: _table([node.controller_listener]) for name, node in quorum
         },
     }
-    for variable, values in tables.items():
+    for variable, every in tables.items():
+        values = {name: table for name, table in every.items() if table}
         parts = differing(cluster, variable, values)
         if parts:
             fix = f"Set {variable} once, in the group variables of all Kafka hosts."

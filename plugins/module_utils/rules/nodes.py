@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..model.cluster import Cluster
@@ -17,6 +17,8 @@ from .shared import differing, has_default_instead, held_twice, holders, nodes
 _LEGAL_IDS = {"kafka_node_id": range(2**31), "zookeeper_id": range(1, 256)}
 _MAX_RESERVED_ID = 1000  # Kafka's default of reserved.broker.max.id
 _FIRST_CONTROLLER_ID = 100
+_ALLOW_QUORUM = "kafka_allow_unsafe_quorum"
+_ALLOW_ENSEMBLE = "zookeeper_allow_unsafe_ensemble"
 
 
 def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int]]:
@@ -87,18 +89,18 @@ def _node_id_duplicate(cluster: Cluster) -> Findings:
         yield Finding(what, _set_node_ids(cluster, hosts[1:]), hosts=tuple(hosts))
 
 
-def _unsafe_size(cluster: Cluster, kind: str, members: Sequence[str], accept: str) -> Findings:
-    """Find a number of members that tolerates no failure, or no more than one less would.
-
-    Not where a host accepts it by a variable, or may do so once that can be resolved.
-    """
-    count = len(members)
-    hosts = cluster.kafka if accept.startswith("kafka") else members
-    accepted = any(
-        cluster.hosts[host].settings[accept] or has_default_instead(cluster, host, accept)
+def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
+    """Tell whether a host's variable accepts the size, or may do so once it can be resolved."""
+    return any(
+        cluster.hosts[host].settings[variable] or has_default_instead(cluster, host, variable)
         for host in hosts
     )
-    if accepted or count == 0 or (count > 1 and count % 2 == 1):
+
+
+def _unsafe_size(kind: str, members: Sequence[str], accept: str) -> Findings:
+    """Find a number of members that tolerates no failure, or no more than one less would."""
+    count = len(members)
+    if count == 0 or (count > 1 and count % 2 == 1):
         return
     what = f"{count} {kind}{'s' if count > 1 else ''} ({listing(members)}) "
     what += f"tolerate{'' if count > 1 else 's'} {(count - 1) // 2} failures."
@@ -110,8 +112,9 @@ def _unsafe_size(cluster: Cluster, kind: str, members: Sequence[str], accept: st
 def _quorum_size(cluster: Cluster) -> Findings:
     """A quorum needs a majority: an even number tolerates no more failures than one less."""
     controllers = cluster.inventory.members("kafka_controllers")
-    if len(controllers) != 1 or [*cluster.kafka] != controllers:  # one node alone is no cluster
-        yield from _unsafe_size(cluster, "controller", controllers, "kafka_allow_unsafe_quorum")
+    one_node = len(controllers) == 1 and [*cluster.kafka] == controllers
+    if not one_node and not _accepted(cluster, cluster.kafka, _ALLOW_QUORUM):
+        yield from _unsafe_size("controller", controllers, _ALLOW_QUORUM)
 
 
 @rule("broker-id-reserved", where="kafka_node_id")
@@ -159,8 +162,8 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
 @rule("ensemble-size", where="group zookeeper")
 def _ensemble_size(cluster: Cluster) -> Findings:
     """An ensemble needs a majority: an even number tolerates no more failures than one less."""
-    accept = "zookeeper_allow_unsafe_ensemble"
-    yield from _unsafe_size(cluster, "ZooKeeper member", [*cluster.zookeeper], accept)
+    if not _accepted(cluster, cluster.zookeeper, _ALLOW_ENSEMBLE):
+        yield from _unsafe_size("ZooKeeper member", [*cluster.zookeeper], _ALLOW_ENSEMBLE)
 
 
 @rule("cluster-id", each=nodes, where="kafka_cluster_id")

@@ -25,13 +25,13 @@ _MIN_ISR = {
 def _replication_factor(cluster: Cluster) -> Findings:
     """Creating such a topic fails; without its internal topics no group can commit."""
     count = len(cluster.brokers)
-    fix = f"{min(3, count)}, or add brokers."
     for name, node in nodes(cluster) if count else ():
         for key in _FACTORS:
             factor = node.number(key)
             if factor is not None and factor > count:
                 what = f"{key} {factor} > {count} broker{'s' if count > 1 else ''}."
-                yield Finding(what, f"Set {key}: {fix}", place(node, key), (name,))
+                fix = f"Set {key}: {min(3, count)}, or add brokers."
+                yield Finding(what, fix, place(node, key), (name,))
 
 
 @rule("min-isr", each=nodes)

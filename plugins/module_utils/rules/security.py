@@ -68,9 +68,10 @@ def _super_users_anonymous(node: KafkaNode) -> Findings:
         return
     if _ANONYMOUS not in str(users):
         what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is no super "
+        what += "user."
         fix = "Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted network, "
         fix += f"add {_ANONYMOUS} to super.users."
-        yield Finding(f"{what}user.", fix, place(node, "super.users"))
+        yield Finding(what, fix, place(node, "super.users"))
 
 
 def _plaintext_between_nodes(node: KafkaNode) -> list[str]:

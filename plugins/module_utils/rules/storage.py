@@ -57,8 +57,9 @@ def _storage_of_another_mode(kafka: KafkaNode, where: str, found: Directory) -> 
     """The controllers of the one mode know no topic of the other, so its records are lost."""
     on_disk = {"0": "zookeeper", "1": "kraft"}.get(found.properties.get("version", ""))
     if on_disk and on_disk != kafka.mode:
-        what = f"{found.path} was written in {MODES[on_disk]} mode; the inventory says "
-        yield Finding(f"{what}{MODES[kafka.mode]}.", _KEEP_MODE[on_disk], where)
+        written, wanted = MODES[on_disk], MODES[kafka.mode]
+        what = f"{found.path} was written in {written} mode; the inventory says {wanted}."
+        yield Finding(what, _KEEP_MODE[on_disk], where)
 
 
 @host_rule("quorum-differs", each=_log_dirs)

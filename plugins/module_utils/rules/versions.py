@@ -45,12 +45,10 @@ def _version(cluster: Cluster) -> Findings:
 def _version_differs(cluster: Cluster) -> Findings:
     """The inventory describes the cluster's final state; a rolling upgrade leads there."""
     for name, product in PRODUCTS.items():
-        services = {host: cluster.services(host).get(name) for host in cluster.hosts}
-        versions = {
-            host: service.version
-            for host, service in services.items()
-            if service and service.version in product.supported  # else `version` refuses it
-        }
+        services = {host: cluster.services(host) for host in cluster.hosts}
+        written = {host: found[name].version for host, found in services.items() if name in found}
+        # The rule `version` refuses the others.
+        versions = {host: one for host, one in written.items() if one in product.supported}
         variable = f"{name}_version"
         parts = differing(cluster, variable, versions)
         if parts:
@@ -66,8 +64,9 @@ def _zookeeper_mode(cluster: Cluster) -> Findings:
         known = not has_default_instead(cluster, node.name, "kafka_version")
         if known and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
             what = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
+            what += "Kafka 4.x has no ZooKeeper mode."
             fix = f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER}."
-            yield Finding(what + "Kafka 4.x has no ZooKeeper mode.", fix, hosts=(node.name,))
+            yield Finding(what, fix, hosts=(node.name,))
 
 
 def _from_archive(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
@@ -106,7 +105,8 @@ def _archive_name(node: KafkaNode) -> Findings:
         what = f"{name} is Kafka {match['version']} for Scala {match['scala']}, "
         what += f"kafka_version is {node.version}."
         fix = f"Set kafka_archive.url to kafka_{SCALA}-{node.version}.tgz, or kafka_version "
-        yield Finding(what, f"{fix}to the archive's.")
+        fix += "to the archive's."
+        yield Finding(what, fix)
 
 
 def _minor(version: str) -> tuple[int, ...]:
@@ -139,7 +139,8 @@ def _version_goes_back(found: str, wanted: str, allowed: str) -> Findings:
     )
     what = f"Kafka {found} ran on this host's data; the inventory says {wanted}."
     fix = f"Set kafka_version: {found}, or run playbooks/rollback.yml: it goes back where no more "
-    yield Finding(what, f"{fix}than {known} is finalized, and not {written}.")
+    fix += f"than {known} is finalized, and not {written}."
+    yield Finding(what, fix)
 
 
 @host_rule("version-changes", each=_installed_and_wanted, where="kafka_version")
