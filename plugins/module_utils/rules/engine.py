@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
@@ -153,7 +153,7 @@ def judge_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
 
 def judge_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
-    contained = {host.name for host in hosts if host.found.container}
+    contained = frozenset(host.name for host in hosts if host.found.container)
     return [
         problem
         for one in rules
@@ -162,10 +162,12 @@ def judge_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[P
     ]
 
 
-def _problems(one: Rule, subject: object, contained: Collection[str] = ()) -> Iterator[Problem]:
+def _problems(
+    one: Rule, subject: object, contained: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
     merged: dict[tuple[Severity, str, str, str], list[str]] = {}
     for found in one.findings(subject):
-        severity = one.in_container if {*found.hosts} <= {*contained} else one.severity
+        severity = one.in_container if contained.issuperset(found.hosts) else one.severity
         hosts = merged.setdefault((severity, found.where, found.what, found.fix), [])
         hosts += [host for host in found.hosts if host not in hosts]
     for (severity, where, what, fix), hosts in merged.items():
