@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils import from_model, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils import (
+    from_model,
+    run,
+    task_options,
+)
 
 
 class ActionModule(from_model.ActionModule):
     """Call the module on a broker that did not read its file just now."""
+
+    OPTIONS: ClassVar[dict[str, Any]] = {
+        **from_model.ActionModule.OPTIONS,
+        "running": {"type": "bool", "default": True},
+    }
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
@@ -16,7 +25,7 @@ class ActionModule(from_model.ActionModule):
         """Run the task; `running` says whether the broker ran before its file was written."""
         variables = task_vars or {}
         node = run.current(variables).kafka.get(str(variables["inventory_hostname"]))
-        running = self._task.args.pop("running", True)
-        if not (running and node and node.is_broker):
+        own, _ = task_options.split(self._task.args, self.OPTIONS)
+        if not (own["running"] and node and node.is_broker):
             return {"changed": False, "set": {}, "deleted": [], "refused": {}}
         return super().run(tmp, task_vars)

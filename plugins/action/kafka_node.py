@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils import (
+    operation,
+    run,
+    task_options,
+)
 
 OPTIONS = {
     "what": {"type": "str", "default": ""},
     "host": {"type": "str"},
-    "over": {"type": "str", "default": ""},
     "finish": {"type": "bool", "default": False},
-    "request_restart": {"type": "bool", "default": False},
-    "request_reboot": {"type": "bool", "default": False},
-    "restore": {"type": "bool", "default": False},
 }
 
 
@@ -27,20 +27,15 @@ class ActionModule(ActionBase):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Run the task.
-
-        `host` is the node's, where the task is delegated to it. `finish` records how the operation
-        ended, which gives the lock back.
-        """
+        """Run the task."""
         super().run(tmp, task_vars)
-        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
+        own, given = task_options.split(self._task.args, OPTIONS)
         variables = task_vars or {}
         cluster = run.current(variables)
-        name = args.pop("host") or str(variables["inventory_hostname"])
-        what, finish = args.pop("what"), args.pop("finish")
+        name, what = own["host"] or str(variables["inventory_hostname"]), own["what"]
         lock_hosts = operation.lock_hosts(cluster)
-        args["home"] = cluster.kafka[name].distribution.home
-        if finish:
+        args = {"home": cluster.kafka[name].distribution.home, **given}
+        if own["finish"]:
             args["operation"] = operation.ended(operation.current(what))
         elif what and name in lock_hosts:
             args |= {"operation": operation.current(what), "take": True}

@@ -36,14 +36,15 @@ class ActionModule(ActionBase):
         node = cluster.kafka[host]
         if node.mode != "kraft":  # the broker writes meta.properties itself
             return {**result, "changed": False, "formatted": [], "observer": False}
-        options = module_options.kafka_storage(cluster, host)
+        given = inventory.plain(self._task.args)
+        options = {**module_options.kafka_storage(cluster, host), **given}
         found = inventory.plain(variables.get(run.INSPECTION, {})).get("found", {})
         dirs = [log_dir(path, found) for path in options["log_dirs"]]
         wanted = Node(
             **{name: options[name] for name in ("home", "java", "cluster_id", "node_id")},
-            config=SERVER_PROPERTIES,
-            controller=node.is_controller,
-            initial_controllers=node.initial_controllers,
+            config=options.get("config", SERVER_PROPERTIES),
+            controller=options["controller"],
+            initial_controllers=options["initial_controllers"],
         )
         if storage.verdict(dirs) != "formatted" or storage.problems(wanted, dirs):
             answer: dict[str, Any] = self._execute_module(

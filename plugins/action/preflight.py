@@ -68,7 +68,10 @@ class ActionModule(ActionBase):
         before = time.time()
         answer: dict[str, Any] = self._execute_module(
             module_name=MODULE,
-            module_args=options(cluster, str(variables["inventory_hostname"])),
+            module_args={
+                **options(cluster, str(variables["inventory_hostname"])),
+                **self._task.args,
+            },
             task_vars=task_vars,
         )
         if not answer.get("failed") and "found" in answer:

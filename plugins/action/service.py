@@ -13,13 +13,22 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     NoServiceError,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
-from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts, inventory, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils import (
+    artifacts,
+    run,
+    task_options,
+)
 
 MODULE = "millrace.streaming.service"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "restart_marks"),
+}
+OPTIONS = {
+    "product": {"type": "str", "choices": ["host", "zookeeper", "kafka", "spark"]},
+    "parts": {"type": "list", "elements": "str", "choices": list(PARTS)},
+    "job": {"type": "dict"},
 }
 
 
@@ -40,9 +49,8 @@ class ActionModule(ActionBase):
 
         """
         super().run(tmp, task_vars)
-        args = {**self._from_model(task_vars or {}), **self._task.args}
-        for own in ("product", "parts", "job"):
-            args.pop(own, None)
+        own, given = task_options.split(self._task.args, OPTIONS)
+        args = {**self._from_model(task_vars or {}, own, given.get("state")), **given}
         wanted = dict(args.get("distribution") or {})
         if not wanted:
             return self._call(args, task_vars)
@@ -59,10 +67,11 @@ class ActionModule(ActionBase):
         finally:
             self._untyped._remove_tmp_path(self._connection._shell.tmpdir)
 
-    def _from_model(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def _from_model(
+        self, variables: Mapping[str, Any], own: Mapping[str, Any], state: object
+    ) -> dict[str, Any]:
         """Return the options of the product or the job that the task names."""
-        args = inventory.plain(self._task.args)
-        product, job = args.get("product"), args.get("job")
+        product, job = own["product"], own["job"]
         if not (product or job):
             return {}
         cluster, host = run.current(variables), str(variables["inventory_hostname"])
@@ -70,7 +79,7 @@ class ActionModule(ActionBase):
             if job:
                 cluster.service(host, "spark")
                 return desired.of_job(cluster.spark[host], Job(**job))
-            if args.get("state") == "absent":
+            if state == "absent":
                 return desired.removal(cluster, host, product)
             options = desired.of_service(cluster, host, product)
         except NoServiceError as error:
@@ -78,7 +87,7 @@ class ActionModule(ActionBase):
         except OSError as error:
             message = f"the job's files cannot be read: {error}"
             raise AnsibleActionFail(message) from error
-        parts = args.get("parts") or list(PARTS)
+        parts = own["parts"] or list(PARTS)
         names = {name for part in parts for name in PARTS[part]}
         return {name: option for name, option in options.items() if name in names}
 

@@ -8,9 +8,9 @@ module: explain
 short_description: Explain each Kafka property of a host, and what a change would do
 version_added: 0.2.0
 description:
-  - Says of each property which layer it comes from and why, which layers it overrides, Kafka's own
-    default and whether Kafka takes a new value while it runs.
-  - Says what setting keys in C(kafka_config) would do on each host. It judges the inventory with
+  - Reports for each property which layer it comes from and why, which layers it overrides, Kafka's
+    own default and whether Kafka takes a new value while it runs.
+  - Reports what setting keys in C(kafka_config) would do on each host. It judges the inventory with
     and without them by the rules of M(millrace.streaming.cluster).
   - Resolves the cluster of the inventory if no task of the run has done it yet. It contacts no
     host, and explains all Kafka hosts of the inventory.

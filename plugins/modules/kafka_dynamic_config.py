@@ -37,20 +37,20 @@ short_description: Apply the dynamic keys of its server.properties to a running 
 version_added: 0.2.0
 description:
   - Compares the file with what the broker has, and sets each key that differs for this broker
-    (KIP-226). An entry that says no more than the file with which the broker started is deleted.
+    (KIP-226). An entry that equals the file with which the broker started is deleted.
   - A key that left the file since the broker started is set to Kafka's default.
   - Keys that are not in the file are left as an operator set them. A key that was set from the file
     once, and is not among O(keys) any more, loses its entry.
-  - Pools of threads, which Kafka lets at most double or halve, change by degrees.
+  - Sizes of thread pools, which Kafka lets at most double or halve at once, change in steps.
   - What Kafka refuses needs a restart, and is written to O(restart_mark). Its dynamic entry is
-    deleted, which would rule after the restart too.
+    deleted, which would override the file after the restart too.
 options:
   node_id:
     description: Node id of the broker.
     type: int
     required: true
   keys:
-    description: Keys to look after; others are never touched.
+    description: Keys to compare and set; others are never changed.
     type: list
     elements: str
     required: true
@@ -69,6 +69,11 @@ options:
         of a run, whichever it is.
     type: bool
     default: false
+  running:
+    description: Whether the broker ran before its file was written; one that did not has read it,
+      and is not asked. The action takes this option.
+    type: bool
+    default: true
   restart_mark:
     description: The restart mark, which gets O(path) and the keys that Kafka refused.
     type: path
@@ -83,7 +88,7 @@ options:
     description: Seconds to wait for the broker to answer.
     type: float
     default: 30
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Lets Kafka judge the same changes and makes none.
@@ -234,9 +239,9 @@ class Run:
         return plan, found
 
     def _bring(self, plan: Plan, found: Found) -> tuple[dict[str, str], bool]:
-        """Make a plan, by degrees where Kafka wants it; return what it refuses, and if by degrees.
+        """Apply a plan; return what Kafka refuses, and whether it took several steps.
 
-        In check mode the first degree stands for all.
+        In check mode only the first step is tried.
         """
         refused: dict[str, str] = {}
         stepped = False
@@ -254,7 +259,7 @@ class Run:
         return refused, stepped
 
     def _delete_stale(self, keys: list[str], found: Found) -> list[str]:
-        """Delete the entries of refused keys, which would rule after the restart too."""
+        """Delete the entries of refused keys, which would override the file after the restart."""
         if keys and not self._validate_only:
             _, found = self._plan()
         stale = Plan(deleted=tuple(key for key in keys if found[key].entry is not None))
@@ -262,7 +267,7 @@ class Run:
         return [key for key in stale.deleted if key not in refused]
 
     def _alter(self, plan: Plan) -> dict[str, str]:
-        """Alter what a plan says and wait until it rules; return what Kafka refuses of it."""
+        """Alter the keys of a plan and wait until they are in force; return what Kafka refuses."""
         refused: dict[str, str] = {}
         of_all: dict[str, str | None] = {key: new for key, (_, new) in plan.cluster.items()}
         for cluster_wide, changes in ((False, plan.own), (True, of_all)):

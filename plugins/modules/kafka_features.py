@@ -75,7 +75,7 @@ options:
     description: Seconds until every broker has to show a finalized level.
     type: float
     default: 60
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Lets Kafka judge the same steps and makes none.
@@ -152,7 +152,7 @@ class Features:
         return self._cluster.ask(adapter.finalized)
 
     def supported(self) -> dict[int, dict[str, tuple[int, int]]]:
-        """Return broker -> feature -> (lowest, highest level), as each one itself says."""
+        """Return broker -> feature -> (lowest, highest level), as each one reports."""
         return {node: broker.ask(adapter.supported) for node, broker in self._brokers.items()}
 
     def min_isr(self) -> tuple[dict[int, str], dict[int, str]]:

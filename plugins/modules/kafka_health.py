@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: whether a whole Kafka cluster is healthy."""
+"""Ansible module: whether a Kafka cluster is healthy."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
 version_added: 0.1.0
 description:
-  - Reads brokers, quorum and partitions once and says everything that is wrong.
-  - With O(wait) it judges again until the cluster is healthy or the time is over.
+  - Reads brokers, quorum and partitions once and reports every problem.
+  - With O(wait) it reads again until the cluster is healthy or the time is over.
   - Changes nothing, so it runs in check mode too.
 options:
   wait:
-    description: Seconds to wait for a healthy cluster; 0 judges once.
+    description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
     default: 0
   max_lag:
@@ -59,7 +59,10 @@ options:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
+extends_documentation_fragment:
+  - millrace.streaming.from_model
+  - millrace.streaming.kafka_client
+  - millrace.streaming.kafka_gate
 attributes:
   check_mode:
     description: Reads only.

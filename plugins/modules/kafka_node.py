@@ -18,11 +18,26 @@ module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
 version_added: 0.3.0
 description:
-  - Says whether a node runs, waits for a restart, has the distribution that it should have, and
-    whether its host asks for a reboot.
+  - Reports whether a node runs, is marked for a restart and has the distribution that it should
+    have, and whether its host needs a reboot.
   - With O(operation) it also takes the lock that one operation at a time has on a cluster, on this
     host, or writes how far the operation is.
+  - An action of the same name takes O(home) from the model of the cluster, and makes the record of
+    the operation from O(what) and O(finish).
 options:
+  what:
+    description: Name of the operation, for its record. With it a host of the lock takes the lock;
+      the action takes this option, and sets O(operation) and O(take).
+    type: str
+    default: ""
+  host:
+    description: Host of the node, where the task is delegated to it. The action takes this option.
+    type: str
+  finish:
+    description: Record that the operation of this run has ended, which gives the lock back. The
+      action takes this option, and sets O(operation).
+    type: bool
+    default: false
   unit:
     description: Name of the service.
     type: str
@@ -44,11 +59,12 @@ options:
     type: path
     default: /opt/millrace/kafka
   request_restart:
-    description: Mark the node for a restart, whatever it runs on.
+    description: Mark the node for a restart, also if its files are current.
     type: bool
     default: false
   request_reboot:
-    description: Let the host ask for a reboot, so that a run that goes on knows.
+    description: Mark the host for a reboot (C(/run/reboot-required)), so that a repeated run takes
+      it too.
     type: bool
     default: false
   restore:
@@ -73,22 +89,30 @@ options:
     default: ""
 attributes:
   check_mode:
-    description: Says how the node is, and changes nothing; the lock is neither taken nor written.
+    description: Reports the state and changes nothing; the lock is neither taken nor written.
     support: full
 author:
   - Millrace (@millrace)
 """
 
 EXAMPLES = r"""
-- name: See how the node is
+- name: Read the state of the node
   millrace.streaming.kafka_node:
-    home: /opt/millrace/kafka-4.3.1-196d4cfc31c8
   register: node
+
+- name: Take the lock, and read the state of the node
+  millrace.streaming.kafka_node:
+    what: rolling_restart
+  register: node
+
+- name: Record how the operation ended, and give the lock back
+  millrace.streaming.kafka_node:
+    finish: true
 """
 
 RETURN = r"""
 marked:
-  description: Whether the node waits for a restart, or would.
+  description: Whether the node is marked for a restart, or would be.
   returned: always
   type: bool
 running:
@@ -100,11 +124,11 @@ home:
   returned: always
   type: str
 settled:
-  description: Whether it runs with the distribution O(home), and waits for no restart.
+  description: Whether it runs with the distribution O(home), and is not marked for a restart.
   returned: always
   type: bool
 reboot_required:
-  description: Whether the host asks for a reboot, or has a newer kernel than it runs.
+  description: Whether the host needs a reboot, or has a newer kernel than it runs.
   returned: always
   type: bool
 container:
@@ -125,6 +149,11 @@ former_operation:
   description: The record that was there before.
   returned: always
   type: dict
+lock_hosts:
+  description: Hosts that hold the lock of the cluster.
+  returned: always
+  type: list
+  elements: str
 """
 
 # Debian leaves a newer kernel, of which only those of the same flavour count: 6.1.0-44-cloud-amd64
@@ -136,7 +165,7 @@ REBOOT_REQUIRED = Path("/run/reboot-required")
 
 
 def reboot_required(boot: Path = Path("/boot"), asked: Path = REBOOT_REQUIRED) -> bool:
-    """Tell whether the host asks for a reboot: Ubuntu by a file, Debian by a newer kernel."""
+    """Tell whether the host needs a reboot: Ubuntu by a file, Debian by a newer kernel."""
     if asked.exists():
         return True
     running = _KERNEL.fullmatch(f"vmlinuz-{os.uname().release}")
@@ -169,7 +198,7 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
 def holder(former: operation.Record, own: operation.Record | None, over: str) -> dict[str, Any]:
     """Return the record of another operation that holds the lock on this host, empty if none does.
 
-    Where this host takes no part in the lock, what a dead operation left here is none.
+    Where this host is not one of those that hold the lock, the record of a dead operation is none.
     """
     held = operation.holder(former, str((own or {}).get("id", "")))
     left_behind = not own and operation.is_silent(held)

@@ -23,6 +23,9 @@ description:
     node, or holds partitions without C(meta.properties). Then nothing is changed.
   - Where some directories are formatted and others are not, a disk was replaced, and only the
     others are formatted.
+  - An action of the same name takes what a task leaves out from the model of the cluster, options
+    that are required by the module too, and does not ask a host whose directories were found
+    formatted.
 options:
   home:
     description: Directory that holds Kafka's C(libs).

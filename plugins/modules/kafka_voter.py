@@ -69,10 +69,10 @@ options:
     description: Seconds for all of it.
     type: float
     default: 120
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
-    description: Says what it would do.
+    description: Reports what it would do.
     support: full
 author:
   - Millrace (@millrace)
@@ -167,7 +167,7 @@ class Voter:
             time.sleep(2 * POLL_SECONDS * attempt)
             code, out, err = self._module.run_command(command, cwd="/")
             answer = (err.strip() or out.strip())[-2000:] or f"exit code {code}"
-            # What the quorum says counts: an answer may be lost and the change be made.
+            # The state of the quorum decides: an answer may be lost and the change be made.
             if self.step() in (left, Step()):
                 return
             if self._late():

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: roll_plan
-short_description: Which Kafka nodes a roll takes, in which order, and how its lock stands
+short_description: Which Kafka nodes a roll takes, in which order, and whether it has the lock
 version_added: 0.3.0
 description:
-  - Chooses the nodes that need the action, and orders them. Nodes that serve nobody go first, then
+  - Chooses the nodes that need the action, and orders them. Nodes that do not serve go first, then
     controllers, the active one last, then brokers rack by rack.
   - Tells whether this run has the lock of the cluster, which a majority of the controllers' hosts
     has to hold (without controllers, of the first three brokers).
@@ -75,8 +75,8 @@ versions:
   type: list
   elements: str
 lock:
-  description: How the lock stands, V(taken), V(held) by another operation, V(abandoned) by one that
-    has died, or V(incomplete) where too few of its hosts can be reached.
+  description: State of the lock, V(taken), V(held) by another operation, V(abandoned) by one that
+    is dead, or V(incomplete) where too few of its hosts can be reached.
   returned: success
   type: str
 holder:

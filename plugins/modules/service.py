@@ -99,7 +99,7 @@ options:
     description:
       - File to keep the former state in of every entry with C(restart) and of every link, so that a
         service that does not start with what is new can be put back. It is written before a change
-        that needs a restart, as long as no O(restart_marks) stands. Only root can read it.
+        that needs a restart, as long as none of O(restart_marks) exists. Only root can read it.
     type: path
 attributes:
   check_mode:
@@ -143,11 +143,11 @@ changed_keys:
   returned: success
   type: dict
 restart_needed:
-  description: Whether any mark stands after this task, from this run or an earlier one.
+  description: Whether any mark exists after this task, from this run or an earlier one.
   returned: success
   type: bool
 marked_units:
-  description: Units whose own mark stands, or would.
+  description: Units whose own mark exists, or would.
   returned: success
   type: list
   elements: str
@@ -179,7 +179,7 @@ class Service:
     """What the options want, and how the host differs from it."""
 
     def __init__(self, module: AnsibleModule) -> None:
-        """Compare; fail with everything that stands in the way."""
+        """Compare; fail with every problem."""
         self._module, self._params = module, module.params
         wanted = self._params["files"]
         self._params["files"] = hide_secrets(wanted)
@@ -236,7 +236,7 @@ class Service:
         return changed
 
     def _is_marked(self, mark: Path) -> bool:
-        """Tell whether a mark stands, or would."""
+        """Tell whether a mark exists, or would."""
         needed = any(change.needs_restart for change in self.changes)
         return mark.exists() or (mark.parent.is_dir() and needed)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: a verdict on a whole Spark standalone cluster."""
+"""Ansible module: whether a Spark standalone cluster is healthy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.spar
 
 DOCUMENTATION = r"""
 module: spark_health
-short_description: A verdict on a whole Spark standalone cluster
+short_description: Whether a Spark standalone cluster is healthy
 version_added: 0.1.0
 description:
-  - Asks every master once and says everything that is wrong. One master must be ALIVE, each other
+  - Asks every master once and reports every problem. One master must be ALIVE, each other
     one STANDBY, and all workers must be alive at the ALIVE one.
-  - With O(wait) it looks again until the cluster is healthy or the time is over.
+  - With O(wait) it asks again until the cluster is healthy or the time is over.
   - Changes nothing, so it runs in check mode too.
 options:
   masters:
@@ -36,13 +36,14 @@ options:
     elements: str
     required: true
   wait:
-    description: Seconds to wait for a healthy cluster; 0 judges once.
+    description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
     default: 0
   fail:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
+extends_documentation_fragment: [millrace.streaming.from_model]
 attributes:
   check_mode:
     description: Reads only.
@@ -65,12 +66,12 @@ healthy:
   returned: always
   type: bool
 problems:
-  description: Everything that is wrong.
+  description: Every problem.
   returned: always
   type: list
   elements: str
 seconds:
-  description: Time from the start of the task to the verdict.
+  description: Time from the start of the task to the result.
   returned: always
   type: float
 active:
@@ -94,7 +95,7 @@ REQUEST_SECONDS = 2
 
 
 def ask(address: str) -> Master:
-    """Return a master as it is now; one that does not answer says why."""
+    """Return a master as it is now; one that does not answer has the reason."""
     # A proxy of the environment is not for the cluster's own hosts.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -108,7 +109,7 @@ def ask(address: str) -> Master:
 
 
 def judge(masters: list[str], workers: list[str], wait: float) -> dict[str, Any]:
-    """Look until the cluster is healthy or the time is over, and return the last verdict."""
+    """Ask until the cluster is healthy or the time is over, and return the last result."""
     start = time.monotonic()
     while True:
         found = [ask(address) for address in masters]

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: a verdict on a whole ZooKeeper ensemble."""
+"""Ansible module: whether a ZooKeeper ensemble is healthy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 
 DOCUMENTATION = r"""
 module: zookeeper_health
-short_description: A verdict on a whole ZooKeeper ensemble
+short_description: Whether a ZooKeeper ensemble is healthy
 version_added: 0.1.0
 description:
-  - Asks every member C(srvr) and says everything that is wrong.
-  - With O(wait) it asks again until the ensemble is whole or the time is over.
+  - Sends C(srvr) to every member and reports every problem.
+  - With O(wait) it asks again until the ensemble is healthy or the time is over.
   - Changes nothing, so it runs in check mode too.
 options:
   members:
@@ -25,9 +25,10 @@ options:
     elements: str
     required: true
   wait:
-    description: Seconds to wait for a whole ensemble; 0 judges once.
+    description: Seconds to wait for a healthy ensemble; with 0 it is checked once.
     type: float
     default: 0
+extends_documentation_fragment: [millrace.streaming.from_model]
 attributes:
   check_mode:
     description: Reads only.
@@ -37,7 +38,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Wait until the ensemble is whole
+- name: Wait until the ensemble is healthy
   millrace.streaming.zookeeper_health:
     members: [zk1:2181, zk2:2181, zk3:2181]
     wait: 60
@@ -45,7 +46,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 leader:
-  description: The member that leads, empty if there is none.
+  description: The leader, empty if there is none.
   returned: always
   type: str
 modes:
@@ -53,12 +54,12 @@ modes:
   returned: always
   type: dict
 problems:
-  description: Everything that is wrong.
+  description: Every problem.
   returned: always
   type: list
   elements: str
 seconds:
-  description: Time from the start of the task to the verdict.
+  description: Time from the start of the task to the result.
   returned: always
   type: float
 """
@@ -107,7 +108,7 @@ def main() -> None:
     }
     if problems:
         module.fail_json(
-            msg=f"the ensemble is not whole after {verdict['seconds']} s:\n- "
+            msg=f"the ensemble is not healthy after {verdict['seconds']} s:\n- "
             + "\n- ".join(problems),
             **verdict,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
@@ -12,7 +12,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import mo
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
     NoServiceError,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run, task_options
 from ansible_collections.millrace.streaming.plugins.plugin_utils.events import write_event
 
 
@@ -25,6 +25,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = True
+    OPTIONS: ClassVar[dict[str, Any]] = {"events": {"type": "str", "default": ""}}
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
@@ -36,9 +37,9 @@ class ActionModule(ActionBase):
 
         """
         super().run(tmp, task_vars)
-        args = dict(self._task.args)
-        events = args.pop("events", "")
-        options = {**self._from_model(task_vars or {}), **args}
+        own, given = task_options.split(self._task.args, self.OPTIONS)
+        events = own["events"]
+        options = {**self._from_model(task_vars or {}), **given}
         begun = time.time()
         answer: dict[str, Any] = self._execute_module(
             module_name=self._task.action, module_args=options, task_vars=task_vars

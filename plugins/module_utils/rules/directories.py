@@ -8,7 +8,9 @@ from itertools import combinations
 from pathlib import PurePosixPath
 
 from ..model.cluster import Cluster, DataDirectory
+from ..model.kafka import KafkaNode
 from .engine import Finding, Findings, rule
+from .shared import nodes
 
 _SCRATCH = ("/tmp", "/var/tmp")  # noqa: S108 - the paths to refuse
 # A service changes owner and mode of its data directory, and teardown may remove it.
@@ -37,6 +39,14 @@ def _pairs(cluster: Cluster) -> Iterator[tuple[str, DataDirectory, DataDirectory
 def _place(one: DataDirectory) -> PurePosixPath:
     """Return its path without doubled slashes."""
     return PurePosixPath(re.sub("/+", "/", one.path))
+
+
+@rule("data-dir-missing", each=nodes, where="kafka_data_dirs")
+def _data_dir_missing(node: KafkaNode) -> Findings:
+    """Kafka does not start without a log directory."""
+    if not node.data_dirs:
+        fix = f"Set [{_BETTER['kafka']}] for example."
+        yield Finding("The list of data directories is empty.", fix)
 
 
 @rule("data-dir-relative", each=_directories)

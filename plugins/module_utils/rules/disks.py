@@ -52,7 +52,7 @@ def _mount_missing(host: InspectedHost) -> Findings:
 
 @host_rule("data-dir-parent", each=InspectedHost.on_present_disks)
 def _data_dir_parent(wanted: DataDirectory, found: Directory) -> Findings:
-    """A path with a mistake in it, or a disk that nobody mounted, looks the same."""
+    """A path with a mistake in it, or a disk that was not mounted, look the same."""
     parent = found.path.rstrip("/").rpartition("/")[0]
     if not found.parent and parent not in _STATE:
         what = f"{found.path} cannot be made: {parent} does not exist."

@@ -78,7 +78,7 @@ def _idle_zookeeper(cluster: Cluster) -> Findings:
     """
     if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
         members = listing(cluster.zookeeper)
-        what = f"Nobody uses zookeeper ({members}): the brokers have kafka_controllers."
+        what = f"Nothing uses zookeeper ({members}): the brokers have kafka_controllers."
         fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
         fix += "kafka_controllers and set kafka_version: 3.9.2."
         yield Finding(what, fix)
@@ -86,7 +86,7 @@ def _idle_zookeeper(cluster: Cluster) -> Findings:
 
 @rule("host-without-group", where="groups")
 def _host_without_group(cluster: Cluster) -> Findings:
-    """Nothing would be installed on it, which is hardly what its line in the inventory means."""
+    """Nothing would be installed on it, although the inventory lists it."""
     placed = cluster.inventory.placed()
     hosts = tuple(name for name in cluster.hosts if name not in placed)
     if hosts:

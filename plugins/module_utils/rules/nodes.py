@@ -62,7 +62,7 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
 
 @rule("node-id-missing", where="kafka_node_id")
 def _node_id_missing(cluster: Cluster) -> Findings:
-    """A node's data is bound to its id, so the id is written down and never counted out."""
+    """A node's data is bound to its id, so the id does not follow from the order of hosts."""
     written, _ = _ids(cluster, "kafka_node_id")
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
@@ -119,7 +119,7 @@ def _quorum_size(cluster: Cluster) -> Findings:
 
 @rule("broker-id-reserved", where="kafka_node_id")
 def _broker_id_reserved(cluster: Cluster) -> Findings:
-    """ZooKeeper hands out the ids above it, and a broker that is given one does not start."""
+    """ZooKeeper assigns the ids above it, and a broker with such an id set does not start."""
     _, legal = _ids(cluster, "kafka_node_id")
     for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
         limit = cluster.kafka[host].number("reserved.broker.max.id")

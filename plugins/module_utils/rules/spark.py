@@ -20,7 +20,7 @@ _PYTHON = (3, 10)
 
 @rule("spark-key-prefix", each=properties("spark"))
 def _spark_key_prefix(_: SparkHost, one: Property) -> Findings:
-    """Spark ignores every other key, with a warning that nobody reads."""
+    """Spark ignores every other key, with a warning in its log."""
     if not one.key.startswith("spark."):
         prefix = "spark.hadoop." if one.key.startswith("fs.") else "spark."
         what = f"{one.key} does not begin with spark."
@@ -36,7 +36,7 @@ def _spark_rest(_: SparkHost, one: Property) -> Findings:
 
 @rule("spark-masters", where="group spark_masters")
 def _spark_masters(cluster: Cluster) -> Findings:
-    """Without ZooKeeper masters do not know of each other, and all of them would be leaders."""
+    """Without ZooKeeper masters elect no leader, and all of them would be active."""
     masters = cluster.inventory.members("spark_masters")
     if len(masters) > 1 and not cluster.zookeeper:
         what = f"{listing(masters)} would {'both' if len(masters) == 2 else 'all'} be leaders."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 from ..model.systems import families
 from ..model.values import listing
@@ -33,7 +32,7 @@ def _operating_system(host: InspectedHost) -> Findings:
 
 @host_rule("system-untested", where="/etc/os-release", severity="warning")
 def _system_untested(host: InspectedHost) -> Findings:
-    """Package names, paths and services are as its documents give them; nobody has tried them."""
+    """Package names, paths and services are as its documents give them; they are not tested."""
     family = host.found.facts.family
     if family and not family.tested:
         what = f"The system is {host.found.os_name}: {family.name} is marked as not run by tests."
@@ -42,7 +41,7 @@ def _system_untested(host: InspectedHost) -> Findings:
 
 @host_rule("release-untested", where="/etc/os-release", severity="warning")
 def _release_untested(host: InspectedHost) -> Findings:
-    """Nobody has tried it; its Java may be one that the products do not accept."""
+    """It is not tested; its Java may be one that the products do not accept."""
     family, release = host.found.facts.family, host.found.facts.release
     given = host.host.settings["java_home"] or host.host.settings["java_package"]
     if family and release not in family.java_releases and not given:
@@ -114,8 +113,8 @@ def _tmp_noexec(host: InspectedHost) -> Findings:
 
 @host_rule("java")
 def _java(host: InspectedHost) -> Findings:
-    """A service would not start, or fail later in ways that nobody tested."""
-    home, settings = _java_home(host), host.host.settings
+    """A service would not start, or fail later in untested ways."""
+    home, settings = host.host.java.home, host.host.settings
     found = host.found.javas.get(home)
     if found is None and settings["java_home"] and not settings["java_package"]:
         fix = "Correct java_home, or leave it empty for a package."
@@ -132,14 +131,9 @@ def _java(host: InspectedHost) -> Findings:
             yield Finding(what, fix, "java_home" if settings["java_home"] else "java_package")
 
 
-def _java_home(host: InspectedHost) -> str:
-    """Return the home of the Java that is to be used, without a slash at its end."""
-    return str(PurePosixPath(host.host.java.home))
-
-
 def java_version(host: InspectedHost) -> int | None:
     """Return the feature release of the Java that will run, None where it cannot be known."""
-    found = host.found.javas.get(_java_home(host))
+    found = host.found.javas.get(host.host.java.home)
     package = host.host.settings["java_package"]
     if found is None and not package:
         return host.host.java.version
