@@ -81,10 +81,10 @@ def place(node: KafkaNode, *keys: str) -> str:
     return f"{layer}[{key}]" if layer else f"kafka_config[{key}] (not set)"
 
 
-def heap_size(heap: str) -> int | None:
+def heap_size(heap: object) -> int | None:
     """Return a heap in MiB, None if no JVM takes it."""
     try:
-        return heap_mb(heap)
+        return heap_mb(heap) if isinstance(heap, str) else None
     except ValueError:
         return None
 
