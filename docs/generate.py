@@ -8,14 +8,10 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-if TYPE_CHECKING:
-    from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Rule
-
-_VERBS = {"error": "Refused", "warning": "A warning"}
 # Key and release that changed its default -> what a cluster notices of it.
 CHANGED_DEFAULTS = {
     ("log.message.timestamp.after.max.ms", "4.0"): "a record dated more than an hour ahead is "
@@ -28,42 +24,6 @@ CHANGED_DEFAULTS = {
     ("group.share.partition.max.record.locks", "4.1"): "a share group holds more records in flight",
 }
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def errors() -> dict[Path, str]:
-    """Return docs/errors.md, written from the rules about inventories and hosts."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-
-    lines = [
-        "# Refused inventories and hosts",
-        "",
-        _generated("errors", "the rules"),
-        "",
-        "Before a run touches a host, the inventory is judged on the controller and every problem",
-        "is reported at once, each with the name of its rule in brackets. The message names the",
-        "value to set for the inventory at hand; this page says what a rule is about. Then every",
-        "host is inspected, before anything is changed on any: see",
-        "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
-        "warning is only shown.",
-        "",
-        "## In the inventory",
-        *(line for rule in RULES if rule.on_cluster for line in _rule(rule)),
-        "",
-        "## On the hosts, before anything is changed",
-        "",
-        "`playbooks/preflight.yml` does this alone. All hosts are judged together, in one message.",
-        "In a container, whose kernel and clock are another machine's, some errors are warnings.",
-        *(line for rule in RULES if not rule.on_cluster for line in _rule(rule)),
-    ]
-    return {ROOT / "docs" / "errors.md": "\n".join(lines) + "\n"}
-
-
-def _rule(rule: Rule) -> list[str]:
-    """Return the section of a rule."""
-    also = "; in a container a warning" if rule.in_container != rule.severity else ""
-    when = f"{_VERBS[rule.severity]} when {rule.when}{also}."
-    why, remedy = f"- Why: {rule.why}", f"- What to set: {rule.remedy}"
-    return ["", f"### {rule.name}", "", when, "", why, remedy]
 
 
 def configuration() -> dict[Path, str]:
@@ -304,7 +264,6 @@ def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
 
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "configuration": configuration,
-    "errors": errors,
     "reliability": reliability,
     "roles": roles,
 }

@@ -120,12 +120,18 @@ STA_UNSYNC = 0x40
 STATUS_AT = 40  # of struct timex, where long has 8 bytes
 
 
-def read(path: str, default: str = "") -> str:
-    """Return a file's text, the default where there is none to read."""
+def read(path: str) -> str:
+    """Return a file's text, none where there is none to read."""
     try:
         return Path(path).read_text(errors="replace")
     except OSError:
-        return default
+        return ""
+
+
+def line_of(path: str, pattern: str) -> str:
+    """Return what a pattern finds at the beginning of a line of a file, empty for nothing."""
+    found = re.search(f"^{pattern}", read(path), re.MULTILINE)
+    return found[1] if found else ""
 
 
 def elected(path: str) -> bool:
@@ -148,25 +154,24 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
     real = str(nearest.resolve())
     mount = mount_table.mount_of(real, mounts)
     space = os.statvfs(real)
-    meta = read(f"{path}/{storage.META}", default="") if there else ""
     known = (directory / storage.META).is_file()
-    children = sorted(os.scandir(path), key=lambda one: one.name) if there else []
-    partitions = [one.name for one in children if one.is_dir() and storage.is_partition(one.name)]
-    others = [one for one in children if one.name not in set(partitions)]
-    state = read(f"{path}/__cluster_metadata-0/quorum-state")
+    children = {one.name: one.is_dir() for one in os.scandir(path)} if there else {}
+    partitions = {
+        name for name, is_dir in children.items() if is_dir and storage.is_partition(name)
+    }
+    others = sorted({*children} - partitions)
     quorum = None
     with contextlib.suppress(ValueError):
-        quorum = json.loads(state)
-    myid = read(f"{path}/myid")
+        quorum = json.loads(read(f"{path}/__cluster_metadata-0/quorum-state"))
     return {
         "path": path,
         "exists": there,
         "parent": directory.parent.is_dir(),
-        "meta": meta if known else None,
-        "names": [one.name + ("/" if one.is_dir() else "") for one in others],
-        "partitions": [] if known else partitions,
+        "meta": read(f"{path}/{storage.META}") if known else None,
+        "names": [name + ("/" if children[name] else "") for name in others],
+        "partitions": [] if known else sorted(partitions),
         "quorum": quorum if isinstance(quorum, dict) else None,
-        "myid": myid or None,
+        "myid": read(f"{path}/myid") or None,
         "elected": elected(path),
         "mount": mount.path,
         "device": mount.device,
@@ -181,11 +186,11 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
 
 def open_files() -> int | None:
     """Return how many files a service may be allowed to open: its manager's right decides."""
-    found = re.search(r"^Max open files\s+\S+\s+(\d+)", read("/proc/1/limits"), re.MULTILINE)
-    rights = re.search(r"^CapEff:\s*([0-9a-f]+)", read("/proc/1/status"), re.MULTILINE)
-    if rights and int(rights[1], 16) & SYS_RESOURCE:
-        return int(read("/proc/sys/fs/nr_open", "0")) or None
-    return int(found[1]) if found else None
+    limit = line_of("/proc/1/limits", r"Max open files\s+\S+\s+(\d+)")
+    rights = line_of("/proc/1/status", r"CapEff:\s*([0-9a-f]+)")
+    if int(rights or "0", 16) & SYS_RESOURCE:
+        limit = read("/proc/sys/fs/nr_open")
+    return int(limit) if limit else None
 
 
 def synchronised() -> bool | None:
@@ -211,19 +216,11 @@ def time_service(module: AnsibleModule) -> str:
 def javas(given: str) -> dict[str, str]:
     """Return home -> version of each Java that is there, read without starting it."""
     homes = [*Path(JAVA_HOMES).glob("*"), *([Path(given)] if given else [])]
-    found = {}
-    for home in homes:
-        if (home / "bin/java").exists():
-            release = read(f"{home}/release")
-            version = re.search(r'^JAVA_VERSION="?([^"\n]+)', release, re.MULTILINE)
-            found[str(home)] = version[1] if version else ""
-    return found
-
-
-def memory_mb() -> int | None:
-    """Return the host's memory in MiB."""
-    total = re.search(r"^MemTotal:\s+(\d+) kB", read("/proc/meminfo"), re.MULTILINE)
-    return int(total[1]) // 1024 if total else None
+    return {
+        str(home): line_of(f"{home}/release", r'JAVA_VERSION="?([^"\n]+)')
+        for home in homes
+        if (home / "bin/java").exists()
+    }
 
 
 def our_users() -> set[int]:
@@ -318,12 +315,13 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     fstab = read("/etc/fstab")
     opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
     space = os.statvfs(opt)
+    memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
     return {
         "python": list(sys.version_info[:3]),
         "os_release": system,
         "machine": platform.machine(),
         "cores": os.cpu_count() or 1,
-        "memory_mb": memory_mb(),
+        "memory_mb": int(memory) // 1024 if memory else None,
         "container": read("/run/systemd/container").strip(),
         "systemd": Path("/run/systemd/system").is_dir(),
         "selinux": read("/sys/fs/selinux/enforce").strip() == "1",
@@ -351,22 +349,10 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
 
 def main() -> None:
     """Run the module with what the action asks for."""
-    texts = {"type": "list", "elements": "str", "default": []}
+    texts = ["directories", "homes", "links", "mounts", "names", "sources", "stores", "keystores"]
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys(
-                (
-                    "directories",
-                    "homes",
-                    "links",
-                    "mounts",
-                    "names",
-                    "sources",
-                    "stores",
-                    "keystores",
-                ),
-                texts,
-            ),
+            **{key: {"type": "list", "elements": "str", "default": []} for key in texts},
             "ports": {"type": "list", "elements": "int", "default": []},
             "java_home": {"type": "str", "default": ""},
             "kafka_user": {"type": "str", "default": "kafka"},

@@ -225,7 +225,7 @@ def _partition_blockers(
 ) -> list[Blocker]:
     helped = {one.name for one in snapshot.partitions if not unready.isdisjoint(one.replicas)}
     rest = [one for one in snapshot.partitions if one.name not in helped]
-    lacking = {
+    missing = {
         one.name: set(one.replicas) - set(one.isr) - unready
         for one in snapshot.partitions
         if policy.strict

@@ -1,13 +1,13 @@
 """The rules about inventories and hosts, by subject.
 
 A new rule is one function with `@rule`, `@host_rule` or `@hosts_rule` in the module of its subject,
-and a row in tests/unit/rules/ that it refuses and one that it lets pass;
-`python docs/generate.py errors` documents it.
+an entry of docs/errors.md, and in tests/unit/rules/ a case that it refuses and one that it lets
+pass.
 """
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
+from . import (
     contradictions,
     directories,
     disks,
@@ -26,30 +26,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import (
     versions,
     zookeeper,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
-    REGISTERED,
-    Rule,
-)
+from .engine import REGISTERED, Rule
 
 # From what the inventory is to what a property is: the order of the problems.
 SUBJECTS = (
-    groups,
-    variables,
-    versions,
-    hosts,
-    system,
-    directories,
-    disks,
-    storage,
-    nodes,
-    listeners,
-    stores,
-    replication,
-    keys,
-    contradictions,
-    security,
-    zookeeper,
-    spark,
+    *(groups, variables, versions, hosts, system, directories, disks, storage, nodes, listeners),
+    *(stores, replication, keys, contradictions, security, zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

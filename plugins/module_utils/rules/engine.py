@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
-    InspectedHost,
-)
+from ..model.cluster import Cluster
+from .inspection import InspectedHost
 
 Severity = Literal["error", "warning"]
 
@@ -26,12 +25,19 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong; findings equal in all but the hosts become one problem."""
+    """One thing wrong: what it is, the value to set, and where, unless its rule says that.
 
-    where: str
+    `hosts` are by default the one that was judged. Findings equal in all but the hosts become one
+    problem.
+    """
+
     what: str
     fix: str
+    where: str = ""
     hosts: tuple[str, ...] = ()
+
+
+Findings = Iterator[Finding]
 
 
 @dataclass(frozen=True)
@@ -60,45 +66,59 @@ class Problem:
         ]
 
 
-ClusterCheck = Callable[[Cluster], Iterable[Finding]]
-HostCheck = Callable[[InspectedHost], Iterable[Finding]]
-HostsCheck = Callable[[Sequence[InspectedHost]], Iterable[Finding]]
+Check = Callable[..., Findings]
+Judged = Iterable[tuple[Any, ...]]
+"""The name of a host, empty for none, and what is judged there: the arguments of a check."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: `when` it finds a problem, `why`, and the `remedy`, in general for docs/errors.md.
+    """A rule: `why` it finds a problem, and how severe one is; docs/errors.md tells the rest.
 
-    A rule of the severity warning is shown and never refuses. `in_container` is its severity on a
-    host that is a container, whose kernel and clock are another machine's.
+    A warning is shown and never refuses. `in_container` is the severity on a host that is a
+    container, whose kernel and clock are another machine's. `on_cluster` says whether it judges a
+    Cluster, by the inventory alone, or else a sequence of InspectedHost.
     """
 
     name: str
-    when: str
     why: str
-    remedy: str
+    module: str
+    on_cluster: bool
     severity: Severity
     in_container: Severity
-    on_cluster: ClusterCheck | None = None
-    on_host: HostCheck | None = None
-    on_hosts: HostsCheck | None = None
-
-    @property
-    def module(self) -> str:
-        """The name of the module that has it."""
-        return str((self.on_cluster or self.on_host or self.on_hosts).__module__)
+    findings: Callable[[Any], Findings]
 
 
 REGISTERED: list[Rule] = []
 
 
 def rule(
-    name: str, *, when: str, why: str, remedy: str, severity: Severity = "error"
-) -> Callable[[ClusterCheck], ClusterCheck]:
-    """Register a rule about the cluster as the inventory describes it."""
+    name: str,
+    *,
+    each: Callable[[Any], Judged] = lambda whole: [("", whole)],
+    where: str = "",
+    severity: Severity = "error",
+    in_container: Severity | None = None,
+    on_cluster: bool = True,
+) -> Callable[[Check], Check]:
+    """Register a rule about the cluster as the inventory describes it.
 
-    def register(check: ClusterCheck) -> ClusterCheck:
-        REGISTERED.append(Rule(name, when, why, remedy, severity, severity, on_cluster=check))
+    Its docstring says why, for the messages. `each` gives what it judges, the whole cluster by
+    default; `where` is for findings without their own.
+    """
+
+    def register(check: Check) -> Check:
+        def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
+            for host, *judged in each(subject):
+                for one in check(*judged):
+                    hosts = one.hosts or ((host,) if host else ())
+                    yield Finding(one.what, one.fix, one.where or where, hosts)
+
+        why = " ".join((check.__doc__ or "").split())
+        contained = in_container or severity
+        REGISTERED.append(
+            Rule(name, why, check.__module__, on_cluster, severity, contained, findings)
+        )
         return check
 
     return register
@@ -107,63 +127,48 @@ def rule(
 def host_rule(
     name: str,
     *,
-    when: str,
-    why: str,
-    remedy: str,
+    each: Callable[[InspectedHost], Judged] = lambda host: [(host,)],
+    where: str = "",
     severity: Severity = "error",
     in_container: Severity | None = None,
-) -> Callable[[HostCheck], HostCheck]:
+) -> Callable[[Check], Check]:
     """Register a rule about a host as it was found before anything is changed there."""
 
-    def register(check: HostCheck) -> HostCheck:
-        container = in_container or severity
-        REGISTERED.append(Rule(name, when, why, remedy, severity, container, on_host=check))
-        return check
+    def each_host(hosts: Sequence[InspectedHost]) -> Judged:
+        return ((host.name, *judged) for host in hosts for judged in each(host))
 
-    return register
+    return hosts_rule(
+        name, each=each_host, where=where, severity=severity, in_container=in_container
+    )
 
 
-def hosts_rule(
-    name: str, *, when: str, why: str, remedy: str, severity: Severity = "error"
-) -> Callable[[HostsCheck], HostsCheck]:
-    """Register a rule about all hosts that were inspected, judged once."""
-
-    def register(check: HostsCheck) -> HostsCheck:
-        REGISTERED.append(Rule(name, when, why, remedy, severity, severity, on_hosts=check))
-        return check
-
-    return register
+hosts_rule = partial(rule, on_cluster=False)
+"""Register a rule about all hosts that were inspected, judged once."""
 
 
 def judge_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
     """Return every problem of an inventory, in the order of the rules and of the inventory."""
-    return [
-        problem
-        for one in rules
-        if one.on_cluster
-        for problem in _merged(one, ((one.severity, found) for found in one.on_cluster(cluster)))
-    ]
+    return [problem for one in rules if one.on_cluster for problem in _problems(one, cluster)]
 
 
 def judge_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
-    return [problem for one in rules for problem in _merged(one, _found(one, hosts))]
+    contained = frozenset(host.name for host in hosts if host.found.container)
+    return [
+        problem
+        for one in rules
+        if not one.on_cluster
+        for problem in _problems(one, hosts, contained)
+    ]
 
 
-def _found(one: Rule, hosts: Sequence[InspectedHost]) -> Iterator[tuple[Severity, Finding]]:
-    for host in hosts:
-        severity = one.in_container if host.found.container else one.severity
-        for found in one.on_host(host) if one.on_host else ():
-            yield severity, Finding(found.where, found.what, found.fix, (host.name,))
-    for found in one.on_hosts(hosts) if one.on_hosts else ():
-        yield one.severity, found
-
-
-def _merged(one: Rule, findings: Iterable[tuple[Severity, Finding]]) -> Iterator[Problem]:
+def _problems(
+    one: Rule, subject: object, contained: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
     merged: dict[tuple[Severity, str, str, str], list[str]] = {}
-    for severity, found in findings:
-        key = (severity, found.where, found.what, found.fix)
-        hosts = merged.setdefault(key, [])
+    for found in one.findings(subject):
+        severity = one.in_container if contained.issuperset(found.hosts) else one.severity
+        hosts = merged.setdefault((severity, found.where, found.what, found.fix), [])
         hosts += [host for host in found.hosts if host not in hosts]
     for (severity, where, what, fix), hosts in merged.items():
         place = f"{where} of {', '.join(hosts)}" if hosts else where
@@ -212,7 +217,7 @@ def as_json(rules: Sequence[Rule], problems: Sequence[Problem], hosts: int) -> s
 
 def as_junit(rules: Sequence[Rule], problems: Sequence[Problem]) -> str:
     """Return the verdict as JUnit's XML: one test case a rule, warnings as its output."""
-    by_rule: Mapping[str, list[Problem]] = {
+    by_rule = {
         one.name: [problem for problem in problems if problem.rule == one.name] for one in rules
     }
     failed = sum(bool(errors(found)) for found in by_rule.values())

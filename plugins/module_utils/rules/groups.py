@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    integer,
-    listing,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Finding, rule
+from ..model.cluster import Cluster
+from ..model.inventory import GROUPS
+from ..model.values import integer, listing
+from .engine import Finding, Findings, rule
+from .shared import held_twice
 
 _PARTNERS = {
     "kafka_brokers": "kafka_controllers",
@@ -43,83 +40,59 @@ def _similar_group(name: str) -> str:
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=_SIMILAR)), "")
 
 
-@rule(
-    "unknown-group",
-    when="a group's name is nearly that of one of Millrace's groups, or of `kafka` or `spark`",
-    why="Ansible makes a group of every name: its hosts and variables would be left out.",
-    remedy="Correct the name; the message names the nearest group.",
-)
-def _unknown_group(cluster: Cluster) -> Iterator[Finding]:
+@rule("unknown-group")
+def _unknown_group(cluster: Cluster) -> Findings:
+    """Ansible makes a group of every name: its hosts and variables would be left out."""
     for group in cluster.inventory.groups:
         near = _similar_group(str(group))
         if near:
-            what = f"Millrace has no group {group}."
             fix = f"Did you mean {near}? Else choose a name that differs more."
-            yield Finding(f"group {group}", what, fix)
+            yield Finding(f"Millrace has no group {group}.", fix, f"group {group}")
 
 
-@rule(
-    "empty-group",
-    when="one of Millrace's groups is in the inventory and has no host",
-    why="A misspelt or forgotten host must not become a cluster without it.",
-    remedy="Put hosts into the group, or delete it.",
-)
-def _empty_group(cluster: Cluster) -> Iterator[Finding]:
+@rule("empty-group")
+def _empty_group(cluster: Cluster) -> Findings:
+    """A misspelt or forgotten host must not become a cluster without it."""
     for group in GROUPS:
         if group in cluster.inventory.groups and not cluster.inventory.members(group):
-            what = f"{group} has no host."
-            yield Finding(f"group {group}", what, f"Add a host to {group}, or delete the group.")
+            fix = f"Add a host to {group}, or delete the group."
+            yield Finding(f"{group} has no host.", fix, f"group {group}")
 
 
-@rule(
-    "lonely-group",
-    when="there are brokers without controllers or ZooKeeper, workers without masters, or the "
-    "reverse",
-    why="Neither works without the other.",
-    remedy="Define the group that the message names; a host may be in both.",
-)
-def _lonely_group(cluster: Cluster) -> Iterator[Finding]:
+@rule("lonely-group", where="groups")
+def _lonely_group(cluster: Cluster) -> Findings:
+    """Neither works without the other."""
     for group, partner in _PARTNERS.items():
         members = cluster.inventory.members(group)
         if group == "kafka_brokers" and "zookeeper" in cluster.inventory.groups:
             continue
         if members and partner not in cluster.inventory.groups:
             what = f"There are {group} ({listing(members)}) but no {partner}."
-            fix = f"Add the group {partner}, for example with {members[0]}."
-            yield Finding("groups", what, fix)
+            yield Finding(what, f"Add the group {partner}, for example with {members[0]}.")
 
 
-@rule(
-    "idle-zookeeper",
-    when="there are `zookeeper` and `kafka_controllers`, and no `spark_masters`",
-    why="Brokers that have controllers use no ZooKeeper; beside them it serves Spark's masters "
-    "only.",
-    remedy="Delete `zookeeper`, or delete `kafka_controllers` and stay on Kafka 3.9.",
-    severity="warning",
-)
-def _idle_zookeeper(cluster: Cluster) -> Iterator[Finding]:
+@rule("idle-zookeeper", where="group zookeeper", severity="warning")
+def _idle_zookeeper(cluster: Cluster) -> Findings:
+    """Brokers that have controllers use no ZooKeeper; beside them it serves Spark's masters
+    only.
+    """
     if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
-        what = f"Nothing uses zookeeper ({listing(cluster.zookeeper)}): the brokers have "
-        what += "kafka_controllers."
+        members = listing(cluster.zookeeper)
+        what = f"Nothing uses zookeeper ({members}): the brokers have kafka_controllers."
         fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
-        yield Finding(
-            "group zookeeper", what, fix + "kafka_controllers and set kafka_version: 3.9.2."
-        )
+        fix += "kafka_controllers and set kafka_version: 3.9.2."
+        yield Finding(what, fix)
 
 
-@rule(
-    "host-without-group",
-    when="a host is in none of Millrace's groups",
-    why="Nothing would be installed on it, although the inventory lists it.",
-    remedy="Put it into a group, or remove it from the inventory.",
-)
-def _host_without_group(cluster: Cluster) -> Iterator[Finding]:
+@rule("host-without-group", where="groups")
+def _host_without_group(cluster: Cluster) -> Findings:
+    """Nothing would be installed on it, although the inventory lists it."""
     placed = cluster.inventory.placed()
     hosts = tuple(name for name in cluster.hosts if name not in placed)
     if hosts:
         what = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
         fix = f"Add to {listing(GROUPS, 'or')}, or remove from the inventory."
-        yield Finding("groups", what, fix, hosts)
+        yield Finding(what, fix, hosts=hosts)
 
 
 def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
@@ -128,36 +101,24 @@ def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
     return str(connection.get("ansible_host") or ""), port or _SSH_PORT
 
 
-@rule(
-    "same-address",
-    when="two hosts have one `ansible_host` and `ansible_port`",
-    why="They would be one machine with two identities, and each run would undo the other's files.",
-    remedy="Give each host its own `ansible_host`, or put all its groups on one name.",
-)
-def _same_address(cluster: Cluster) -> Iterator[Finding]:
-    holders: dict[tuple[str, int], list[str]] = {}
-    for host in cluster.inventory.placed():
-        if _reached_at(cluster, host)[0]:
-            holders.setdefault(_reached_at(cluster, host), []).append(host)
-    for (address, port), hosts in holders.items():
-        if len(hosts) > 1:
+@rule("same-address", where="ansible_host")
+def _same_address(cluster: Cluster) -> Findings:
+    """They would be one machine with two identities, and each run would undo the other's files."""
+    reached = {host: _reached_at(cluster, host) for host in cluster.inventory.placed()}
+    for (address, port), hosts in held_twice(reached):
+        if address:
             what = f"{listing(hosts)} are all reached at {address}, port {port}."
             fix = f"Set ansible_host of {listing(hosts[1:])} to its own address."
-            yield Finding("ansible_host", what, fix, tuple(hosts))
+            yield Finding(what, fix, hosts=tuple(hosts))
 
 
-@rule(
-    "loopback-address",
-    when="a host of several is reached at `localhost` or a loopback address, at SSH's own port",
-    why="It is the controller itself, and the other hosts would look for it on themselves.",
-    remedy="Set `ansible_host` to an address that the other hosts reach.",
-)
-def _loopback_address(cluster: Cluster) -> Iterator[Finding]:
+@rule("loopback-address", where="ansible_host")
+def _loopback_address(cluster: Cluster) -> Findings:
+    """It is the controller itself, and the other hosts would look for it on themselves."""
     hosts = cluster.inventory.placed()
     for host in hosts if len(hosts) > 1 else ():
         address, port = _reached_at(cluster, host)
-        address = address or host
-        if is_loopback(address) and port == _SSH_PORT:
-            what = f"{host} is reached at {address}."
+        if is_loopback(address or host) and port == _SSH_PORT:
+            what = f"{host} is reached at {address or host}."
             fix = f"Set ansible_host of {host} to an address that the other hosts reach."
-            yield Finding("ansible_host", what, fix, (host,))
+            yield Finding(what, fix, hosts=(host,))

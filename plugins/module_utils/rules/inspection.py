@@ -6,17 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
-    Cluster,
-    DataDirectory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import (
-    Facts,
-    HostSettings,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
-from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import Member
+from ..model.cluster import Cluster, DataDirectory
+from ..model.host import Facts, HostSettings
+from ..model.kafka import KafkaNode
+from ..model.properties import parse_or_empty
+from ..model.spark import SparkHost
+from ..model.zookeeper import Member
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,11 @@ class Directory:
     size: int = 0
     mounts_inside: tuple[str, ...] = ()
     unmounted: str = ""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What meta.properties says, nothing where it is missing or damaged."""
+        return parse_or_empty(self.meta or "")
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,11 @@ class Inspection:
         return Facts(
             self.os_release, self.machine, self.cores, self.memory_mb, bool(self.container)
         )
+
+    @property
+    def python_version(self) -> str:
+        """The version of Python in one text."""
+        return ".".join(map(str, self.python))
 
     @property
     def os_name(self) -> str:

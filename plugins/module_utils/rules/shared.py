@@ -1,18 +1,16 @@
-"""What rules of several subjects share: properties and their places, and which hosts differ."""
+"""What rules of several subjects share: what they judge, places, and which hosts differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    kafka,
-    spark,
-    zookeeper,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import listing
+from ..model import kafka, spark, zookeeper
+from ..model.cluster import Cluster
+from ..model.kafka import KafkaNode
+from ..model.service import Service
+from ..model.values import listing
 
 # The variables in which the inventory sets properties of each service.
 LAYERS: Mapping[str, tuple[str, ...]] = {
@@ -21,18 +19,24 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "spark": spark.LAYERS,
 }
 
-Value = TypeVar("Value")
+MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
+SCALA = "2.13"  # of the archives of Kafka and the jars of Spark
+
+Key = TypeVar("Key")
+Value = TypeVar("Value", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Property:
-    """A property that the inventory sets for a host: in which variable, the key and the value."""
+    """A property that the inventory sets: in which variable, the key and the value.
 
-    host: str
-    service: str
+    `hidden` says whether the value comes from a vault or an expression.
+    """
+
     layer: str
     key: str
     value: Any
+    hidden: bool
 
     @property
     def where(self) -> str:
@@ -40,50 +44,69 @@ class Property:
         return f"{self.layer}[{self.key}]"
 
 
-def own_properties(cluster: Cluster, *services: str, owned: bool = False) -> Iterator[Property]:
-    """Give each property that the inventory sets for these services.
+def nodes(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
+    """Give each Kafka node, after its name."""
+    return cluster.kafka.items()
+
+
+def brokers(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
+    """Give each broker, after its name."""
+    return ((node.name, node) for node in cluster.brokers)
+
+
+def properties(
+    *services: str, key: str = "", owned: bool = False
+) -> Callable[[Cluster], Iterator[tuple[str, Service, Property]]]:
+    """Return what gives each property that the inventory sets for these services, or for one key.
 
     Keys that only Millrace writes are left out, or given alone with `owned`.
     """
-    for host in cluster.hosts:
-        for name, service in cluster.services(host).items():
-            for layer in LAYERS[name] if name in services else ():
-                for key, value in service.layers[layer].items():
-                    if (key in service.owned) == owned:
-                        yield Property(host, name, layer, key, value)
+
+    def each(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
+        for host, inventory in cluster.inventory.hosts.items():
+            for name, service in cluster.services(host).items():
+                for layer in LAYERS[name] if name in services else ():
+                    for found, value in service.layers[layer].items():
+                        if key in ("", found) and (found in service.owned) == owned:
+                            hidden = bool(inventory.hidden & {layer, f"{layer}[{found}]"})
+                            yield host, service, Property(layer, found, value, hidden)
+
+    return each
 
 
-def place(node: kafka.KafkaNode, *keys: str) -> str:
+def place(node: KafkaNode, *keys: str) -> str:
     """Name variable and key of the first of some Kafka properties that the inventory sets."""
     key = next((key for key in keys if node.layer_of(key)), keys[0])
     layer = node.layer_of(key)
     return f"{layer}[{key}]" if layer else f"kafka_config[{key}] (not set)"
 
 
-def has_default_instead(cluster: Cluster, host: str, variable: str) -> bool:
+def has_default_instead(cluster: Cluster, host: str, *variables: str) -> bool:
     """Tell whether a variable was not taken as it is written, so that its default is judged.
 
     That is a problem of its own (unresolved-variable, variable-value), what follows from it none.
     """
-    unresolved = variable in cluster.inventory.hosts[host].unresolved
-    return unresolved or any(one.name == variable for one in cluster.invalid.get(host, ()))
+    unresolved = cluster.inventory.hosts[host].unresolved
+    invalid = {one.name for one in cluster.invalid.get(host, ())}
+    return any(variable in unresolved or variable in invalid for variable in variables)
 
 
-def holders(values: Mapping[str, Value]) -> dict[Value, list[str]]:
+def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:
     """Return value -> the hosts that have it."""
-    found: dict[Value, list[str]] = {}
+    found: dict[Value, list[Key]] = {}
     for host, value in values.items():
         found.setdefault(value, []).append(host)
     return found
 
 
+def held_twice(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]:
+    """Give each value that several have, and those that have it."""
+    return ((value, hosts) for value, hosts in holders(values).items() if len(hosts) > 1)
+
+
 def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str:
     """Say which hosts have which value of a variable, empty if it is the same everywhere."""
-    taken = {
-        host: value
-        for host, value in values.items()
-        if not has_default_instead(cluster, host, variable)
-    }
-    found = holders(taken)
+    taken = [host for host in values if not has_default_instead(cluster, host, variable)]
+    found = holders({host: values[host] for host in taken})
     parts = (f"{value or 'none'} on {listing(hosts)}" for value, hosts in found.items())
     return listing(parts) if len(found) > 1 else ""

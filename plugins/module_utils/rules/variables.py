@@ -2,66 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.key_table import nearest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import listing
-from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import (
-    RENAMED,
-    Option,
-    documented,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Finding, rule
+from ..model.cluster import Cluster
+from ..model.inventory import HostVariables
+from ..model.key_table import nearest
+from ..model.values import listing
+from ..model.variables import RENAMED, Invalid, Option, documented
+from .engine import Finding, Findings, rule
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 
 
-@rule(
-    "unknown-variable",
-    when="a variable has the prefix of a role (`kafka_`, `spark_`, ...) and no role has it",
-    why="Ansible ignores an unknown variable silently.",
-    remedy="Correct the name; the message names the nearest documented variable.",
-)
-def _unknown_variable(cluster: Cluster) -> Iterator[Finding]:
+def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
+    return cluster.inventory.hosts.items()
+
+
+@rule("unknown-variable", each=_hosts)
+def _unknown_variable(host: HostVariables) -> Findings:
+    """Ansible ignores an unknown variable silently."""
     known = sorted(documented())
-    for host in cluster.inventory.hosts.values():
-        for name in sorted({*host.variables, *host.unresolved} - {*known}):
-            what = f"No role has a variable {name}."
-            near = nearest(name, known)
-            fix = f"Did you mean {near}? Else delete it." if near else "Delete it."
-            if name in RENAMED:
-                what = f"The variable {name} has a new name."
-                fix = f"Set {RENAMED[name]} instead."
-            yield Finding(name, what, fix, (host.name,))
+    for name in sorted({*host.variables, *host.unresolved} - {*known}):
+        what = f"No role has a variable {name}."
+        near = nearest(name, known)
+        fix = f"Did you mean {near}? Else delete it." if near else "Delete it."
+        if name in RENAMED:
+            what = f"The variable {name} has a new name."
+            fix = f"Set {RENAMED[name]} instead."
+        yield Finding(what, fix, name)
 
 
-@rule(
-    "unresolved-variable",
-    when="the expression of a variable cannot be resolved",
-    why="Everything that depends on it would be wrong; the other rules judge its default instead.",
-    remedy="Correct the expression; the message names the reason and the file.",
-)
-def _unresolved_variable(cluster: Cluster) -> Iterator[Finding]:
-    for host in cluster.inventory.hosts.values():
-        for name, reason in host.unresolved.items():
-            what = f"{name} cannot be resolved: {reason}."
-            yield Finding(name, what, f"Correct the expression of {name}.", (host.name,))
+@rule("unresolved-variable", each=_hosts)
+def _unresolved_variable(host: HostVariables) -> Findings:
+    """Everything that depends on it would be wrong; the other rules judge its default instead."""
+    for name, reason in host.unresolved.items():
+        what = f"{name} cannot be resolved: {reason}."
+        yield Finding(what, f"Correct the expression of {name}.", name)
 
 
-@rule(
-    "variable-value",
-    when="a variable's value is not what the role's argument spec says",
-    why="The role would fail with it, or do something else than intended.",
-    remedy="Set a value of the type, or among the choices, that the message names.",
-)
-def _variable_value(cluster: Cluster) -> Iterator[Finding]:
-    options = documented()
-    for host, invalid in cluster.invalid.items():
-        for one in invalid:
-            if one.name not in _IDS:
-                fix = _wanted(one.name, options[one.name])
-                yield Finding(one.name, one.message, fix, (host,))
+@rule("variable-value", each=lambda cluster: cluster.invalid.items())
+def _variable_value(invalid: list[Invalid]) -> Findings:
+    """The role would fail with it, or do something else than intended."""
+    for one in invalid:
+        if one.name not in _IDS:
+            yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
 
 
 def _wanted(name: str, option: Option) -> str:

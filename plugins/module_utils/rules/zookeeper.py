@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.key_table import nearest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    integer,
-    yaml_type,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Finding, rule
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.shared import own_properties
+from ..model.key_table import nearest
+from ..model.values import integer, yaml_type
+from ..model.zookeeper import Member
+from .engine import Finding, Findings, rule
+from .shared import Property, properties
 
 # Whole numbers, with the least that an ensemble works with where there is one.
 _NUMBERS: Mapping[str, int | None] = {
@@ -64,32 +61,22 @@ _SIZE = "jute.maxbuffer"
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")  # as Java reads a property of its own
 
 
-@rule(
-    "zookeeper-key",
-    when="a key of `zookeeper_config` is nearly, and not quite, one of ZooKeeper's",
-    why="ZooKeeper takes any key for a property of some class and ignores it silently.",
-    remedy="Correct the key; the message names the nearest one.",
-)
-def _zookeeper_key(cluster: Cluster) -> Iterator[Finding]:
-    for one in own_properties(cluster, "zookeeper"):
-        near = nearest(one.key.lower(), list(_KNOWN), _SIMILAR)
-        if near and one.key not in _KNOWN.values():
-            what, fix = f"ZooKeeper has no key {one.key}.", f"Did you mean {_KNOWN[near]}?"
-            yield Finding(one.where, what, fix, (one.host,))
+@rule("zookeeper-key", each=properties("zookeeper"))
+def _zookeeper_key(_: Member, one: Property) -> Findings:
+    """ZooKeeper takes any key for a property of some class and ignores it silently."""
+    near = nearest(one.key.lower(), list(_KNOWN), _SIMILAR)
+    if near and one.key not in _KNOWN.values():
+        what = f"ZooKeeper has no key {one.key}."
+        yield Finding(what, f"Did you mean {_KNOWN[near]}?", one.where)
 
 
-@rule(
-    "zookeeper-value",
-    when="a property of ZooKeeper that takes a whole number has another value",
-    why="ZooKeeper would refuse to start, or take its default silently.",
-    remedy="Set a whole number; times are in milliseconds, limits in ticks.",
-)
-def _zookeeper_value(cluster: Cluster) -> Iterator[Finding]:
-    for one in own_properties(cluster, "zookeeper"):
-        if one.key not in _NUMBERS or (one.key == _SIZE and _HEXADECIMAL.fullmatch(str(one.value))):
-            continue
-        number, least = integer(one.value), _NUMBERS[one.key]
-        if number is None or (least is not None and number < least):
-            what = f"{one.value!r} ({yaml_type(one.value)}) is no legal value of {one.key}."
-            fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
-            yield Finding(one.where, what, fix, (one.host,))
+@rule("zookeeper-value", each=properties("zookeeper"))
+def _zookeeper_value(_: Member, one: Property) -> Findings:
+    """ZooKeeper would refuse to start, or take its default silently."""
+    if one.key not in _NUMBERS or (one.key == _SIZE and _HEXADECIMAL.fullmatch(str(one.value))):
+        return
+    number, least = integer(one.value), _NUMBERS[one.key]
+    if number is None or (least is not None and number < least):
+        what = f"{one.value!r} ({yaml_type(one.value)}) is no legal value of {one.key}."
+        fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
+        yield Finding(what, fix, one.where)

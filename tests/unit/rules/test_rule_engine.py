@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -14,6 +15,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
     as_json,
     as_junit,
 )
+
+from tests.support.topology import ROOT
 
 
 def problem(what: str, severity: Severity = "error") -> Problem:
@@ -45,3 +48,27 @@ def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
     [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]
     assert [found.get("message") for found in case.iter("failure")] == ["One.", "Two."]
     assert "Three." in str(case.findtext("system-out"))
+
+
+def test_the_page_of_errors_has_each_rule_once_with_its_severity_and_reason() -> None:
+    page = (ROOT / "docs/errors.md").read_text()
+    on_cluster, on_hosts = page.split("\n## ")[1:]
+    for part, judged in ((on_cluster, True), (on_hosts, False)):
+        form = r"(Refused|A warning) when (.+)\.\n\n- Why: (.+)\n- What to set: .+"
+        entries = [entry.partition("\n\n") for entry in part.split("\n### ")[1:]]
+        found = [(name, re.fullmatch(form, text.strip())) for name, _, text in entries]
+        assert [
+            (name, *entry.groups()[::2], entry[2].endswith("; in a container a warning"))
+            for name, entry in found
+            if entry
+        ] == [
+            (
+                one.name,
+                "Refused" if one.severity == "error" else "A warning",
+                one.why,
+                one.in_container != one.severity,
+            )
+            for one in RULES
+            if one.on_cluster is judged
+        ]
+        assert [name for name, entry in found if not entry] == []
