@@ -8,9 +8,10 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
+
+from ..module_utils.model import files
+from ..plugin_utils import run
+from ..plugin_utils.inventory import plain
 
 OPTIONS = {
     "path": {"type": "path", "required": True},

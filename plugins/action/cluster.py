@@ -8,16 +8,13 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
-    random_cluster_id,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Problem
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
-    InspectedHost,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import cluster_id, inventory, run
+
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.uuids import random_cluster_id
+from ..module_utils.rules import RULES, engine
+from ..module_utils.rules.engine import Problem
+from ..module_utils.rules.inspection import InspectedHost
+from ..plugin_utils import cluster_id, inventory, run
 
 OPTIONS = {
     "generate_cluster_id": {"type": "bool", "default": False},

@@ -8,12 +8,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import explain
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain_report import (
-    report,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
+
+from ..module_utils.operations.explain import explain
+from ..module_utils.operations.explain_report import report
+from ..plugin_utils import run
+from ..plugin_utils.inventory import plain
 
 OPTIONS = {
     "key": {"type": "str", "default": ""},

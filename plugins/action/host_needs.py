@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
-from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
+
+from ..module_utils.model import desired
+from ..plugin_utils import inventory, run
 
 
 class ActionModule(ActionBase):

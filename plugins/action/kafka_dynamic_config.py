@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils import from_model, run
+from ..plugin_utils import from_model, run
 
 
 class ActionModule(from_model.ActionModule):

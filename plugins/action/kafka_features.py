@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.from_model import ActionModule
+from ..plugin_utils.from_model import ActionModule
 
 __all__ = ["ActionModule"]

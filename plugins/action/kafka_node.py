@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+
+from ..plugin_utils import operation, run
 
 OPTIONS = {
     "what": {"type": "str", "default": ""},

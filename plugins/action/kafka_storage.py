@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    files,
-    module_options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
-    SERVER_PROPERTIES,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
+
+from ..module_utils.host import storage
+from ..module_utils.host.storage import LogDir, Node
+from ..module_utils.model import files, module_options
+from ..module_utils.model.kafka import SERVER_PROPERTIES
+from ..plugin_utils import inventory, run
 
 MODULE = "millrace.streaming.kafka_storage"
 

@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+
+from ..module_utils.model.cluster import Cluster
+from ..plugin_utils import run
 
 MODULE = "millrace.streaming.preflight"
 STORES = ("ssl.keystore.location", "ssl.truststore.location")

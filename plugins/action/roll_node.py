@@ -11,21 +11,12 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
-    QUIET_SECONDS,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    desired,
-    module_options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
-    DOES,
-    HostLostError,
-    NodeRoll,
-    StoppedError,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.events import write_event
+
+from ..module_utils.host.operation import QUIET_SECONDS
+from ..module_utils.model import desired, module_options
+from ..module_utils.operations.roll import DOES, HostLostError, NodeRoll, StoppedError
+from ..plugin_utils import operation, run
+from ..plugin_utils.events import write_event
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 OPTIONS = {

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    Quorum,
-    Snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
+
+from ..module_utils.kafka.snapshot import Quorum, Snapshot
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.operations import gate
+from ..plugin_utils import operation, run
+from ..plugin_utils.inventory import plain
 
 OPTIONS = {
     "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},

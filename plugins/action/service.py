@@ -8,12 +8,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
-    NoServiceError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
-from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts, inventory, run
+
+from ..module_utils.model import desired
+from ..module_utils.model.cluster import NoServiceError
+from ..module_utils.model.spark import Job
+from ..plugin_utils import artifacts, inventory, run
 
 MODULE = "millrace.streaming.service"
 PARTS = {

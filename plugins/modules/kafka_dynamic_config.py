@@ -13,23 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import files, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, features
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    dynamic_config,
-    options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
-    Plan,
-)
+
+from ..module_utils.host import files, restart
+from ..module_utils.kafka import configs, features
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.configs import Setting
+from ..module_utils.model.properties import parse_properties
+from ..module_utils.operations import dynamic_config, options
+from ..module_utils.operations.dynamic_config import Plan
 
 DOCUMENTATION = r"""
 module: kafka_dynamic_config

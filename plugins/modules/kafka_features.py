@@ -11,23 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import features as adapter
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    MIN_ISR,
-    Broker,
-    Snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    features,
-    health,
-    options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.features import Plan
+
+from ..module_utils.kafka import configs
+from ..module_utils.kafka import features as adapter
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.snapshot import MIN_ISR, Broker, Snapshot
+from ..module_utils.operations import features, health, options
+from ..module_utils.operations.features import Plan
 
 DOCUMENTATION = r"""
 module: kafka_features

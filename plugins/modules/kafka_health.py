@@ -7,21 +7,12 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    gate,
-    health,
-    options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
-    Blocker,
-    Policy,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import Expected
+
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.snapshot import Snapshot
+from ..module_utils.operations import gate, health, options
+from ..module_utils.operations.gate import Blocker, Policy
+from ..module_utils.operations.health import Expected
 
 DOCUMENTATION = r"""
 module: kafka_health

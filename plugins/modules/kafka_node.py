@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import ApplyError
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+
+from ..module_utils.host import operation, restart
+from ..module_utils.host.files import ApplyError
+from ..module_utils.host.unit import Unit
 
 DOCUMENTATION = r"""
 module: kafka_node

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import ApplyError
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
+
+from ..module_utils.host import operation, restart
+from ..module_utils.host.files import ApplyError
+from ..module_utils.host.unit import Unit
+from ..module_utils.kafka.client import Cluster
+from ..module_utils.operations import options
+from ..module_utils.operations.node_restart import (
     PHASES,
     AbandonedError,
     Node,

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.host.as_user import as_user
-from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
+
+from ..module_utils.host import storage
+from ..module_utils.host.as_user import as_user
+from ..module_utils.host.storage import LogDir, Node
 
 DOCUMENTATION = r"""
 module: kafka_storage

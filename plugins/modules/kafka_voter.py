@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.host.as_user import as_user
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import snapshot
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import voter as quorum
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.voter import Step
+
+from ..module_utils.host import storage
+from ..module_utils.host.as_user import as_user
+from ..module_utils.kafka import snapshot
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.model.properties import parse_properties
+from ..module_utils.operations import options
+from ..module_utils.operations import voter as quorum
+from ..module_utils.operations.voter import Step
 
 DOCUMENTATION = r"""
 module: kafka_voter

@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import mounts as mount_table
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
+
+from ..module_utils.host import mounts as mount_table
+from ..module_utils.host import storage
 
 DOCUMENTATION = r"""
 module: preflight

@@ -9,15 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import (
-    distribution,
-    files,
-    removal,
-    restart,
-    unit,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Change, Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+
+from ..module_utils.host import distribution, files, removal, restart, unit
+from ..module_utils.host.files import Change, Entry
+from ..module_utils.host.unit import Unit
 
 DOCUMENTATION = r"""
 module: service

@@ -10,10 +10,9 @@ from http.client import HTTPException
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import spark_health
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.spark_health import (
-    Master,
-)
+
+from ..module_utils.operations import spark_health
+from ..module_utils.operations.spark_health import Master
 
 DOCUMENTATION = r"""
 module: spark_health

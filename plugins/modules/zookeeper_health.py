@@ -8,7 +8,8 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import zookeeper_health
+
+from ..module_utils.operations import zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health

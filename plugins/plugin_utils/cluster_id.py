@@ -7,10 +7,8 @@ import tempfile
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
-    is_cluster_id,
-    random_cluster_id,
-)
+
+from ..module_utils.model.uuids import is_cluster_id, random_cluster_id
 
 
 def read(path: Path) -> str:

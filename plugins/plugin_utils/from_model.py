@@ -8,12 +8,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
-    NoServiceError,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.events import write_event
+
+from ..module_utils.model import module_options
+from ..module_utils.model.cluster import NoServiceError
+from . import run
+from .events import write_event
 
 
 class ActionModule(ActionBase):

@@ -17,20 +17,10 @@ from ansible.template import Templar
 from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    kafka,
-    spark,
-    zookeeper,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
-    HostVariables,
-    Inventory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import (
-    PREFIXES,
-    defaults,
-    documented,
-)
+
+from ..module_utils.model import kafka, spark, zookeeper
+from ..module_utils.model.inventory import HostVariables, Inventory
+from ..module_utils.model.variables import PREFIXES, defaults, documented
 
 CONNECTION = ("ansible_host", "ansible_port")
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"

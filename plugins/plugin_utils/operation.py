@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible import constants, context
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
-    QUIET_SECONDS,
-    RUNNING,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+
+from ..module_utils.host.operation import QUIET_SECONDS, RUNNING
+from ..module_utils.model.cluster import Cluster
 
 MOST_LOCKED = 3
 """Hosts that hold the lock where there are no controllers."""

@@ -17,13 +17,12 @@ from typing import Any
 
 from ansible import constants
 from ansible.vars.hostvars import HostVars
-from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
-    Inspection,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory
+
+from ..module_utils.model import cluster
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.host import Facts
+from ..module_utils.rules.inspection import Inspection
+from . import inventory
 
 INSPECTION = "__host_preflight_result"
 """The variable in which the role host registers what was found on a host."""

@@ -18,8 +18,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
     Plan,
 )
+from ansible_collections.millrace.streaming.plugins.modules.kafka_dynamic_config import Run
 
-from plugins.modules.kafka_dynamic_config import Run
 from tests.unit.module_runner import run_module
 
 THREADS, RATIO, LISTS = "num.io.threads", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy"

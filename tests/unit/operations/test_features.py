@@ -25,8 +25,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.features import (
     METADATA,
 )
+from ansible_collections.millrace.streaming.plugins.modules.kafka_features import address, run
 
-from plugins.modules.kafka_features import address, run
 from tests.unit.module_runner import run_module
 
 OF = {version: dict(release.features) for version, release in KAFKA.supported.items()}

@@ -24,8 +24,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.heal
     facts,
     problems,
 )
+from ansible_collections.millrace.streaming.plugins.modules import kafka_health
 
-from plugins.modules import kafka_health
 from tests.unit.module_runner import run_module
 
 ALL = frozenset({1, 2, 3})
