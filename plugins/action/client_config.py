@@ -7,36 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 from ..module_utils.model import files
-from ..plugin_utils import run
+from ..plugin_utils.action import Action
 from ..plugin_utils.inventory import plain
 
-OPTIONS = {
-    "path": {"type": "path", "required": True},
-    "properties": {"type": "dict", "default": {}},
-}
 
-
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """The action; it runs on the controller alone."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Write the file, in check mode too, and return what a topic of the cluster has by default.
 
         Raises:
             AnsibleActionFail: there are no brokers, or the file cannot be written.
 
         """
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
-        brokers = run.current(task_vars or {}).brokers
+        brokers = self.cluster.brokers
         if not brokers:
             message = "the group kafka_brokers is missing or empty; add hosts to it"
             raise AnsibleActionFail(message)
@@ -52,7 +41,6 @@ class ActionModule(ActionBase):
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error
         return {
-            **result,
             "changed": False,
             "brokers": len(brokers),
             "replication_factor": brokers[0].replication_factor,

@@ -15,23 +15,11 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-  diff_mode:
-    description: Changes no host.
-    support: none
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""
 - name: Have all distributions before any host is touched
   millrace.streaming.artifacts:
   run_once: true
-"""
-
-RETURN = r"""
-packed:
-  description: Files that were packed.
-  returned: success
-  type: list
-  elements: str
 """

@@ -25,11 +25,7 @@ attributes:
   check_mode:
     description: Writes the file too, since programs of the controller read it. No host is changed.
     support: full
-  diff_mode:
-    description: Shows nothing, since the file may hold a password.
-    support: none
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""

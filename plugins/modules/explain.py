@@ -12,8 +12,7 @@ description:
     default and whether Kafka takes a new value while it runs.
   - Says what setting keys in C(kafka_config) would do on each host. It judges the inventory with
     and without them by the rules of M(millrace.streaming.cluster).
-  - Resolves the cluster of the inventory if no task of the run has done it yet. It contacts no
-    host, and explains all Kafka hosts of the inventory.
+  - Contacts no host, and explains all Kafka hosts of the inventory.
 options:
   key:
     description: Explain only keys that contain this, those at Kafka's default included.
@@ -30,11 +29,7 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-  diff_mode:
-    description: Changes no host.
-    support: none
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""

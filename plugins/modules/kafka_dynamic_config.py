@@ -31,28 +31,15 @@ description:
     (KIP-226). An entry that says no more than the file with which the broker started is deleted.
   - A key that left the file since the broker started is set to Kafka's default.
   - Keys that are not in the file are left as an operator set them. A key that was set from the file
-    once, and is not among O(keys) any more, loses its entry.
+    once, and is none of the cluster's dynamic keys any more, loses its entry.
   - Pools of threads, which Kafka lets at most double or halve, change by degrees.
-  - What Kafka refuses needs a restart, and is written to O(restart_mark). Its dynamic entry is
-    deleted, which would rule after the restart too.
+  - What Kafka refuses needs a restart, and marks the node for one. Its dynamic entry is deleted,
+    which would rule after the restart too.
 options:
-  node_id:
-    description: Node id of the broker.
-    type: int
-    required: true
-  keys:
-    description: Keys to look after; others are never touched.
-    type: list
-    elements: str
-    required: true
-  path:
-    description: The broker's server.properties, which the restart mark names.
-    type: path
-    required: true
-  content:
-    description: Text of O(path) as it is to be, for check mode, where it may not be written yet.
-      Never shown.
-    type: str
+  running:
+    description: Whether the broker ran before its file was written; another one is not asked.
+    type: bool
+    default: true
   cluster_wide:
     description:
       - Whether this broker's file sets C(min.insync.replicas) for the whole cluster where Kafka
@@ -60,21 +47,13 @@ options:
         of a run, whichever it is.
     type: bool
     default: false
-  restart_mark:
-    description: The restart mark, which gets O(path) and the keys that Kafka refused.
-    type: path
-    default: /run/kafka/restart-pending
-  record:
-    description:
-      - File to remember the keys in that were set from O(path), so that the entry of a key that
-        left it before a restart is deleted.
-    type: path
-    default: /var/lib/millrace/kafka-dynamic.json
   wait:
     description: Seconds to wait for the broker to answer.
     type: float
     default: 30
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+  events:
+    description: File of the controller that gets the change with its times, for the ledger.
+    type: str
 attributes:
   check_mode:
     description: Lets Kafka judge the same changes and makes none.
@@ -82,33 +61,7 @@ attributes:
   diff_mode:
     description: Shows each key before and after.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Apply what the broker takes while it runs
-  millrace.streaming.kafka_dynamic_config:
-    bootstrap: [kafka1:9092]
-    node_id: 1
-    keys: [log.cleaner.threads, num.io.threads]
-    path: /etc/kafka/server.properties
-"""
-
-RETURN = r"""
-set:
-  description: Key to its values before and after, of the keys that were set, or would be.
-  returned: success
-  type: dict
-deleted:
-  description: Keys whose dynamic entry was deleted, or would be.
-  returned: success
-  type: list
-  elements: str
-refused:
-  description: Key to the reason why only a restart brings its value.
-  returned: success
-  type: dict
+author: [Millrace (@millrace)]
 """
 
 POLL_SECONDS = 0.1

@@ -24,35 +24,18 @@ module: kafka_features
 short_description: Finalize the features of a Kafka version
 version_added: 0.2.0
 description:
-  - Compares the finalized features (KIP-584) with those that a version is meant to run with, and
-    raises one after the other, each tried in a dry run first. None is lowered, and C(kraft.version)
-    is never touched.
+  - Compares the finalized features (KIP-584) with those that C(kafka_version) is meant to run with,
+    and raises one after the other, each tried in a dry run first. None is lowered, and
+    C(kraft.version) is never touched.
   - Refuses where a registered node does not support a level, or is not in the inventory.
   - This cannot be undone, so nothing is changed without O(confirm).
-  - With O(upgrade_from) it judges a change of version instead, before anything is touched.
 options:
-  target:
-    description: The version of Kafka.
-    type: str
-    required: true
   upgrade_from:
-    description: Versions that run; judge whether the cluster may move from each to O(target).
+    description: Versions that run; judge only whether the cluster may move from each to the
+      inventory's, before anything is touched.
     type: list
     elements: str
     default: []
-  expect_brokers:
-    description: Node ids of all brokers.
-    type: list
-    elements: int
-    default: []
-  expect_voters:
-    description: Node ids of all controllers; empty with ZooKeeper.
-    type: list
-    elements: int
-    default: []
-  cluster_id:
-    description: The cluster id that must be found.
-    type: str
   confirm:
     description: Whether to finalize; otherwise the plan is returned.
     type: bool
@@ -65,50 +48,14 @@ options:
     description: Seconds until every broker has to show a finalized level.
     type: float
     default: 60
-extends_documentation_fragment: [millrace.streaming.kafka_client]
+  events:
+    description: File of the controller that gets the change with its times, for the ledger.
+    type: str
 attributes:
   check_mode:
     description: Lets Kafka judge the same steps and makes none.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Finalize
-  millrace.streaming.kafka_features:
-    bootstrap: [kafka1:9092, kafka2:9092]
-    target: 4.3.1
-    expect_brokers: [1, 2, 3]
-    expect_voters: [1, 2, 3]
-    confirm: true
-"""
-
-RETURN = r"""
-steps:
-  description: What is raised, or would be, in this order; each with feature, from and to.
-  returned: always
-  type: list
-  elements: dict
-problems:
-  description: Why nothing can be finalized, or why the cluster cannot move to the version.
-  returned: always
-  type: list
-  elements: str
-notes:
-  description: What the steps bring with them.
-  returned: always
-  type: list
-  elements: str
-lines:
-  description: All of this, for people.
-  returned: always
-  type: list
-  elements: str
-finalized:
-  description: Feature to its finalized level, at the end.
-  returned: always
-  type: dict
+author: [Millrace (@millrace)]
 """
 
 POLL_SECONDS = 0.2

@@ -19,9 +19,9 @@ module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
 version_added: 0.1.0
 description:
-  - Reads brokers, quorum and partitions once and says everything that is wrong.
+  - Reads brokers, quorum and partitions once and says everything that is wrong. Which nodes have to
+    be there follows from the inventory.
   - With O(wait) it judges again until the cluster is healthy or the time is over.
-  - Changes nothing, so it runs in check mode too.
 options:
   wait:
     description: Seconds to wait for a healthy cluster; 0 judges once.
@@ -46,25 +46,33 @@ options:
         (KIP-835).
     type: bool
     default: false
+  strict:
+    description: With O(gate), whether every replica of the cluster must be in sync; without it as
+      C(kafka_gate_strict) says.
+    type: bool
+  allow_outage:
+    description: With O(gate), topics that may be unavailable while a node restarts, C(*) for all;
+      without it as C(kafka_allow_outage) says.
+    type: list
+    elements: str
+  allow_unsafe_quorum:
+    description: With O(gate), whether a controller may stop although the quorum then has no
+      majority; without it as C(kafka_allow_unsafe_quorum) says.
+    type: bool
   fail:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
 attributes:
   check_mode:
-    description: Reads only.
+    description: Changes nothing, so it does the same.
     support: full
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""
 - name: Wait until the cluster is healthy
   millrace.streaming.kafka_health:
-    bootstrap: [kafka1:9092, kafka2:9092]
-    expect_brokers: [1, 2, 3]
-    expect_voters: [1, 2, 3]
     wait: 60
 """
 
@@ -73,38 +81,23 @@ healthy:
   description: Whether there are no problems.
   returned: always
   type: bool
-problems:
-  description: Everything that is wrong.
+wrong:
+  description: What is wrong or in the way, as sentences; C(lines) has the whole verdict.
   returned: always
   type: list
   elements: str
 blockers:
-  description:
-    - With O(gate), all that forbids to stop a node, with C(predicate), C(what), C(partitions) and
-      C(text).
+  description: With O(gate), all that forbids to stop a node, with C(predicate), C(what),
+    C(partitions) and C(text).
   returned: always
   type: list
   elements: dict
-wrong:
-  description: What is wrong or in the way, as sentences.
-  returned: always
-  type: list
-  elements: str
-lines:
-  description: The verdict for people.
-  returned: always
-  type: list
-  elements: str
 seconds:
   description: Time from the start of the task to the verdict.
   returned: always
   type: float
-cluster_id:
-  description: Id of the cluster. This and all below are missing where no broker answered.
-  returned: when a broker answered
-  type: str
 brokers:
-  description: Registered brokers, each with id, host, port, rack and fenced.
+  description: Registered brokers, each with id, host, port, rack and fenced; also C(cluster_id).
   returned: when a broker answered
   type: list
   elements: dict

@@ -21,29 +21,24 @@ version_added: 0.3.0
 description:
   - Says whether a node runs, waits for a restart, has the distribution that it should have, and
     whether its host asks for a reboot.
-  - With O(operation) it also takes the lock that one operation at a time has on a cluster, on this
-    host, or writes how far the operation is.
+  - With O(what) it also takes the lock that one operation at a time has on a cluster, where the
+    host is one of those that hold it.
 options:
-  unit:
-    description: Name of the service.
+  what:
+    description: Name of the operation.
     type: str
-    default: kafka
-  mark:
-    description: The restart mark, as O(millrace.streaming.service#module:restart_marks) writes it.
-    type: path
-    default: /run/kafka/restart-pending
-  previous:
-    description: The node's former files, as O(millrace.streaming.service#module:previous).
-    type: path
-    default: /var/lib/millrace/kafka-previous.json
-  home:
-    description: Directory of the distribution that the node should have.
-    type: path
-    required: true
-  link:
-    description: Link to the distribution that the node has.
-    type: path
-    default: /opt/millrace/kafka
+    default: ""
+  host:
+    description: The node's host, where the task is delegated to it.
+    type: str
+  over:
+    description: The id of an operation whose lock may be taken, since its holder is dead.
+    type: str
+    default: ""
+  finish:
+    description: Record how the operation ended, which gives the lock back.
+    type: bool
+    default: false
   request_restart:
     description: Mark the node for a restart, whatever it runs on.
     type: bool
@@ -57,75 +52,11 @@ options:
       new ones. A node that was restarted with them keeps them.
     type: bool
     default: false
-  record:
-    description: File of the operation's record.
-    type: path
-    default: /var/lib/millrace/operation.json
-  operation:
-    description: Record of the operation to write, with C(id) and C(state).
-    type: dict
-  take:
-    description: Whether to take the lock with O(operation); otherwise its holder writes it anew.
-    type: bool
-    default: false
-  over:
-    description: The id of an operation whose lock may be taken, since its holder is dead.
-    type: str
-    default: ""
 attributes:
   check_mode:
     description: Says how the node is, and changes nothing; the lock is neither taken nor written.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: See how the node is
-  millrace.streaming.kafka_node:
-    home: /opt/millrace/kafka-4.3.1-196d4cfc31c8
-  register: node
-"""
-
-RETURN = r"""
-marked:
-  description: Whether the node waits for a restart, or would.
-  returned: always
-  type: bool
-running:
-  description: Whether the service runs.
-  returned: always
-  type: bool
-home:
-  description: Name of the directory of the distribution that the node has; empty without one.
-  returned: always
-  type: str
-settled:
-  description: Whether it runs with the distribution O(home), and waits for no restart.
-  returned: always
-  type: bool
-reboot_required:
-  description: Whether the host asks for a reboot, or has a newer kernel than it runs.
-  returned: always
-  type: bool
-container:
-  description: Whether the host is a container.
-  returned: always
-  type: bool
-restored:
-  description: Files that were put back.
-  returned: always
-  type: list
-  elements: str
-holder:
-  description: Record of another operation that holds the lock on this host, with its C(age) in
-    seconds; empty if none does, or only the one of O(over).
-  returned: always
-  type: dict
-former_operation:
-  description: The record that was there before.
-  returned: always
-  type: dict
+author: [Millrace (@millrace)]
 """
 
 # Debian leaves a newer kernel, of which only those of the same flavour count: 6.1.0-44-cloud-amd64

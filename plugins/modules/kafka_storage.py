@@ -24,92 +24,11 @@ description:
     node, or holds partitions without C(meta.properties). Then nothing is changed.
   - Where some directories are formatted and others are not, a disk was replaced, and only the
     others are formatted.
-options:
-  home:
-    description: Directory that holds Kafka's C(libs).
-    type: path
-    required: true
-  config:
-    description: Path of the node's C(server.properties) on the host.
-    type: path
-    default: /etc/kafka/server.properties
-  cluster_id:
-    description: Cluster id, 22 characters of base64url.
-    type: str
-    required: true
-  node_id:
-    description: Node id.
-    type: int
-    required: true
-  log_dirs:
-    description: All directories of C(log.dirs) and C(metadata.log.dir). They must exist.
-    type: list
-    elements: path
-    required: true
-  user:
-    description: Service user who owns the directories.
-    type: str
-    default: kafka
-  group:
-    description: Group of the service user.
-    type: str
-    default: kafka
-  controller:
-    description: Whether the node is a controller.
-    type: bool
-    default: false
-  initial_controllers:
-    description:
-      - The first controllers of a dynamic quorum, C(id@host:port:directory-id) with commas between.
-      - A controller without it joins a quorum that exists. Brokers ignore it, as does a
-        configuration with C(controller.quorum.voters).
-    type: str
-    default: ""
-  java:
-    description: Path of the java program.
-    type: path
-    required: true
 attributes:
   check_mode:
     description: Reports which directories would be formatted.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Format Kafka's storage
-  millrace.streaming.kafka_storage:
-    home: /opt/millrace/kafka/current
-    cluster_id: MkU3OEVBNTcwNTJENDM2Qg
-    node_id: 1
-    log_dirs: [/var/lib/kafka/data1, /var/lib/kafka/metadata]
-    controller: true
-    initial_controllers: 1@kafka1:9093:AAECAwQFBgcICQoLDA0ODw
-    java: /usr/lib/jvm/java-17-openjdk-amd64/bin/java
-"""
-
-RETURN = r"""
-formatted:
-  description: Directories that were formatted, or would be.
-  returned: success
-  type: list
-  elements: str
-verdict:
-  description: What was found before, V(formatted), V(replaced disk) or V(new).
-  returned: success
-  type: str
-observer:
-  description:
-    - Whether the node is a controller of a dynamic quorum whose directory id is none of
-      O(initial_controllers), since it was formatted into a quorum that was alive.
-  returned: success
-  type: bool
-command:
-  description: The command of the storage tool.
-  returned: when something was formatted, or would be
-  type: list
-  elements: str
+author: [Millrace (@millrace)]
 """
 
 

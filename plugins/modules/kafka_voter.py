@@ -32,70 +32,11 @@ description:
     adds it as the voter that it is.
   - Does nothing where it is a voter already, or where the quorum is static.
   - An interrupted run is taken up by the next one.
-options:
-  home:
-    description: Directory that holds Kafka's C(libs).
-    type: path
-    required: true
-  java:
-    description: Path of the java program.
-    type: path
-    required: true
-  config:
-    description: Path of the node's C(server.properties) on the host.
-    type: path
-    default: /etc/kafka/server.properties
-  node_id:
-    description: Node id.
-    type: int
-    required: true
-  user:
-    description: Service user who may read the node's directories.
-    type: str
-    default: kafka
-  group:
-    description: Group of the service user.
-    type: str
-    default: kafka
-  max_lag:
-    description: Records of metadata that the node may be behind when it is added.
-    type: int
-    default: 100
-  timeout:
-    description: Seconds for all of it.
-    type: float
-    default: 120
-extends_documentation_fragment: [millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Says what it would do.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Make the controller a voter
-  millrace.streaming.kafka_voter:
-    bootstrap: [kafka2:9092, kafka3:9092]
-    home: /opt/millrace/kafka
-    java: /usr/bin/java
-    node_id: 1
-"""
-
-RETURN = r"""
-directory_id:
-  description: Id of the directory that holds the node's metadata log.
-  returned: success
-  type: str
-removed:
-  description: Directory id of the voter that was taken out, or would be; empty if there was none.
-  returned: success
-  type: str
-added:
-  description: Whether the node was added, or would be.
-  returned: success
-  type: bool
+author: [Millrace (@millrace)]
 """
 
 POLL_SECONDS = 0.5

@@ -28,88 +28,13 @@ version_added: 0.2.0
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its Java, its limits, its ports and its clock.
-  - An action of the same name takes from the model what to inspect. M(millrace.streaming.cluster)
-    judges what was found on all hosts together; C(docs/errors.md) lists the rules.
-options:
-  directories:
-    description: Data directories.
-    type: list
-    elements: str
-    default: []
-  homes:
-    description: Directories of distributions.
-    type: list
-    elements: str
-    default: []
-  links:
-    description: Links to the distributions in use.
-    type: list
-    elements: str
-    default: []
-  mounts:
-    description: Paths at which file systems are to be mounted.
-    type: list
-    elements: str
-    default: []
-  sources:
-    description: Sources of these file systems.
-    type: list
-    elements: str
-    default: []
-  stores:
-    description: PEM stores of Kafka.
-    type: list
-    elements: str
-    default: []
-  keystores:
-    description: Those of O(stores) that hold a key.
-    type: list
-    elements: str
-    default: []
-  names:
-    description: Names by which other hosts reach this one.
-    type: list
-    elements: str
-    default: []
-  ports:
-    description: Ports of services.
-    type: list
-    elements: int
-    default: []
-  java_home:
-    description: Home of an existing Java beside those of packages.
-    type: str
-    default: ""
-  kafka_user:
-    description: User who must be able to read O(stores).
-    type: str
-    default: kafka
+  - M(millrace.streaming.cluster) judges what was found on all hosts together; C(docs/errors.md)
+    lists the rules.
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
     support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Inspect the host
-  millrace.streaming.preflight:
-  register: preflight_result
-"""
-
-RETURN = r"""
-found:
-  description: What was found, as the class Inspection of C(module_utils/rules/inspection.py).
-  returned: success
-  type: dict
-clock_offset:
-  description: Seconds by which the host's clock differs from the controller's at least.
-  returned: success
-  type: float
+author: [Millrace (@millrace)]
 """
 
 JAVA_HOMES = "/usr/lib/jvm"

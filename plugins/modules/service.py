@@ -103,8 +103,7 @@ attributes:
   diff_mode:
     description: Shows content, owner, group and mode; never the content of a secret entry.
     support: full
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""
@@ -129,29 +128,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed_paths:
-  description: Paths that were changed, or would be, in the order of the changes.
+  description: Paths that were changed, or would be; C(changed_keys) are those of properties files.
   returned: success
   type: list
   elements: str
-changed_keys:
-  description: For each changed properties file the sorted keys added, removed or changed.
-  returned: success
-  type: dict
 restart_needed:
-  description: Whether any mark stands after this task, from this run or an earlier one.
+  description: Whether any mark stands after this task; C(marked_units) has their units.
   returned: success
   type: bool
-marked_units:
-  description: Units whose own mark stands, or would.
-  returned: success
-  type: list
-  elements: str
 running:
-  description: Whether every unit runs.
-  returned: success
-  type: bool
-enabled:
-  description: Whether every unit starts at each boot.
+  description: Whether every unit runs. C(enabled) says whether each starts at a boot.
   returned: success
   type: bool
 started_units:

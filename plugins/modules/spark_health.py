@@ -19,21 +19,9 @@ module: spark_health
 short_description: A verdict on a whole Spark standalone cluster
 version_added: 0.1.0
 description:
-  - Asks every master once and says everything that is wrong. One master must be ALIVE, each other
-    one STANDBY, and all workers must be alive at the ALIVE one.
-  - With O(wait) it looks again until the cluster is healthy or the time is over.
-  - Changes nothing, so it runs in check mode too.
+  - Asks every master of the inventory once and says everything that is wrong. One master must be
+    ALIVE, each other one STANDBY, and all workers must be alive at the ALIVE one.
 options:
-  masters:
-    description: Web interfaces of all masters, each C(host:port).
-    type: list
-    elements: str
-    required: true
-  workers:
-    description: Hosts of all workers, as they register; others or missing ones are a problem.
-    type: list
-    elements: str
-    required: true
   wait:
     description: Seconds to wait for a healthy cluster; 0 judges once.
     type: float
@@ -44,48 +32,27 @@ options:
     default: true
 attributes:
   check_mode:
-    description: Reads only.
+    description: Changes nothing, so it does the same.
     support: full
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""
 - name: Wait until the cluster is healthy
   millrace.streaming.spark_health:
-    masters: [spark1:8080, spark2:8080]
-    workers: [spark2, spark3]
     wait: 60
 """
 
 RETURN = r"""
 healthy:
-  description: Whether there are no problems.
+  description: Whether there are no C(problems).
   returned: always
   type: bool
-problems:
-  description: Everything that is wrong.
-  returned: always
-  type: list
-  elements: str
-seconds:
-  description: Time from the start of the task to the verdict.
-  returned: always
-  type: float
 active:
   description: The one master that is ALIVE, as C(host:port); empty without one, or with several.
+    Also C(standby), and the hosts of C(workers) that are alive at the active master.
   returned: always
   type: str
-standby:
-  description: Masters that are STANDBY.
-  returned: always
-  type: list
-  elements: str
-workers:
-  description: Hosts of the workers that are alive at the active master.
-  returned: always
-  type: list
-  elements: str
 """
 
 POLL_SECONDS = 0.2

@@ -15,32 +15,22 @@ DOCUMENTATION = r"""
 module: zookeeper_health
 short_description: A verdict on a whole ZooKeeper ensemble
 version_added: 0.1.0
-description:
-  - Asks every member C(srvr) and says everything that is wrong.
-  - With O(wait) it asks again until the ensemble is whole or the time is over.
-  - Changes nothing, so it runs in check mode too.
+description: [Asks every member of the inventory C(srvr) and says everything that is wrong.]
 options:
-  members:
-    description: Where each member serves clients, C(host:port).
-    type: list
-    elements: str
-    required: true
   wait:
     description: Seconds to wait for a whole ensemble; 0 judges once.
     type: float
     default: 0
 attributes:
   check_mode:
-    description: Reads only.
+    description: Changes nothing, so it does the same.
     support: full
-author:
-  - Millrace (@millrace)
+author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""
 - name: Wait until the ensemble is whole
   millrace.streaming.zookeeper_health:
-    members: [zk1:2181, zk2:2181, zk3:2181]
     wait: 60
 """
 
@@ -53,15 +43,6 @@ modes:
   description: Mode of each member that serves.
   returned: always
   type: dict
-problems:
-  description: Everything that is wrong.
-  returned: always
-  type: list
-  elements: str
-seconds:
-  description: Time from the start of the task to the verdict.
-  returned: always
-  type: float
 """
 
 POLL_SECONDS = 0.1

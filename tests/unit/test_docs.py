@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 
 from docs import generate
 from tests.support.topology import ROOT
+from tests.unit.model import small
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
@@ -109,24 +113,20 @@ def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     return caught.value.argument_spec
 
 
-def action_options(name: str) -> Mapping[str, Any]:
-    """The options that an action takes itself."""
-    if name not in ACTIONS:
-        return {}
-    action = importlib.import_module(f"{PLUGINS}.action.{name}")
-    options: Mapping[str, Any] = getattr(action, "OPTIONS", {})
-    return options
+def own_options(name: str) -> frozenset[str]:
+    """The options that an action does not hand to the module of its name."""
+    plugin = importlib.import_module(f"{PLUGINS}.action.{name}").ActionModule
+    own: frozenset[str] = getattr(plugin, "OWN", frozenset())
+    return own
 
 
-def documented(name: str) -> dict[str, Any]:
-    """The options of a module's documentation, those of its fragments too."""
-    text = importlib.import_module(f"{PLUGINS}.modules.{name}").DOCUMENTATION
-    document = yaml.safe_load(text)
-    options: dict[str, Any] = dict(document.get("options") or {})
-    for fragment in document.get("extends_documentation_fragment", []):
-        module = importlib.import_module(f"{PLUGINS}.doc_fragments.{fragment.rpartition('.')[2]}")
-        options |= yaml.safe_load(module.ModuleDocFragment.DOCUMENTATION)["options"]
-    return options
+def of_model(name: str) -> dict[str, Any]:
+    """The options that the model gives a module, none where its action does it."""
+    own = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
+    groups = ("kafka_brokers", "kafka_controllers", "spark_masters", "spark_workers", "zookeeper")
+    found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})
+    given = name in module_options.OPERATIONS
+    return module_options.of_module(name, found, "k1") if given else {}
 
 
 def meaning(option: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,13 +150,23 @@ def differences(found: Mapping[str, Any], specs: Mapping[str, Any]) -> list[str]
 
 @pytest.mark.parametrize("name", MODULES)
 def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, found = arguments(name, monkeypatch), documented(name)
-    if not own:
-        assert not differences(found, action_options(name))
+    """A task may have the options of the page alone: the action of the same name sees to that."""
+    specs, found = arguments(name, monkeypatch), action.options(name)
+    if name not in ACTIONS:
+        assert not found, "no task has it: an action gives all its options"
         return
-    # What else is documented is for the action of the same name, which gives the module the rest.
-    extra = found.keys() - own.keys() if name in ACTIONS else set()
-    assert not differences({key: one for key, one in found.items() if key not in extra}, own)
+    own = own_options(name)
+    handed = {key: one for key, one in found.items() if key not in own}
+    # Where the model gives an option, there is no default to document.
+    given = {key: {**one, "default": None} for key, one in specs.items() if key in of_model(name)}
+    taken = {key: one for key, one in {**specs, **given}.items() if key in found}
+    assert not specs or not differences(handed, taken)
+
+
+@pytest.mark.parametrize("name", sorted(module_options.OPERATIONS))
+def test_modules_take_what_the_model_gives_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = arguments(name, monkeypatch)
+    assert not ArgumentSpecValidator(specs).validate(of_model(name)).error_messages
 
 
 @pytest.mark.parametrize("name", sorted(ACTIONS))

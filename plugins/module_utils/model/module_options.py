@@ -20,7 +20,7 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
 
     """
     cluster.service(host, module.partition("_")[0])
-    return _OPERATIONS[module](cluster, host)
+    return OPERATIONS[module](cluster, host)
 
 
 def zookeeper_health(cluster: Cluster, host: str) -> Options:
@@ -122,7 +122,7 @@ def kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
     }
 
 
-_OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
+OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     one.__name__: one
     for one in (
         zookeeper_health,
