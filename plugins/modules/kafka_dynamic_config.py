@@ -237,37 +237,34 @@ class Run:
             self._recorded = keys
 
 
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Bring the broker to its file, and return the module's result."""
+    node_id, wait = module.params["node_id"], module.params["wait"]
+    try:
+        return Run(module, Broker(cluster, node_id, wait)).result()
+    except UnavailableError as error:
+        text = (
+            f"broker {node_id} does not answer after {wait:g} s ({error}): see its journal. "
+            "Nothing more was changed; run again once it serves"
+        )
+        raise options.FailedError(text) from error
+
+
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            "node_id": {"type": "int", "required": True},
-            # What it names are Kafka's keys, no secrets.
-            "keys": {"type": "list", "elements": "str", "required": True, "no_log": False},
-            "path": {"type": "path", "required": True},
-            "content": {"type": "str"},
-            "cluster_wide": {"type": "bool", "default": False},
-            "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-            "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
-            "wait": {"type": "float", "default": 30},
-        },
-        supports_check_mode=True,
-        # The host's journal would otherwise hold the file's content.
-        no_log=True,
-    )
-    node_id = module.params["node_id"]
-    cluster = options.connect(module)
-    try:
-        result = Run(module, Broker(cluster, node_id, module.params["wait"])).result()
-    except UnavailableError as error:
-        module.fail_json(
-            msg=f"broker {node_id} does not answer after {module.params['wait']:g} s ({error}): "
-            "see its journal. Nothing more was changed; run again once it serves"
-        )
-    finally:
-        cluster.close()
-    module.exit_json(**result)
+    spec = {
+        "node_id": {"type": "int", "required": True},
+        # What it names are Kafka's keys, no secrets.
+        "keys": {"type": "list", "elements": "str", "required": True, "no_log": False},
+        "path": {"type": "path", "required": True},
+        "content": {"type": "str"},
+        "cluster_wide": {"type": "bool", "default": False},
+        "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
+        "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
+        "wait": {"type": "float", "default": 30},
+    }
+    # The host's journal would otherwise hold the file's content.
+    options.run(work, spec, no_log=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.kafka import configs
 from ..module_utils.kafka import features as adapter
 from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.connection import Connection
 from ..module_utils.kafka.snapshot import MIN_ISR, Broker, Snapshot
 from ..module_utils.operations import features, health, options
 from ..module_utils.operations.features import Plan
@@ -68,10 +69,9 @@ class RefusedError(Exception):
 class Features:
     """The features of a cluster and of each of its brokers."""
 
-    def __init__(self, module: AnsibleModule) -> None:
+    def __init__(self, cluster: Cluster, connection: Connection) -> None:
         """Remember whom to ask."""
-        self._cluster = options.connect(module)
-        self._connection = options.connection_of(module.params)
+        self._cluster, self._connection = cluster, connection
         self._brokers: dict[int, Cluster] = {}
 
     def read(self) -> Snapshot:
@@ -118,9 +118,9 @@ class Features:
         return late
 
     def close(self) -> None:
-        """Drop the connections."""
-        for cluster in (self._cluster, *self._brokers.values()):
-            cluster.close()
+        """Drop the connections to brokers."""
+        for broker in self._brokers.values():
+            broker.close()
 
 
 def address(broker: Broker) -> str:
@@ -228,28 +228,23 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     return {"changed": bool(done), **result, "finalized": cluster.finalized()}
 
 
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Judge and finalize with a connection to each broker; return the module's result."""
+    with contextlib.closing(Features(cluster, options.connection_of(module.params))) as features:
+        return run(module, features)
+
+
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            **options.EXPECTED,
-            "target": {"type": "str", "required": True},
-            "upgrade_from": {"type": "list", "elements": "str", "default": []},
-            "confirm": {"type": "bool", "default": False},
-            "fail": {"type": "bool", "default": True},
-            "wait": {"type": "float", "default": 60},
-        },
-        supports_check_mode=True,
-    )
-    cluster = Features(module)
-    try:
-        result = run(module, cluster)
-    except UnavailableError as error:
-        module.fail_json(msg=f"no broker answers ({error}): see the brokers' journals")
-    finally:
-        cluster.close()
-    module.exit_json(**result)
+    spec = {
+        **options.EXPECTED,
+        "target": {"type": "str", "required": True},
+        "upgrade_from": {"type": "list", "elements": "str", "default": []},
+        "confirm": {"type": "bool", "default": False},
+        "fail": {"type": "bool", "default": True},
+        "wait": {"type": "float", "default": 60},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

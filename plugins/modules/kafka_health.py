@@ -142,7 +142,6 @@ def judge(
         if long_enough or now - start + POLL_SECONDS > wait + steady:
             break
         time.sleep(POLL_SECONDS)
-    cluster.close()
     if not long_enough and good_since is not None:
         problems = [f"it is healthy for {now - good_since:.0f} s only, not for {steady:.0f} s"]
     return {
@@ -207,24 +206,9 @@ def report(verdict: dict[str, Any]) -> list[str]:
     ]
 
 
-def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            **options.EXPECTED,
-            **options.GATE,
-            "wait": {"type": "float", "default": 0},
-            "max_lag": {"type": "int", "default": 100},
-            "max_behind_ms": {"type": "int", "default": 5000},
-            "steady": {"type": "float", "default": 0},
-            "gate": {"type": "bool", "default": False},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
-    )
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Judge as the options say, and return the verdict."""
     params = module.params
-    cluster = options.connect(module)
     limits = {name: params[name] for name in ("max_lag", "max_behind_ms")}
     expected = options.expected_of(params, **limits)
     policy = options.policy_of(params) if params["gate"] else None
@@ -236,7 +220,22 @@ def main() -> None:
         wrong = "\n- ".join(verdict["wrong"])
         text = f"the cluster is not healthy after {verdict['seconds']} s:\n- {wrong}"
         module.fail_json(msg=text, **verdict)
-    module.exit_json(changed=False, **verdict)
+    return {"changed": False, **verdict}
+
+
+def main() -> None:
+    """Run the module."""
+    spec = {
+        **options.EXPECTED,
+        **options.GATE,
+        "wait": {"type": "float", "default": 0},
+        "max_lag": {"type": "int", "default": 100},
+        "max_behind_ms": {"type": "int", "default": 5000},
+        "steady": {"type": "float", "default": 0},
+        "gate": {"type": "bool", "default": False},
+        "fail": {"type": "bool", "default": True},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import operation, restart
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
+from ..module_utils.operations import options
 
 DOCUMENTATION = r"""
 module: kafka_node
@@ -124,16 +125,12 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "unit": {"type": "str", "default": "kafka"},
-            "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-            "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
+            **options.NODE,
             "home": {"type": "path", "required": True},
             "link": {"type": "path", "default": "/opt/millrace/kafka"},
             "request_restart": {"type": "bool", "default": False},
             "request_reboot": {"type": "bool", "default": False},
             "restore": {"type": "bool", "default": False},
-            "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
-            "operation": {"type": "dict"},
             "take": {"type": "bool", "default": False},
             "over": {"type": "str", "default": ""},
         },

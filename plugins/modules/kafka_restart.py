@@ -114,39 +114,33 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     return {"changed": False, **result, **progress.as_data()}
 
 
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Write the operation's record, and go on with the restart."""
+    params = module.params
+    if module.check_mode:
+        return {"changed": False, "phase": params["phase"], "skipped": True}
+    if params["operation"]:
+        operation.update(Path(params["record"]), params["operation"])
+    return advance(module, restart_of(module, cluster))
+
+
 def main() -> None:
     """Run the module."""
     phases = {"type": "str", "choices": list(PHASES)}
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            **options.EXPECTED,
-            **options.GATE,
-            "node": {"type": "dict", "required": True},
-            "unit": {"type": "str", "default": "kafka"},
-            "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-            "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
-            "forced": {"type": "bool", "default": False},
-            "phase": {**phases, "default": "gate"},
-            "until": {**phases, "default": "done"},
-            "slice": {"type": "float", "default": 10},
-            "start_timed_out": {"type": "bool", "default": False},
-            "remaining": {"type": "list", "elements": "int", "default": []},
-            "controller_last": {"type": "bool", "default": False},
-            "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
-            "operation": {"type": "dict"},
-        },
-        supports_check_mode=True,
-    )
-    params = module.params
-    if module.check_mode:
-        module.exit_json(changed=False, phase=params["phase"], skipped=True)
-    cluster = options.connect(module)
-    if params["operation"]:
-        operation.update(Path(params["record"]), params["operation"])
-    result = advance(module, restart_of(module, cluster))
-    cluster.close()
-    module.exit_json(**result)
+    spec = {
+        **options.EXPECTED,
+        **options.GATE,
+        **options.NODE,
+        "node": {"type": "dict", "required": True},
+        "forced": {"type": "bool", "default": False},
+        "phase": {**phases, "default": "gate"},
+        "until": {**phases, "default": "done"},
+        "slice": {"type": "float", "default": 10},
+        "start_timed_out": {"type": "bool", "default": False},
+        "remaining": {"type": "list", "elements": "int", "default": []},
+        "controller_last": {"type": "bool", "default": False},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

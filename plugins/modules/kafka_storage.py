@@ -13,6 +13,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import storage
 from ..module_utils.host.as_user import as_user
 from ..module_utils.host.storage import LogDir, Node
+from ..module_utils.operations import options
 
 DOCUMENTATION = r"""
 module: kafka_storage
@@ -84,30 +85,16 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "home": {"type": "path", "required": True},
-            "config": {"type": "path", "default": "/etc/kafka/server.properties"},
+            **options.TOOL,
             "cluster_id": {"type": "str", "required": True},
-            "node_id": {"type": "int", "required": True},
             "log_dirs": {"type": "list", "elements": "path", "required": True},
-            "user": {"type": "str", "default": "kafka"},
-            "group": {"type": "str", "default": "kafka"},
             "controller": {"type": "bool", "default": False},
             "initial_controllers": {"type": "str", "default": ""},
-            "java": {"type": "path", "required": True},
         },
         supports_check_mode=True,
     )
-    params = module.params
-    node = Node(
-        home=params["home"],
-        config=params["config"],
-        java=params["java"],
-        cluster_id=params["cluster_id"],
-        node_id=params["node_id"],
-        controller=params["controller"],
-        initial_controllers=params["initial_controllers"],
-    )
-    log_dirs = list(dict.fromkeys(params["log_dirs"]))
+    node = Node.of(module.params)
+    log_dirs = list(dict.fromkeys(module.params["log_dirs"]))
     dirs = [read(path) for path in log_dirs]
     found = storage.problems(node, dirs, planned=module.check_mode)
     verdict = storage.verdict(dirs)

@@ -20,6 +20,7 @@ from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.model.properties import parse_properties
 from ..module_utils.operations import options
 from ..module_utils.operations import voter as quorum
+from ..module_utils.operations.options import FailedError
 from ..module_utils.operations.voter import Step
 
 DOCUMENTATION = r"""
@@ -44,10 +45,6 @@ TRIES = 3
 AGAIN = "Then run the same playbook again: it goes on where this ended"
 
 
-class VoterError(Exception):
-    """The node could not be made a voter; the text says why and what to do."""
-
-
 class Voter:
     """A controller, seen by its quorum."""
 
@@ -61,7 +58,7 @@ class Voter:
         """Return what is to be done; waits for a broker that answers.
 
         Raises:
-            VoterError: none does.
+            FailedError: none does.
 
         """
         while True:
@@ -70,7 +67,7 @@ class Voter:
             except UnavailableError as error:
                 if not wait or self._late():
                     text = f"no broker answers ({error}): see the brokers' journals. {AGAIN}"
-                    raise VoterError(text) from error
+                    raise FailedError(text) from error
                 time.sleep(POLL_SECONDS)
             else:
                 return quorum.step(log, self._id, self.directory) if log else Step()
@@ -79,7 +76,7 @@ class Voter:
         """Wait until the node has the metadata.
 
         Raises:
-            VoterError: it does not get it in time.
+            FailedError: it does not get it in time.
 
         """
         while reason := self._not_ready():
@@ -88,14 +85,14 @@ class Voter:
                     f"controller {self._id} cannot be added to the quorum: {reason}. A majority of "
                     f"the other controllers has to run; see this node's journal. {AGAIN}"
                 )
-                raise VoterError(text)
+                raise FailedError(text)
             time.sleep(POLL_SECONDS)
 
     def change(self, command: list[str], what: str, left: Step) -> None:
         """Run the tool until no more than `left` is to be done.
 
         Raises:
-            VoterError: the quorum refuses it.
+            FailedError: the quorum refuses it.
 
         """
         answer = ""
@@ -113,7 +110,7 @@ class Voter:
             f"controller {self._id} could not be {what}: {answer}. A majority of the other "
             f"controllers has to run; see their journals. {AGAIN}"
         )
-        raise VoterError(text)
+        raise FailedError(text)
 
     def _not_ready(self) -> str:
         try:
@@ -145,7 +142,7 @@ def directory_id(config: Path) -> str:
     """Return the id of the directory that holds the node's metadata log.
 
     Raises:
-        VoterError: a file cannot be read, or has none.
+        FailedError: a file cannot be read, or has none.
 
     """
     try:
@@ -153,10 +150,10 @@ def directory_id(config: Path) -> str:
         found = parse_properties(meta.read_text()).get("directory.id", "")
     except (OSError, ValueError) as error:
         text = f"the node's directory id cannot be read: {error}. Configure and format it first"
-        raise VoterError(text) from error
+        raise FailedError(text) from error
     if not found:
         text = f"{meta} has no directory.id: a Kafka before 3.7 wrote it; its service adds one"
-        raise VoterError(text)
+        raise FailedError(text)
     return found
 
 
@@ -164,7 +161,7 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
     """Take the former voter out and add the node.
 
     Raises:
-        VoterError: as the steps.
+        FailedError: as the steps.
 
     """
     params = module.params
@@ -174,7 +171,7 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
         config.write_text(quorum.tool_config(server.read_text(), client.read_text()))
     except (OSError, ValueError) as error:
         text = f"no configuration for Kafka's tool: {error}. Configure the node first"
-        raise VoterError(text) from error
+        raise FailedError(text) from error
     if os.geteuid() == 0:
         for path in (folder, config):
             shutil.chown(path, params["user"], params["group"])
@@ -194,7 +191,7 @@ def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """See what is to be done, and do it; return the module's result.
 
     Raises:
-        VoterError: as the steps.
+        FailedError: as the steps.
 
     """
     member = Voter(module, cluster, directory_id(Path(module.params["config"])))
@@ -223,28 +220,12 @@ def summary(node_id: int, step: Step, *, planned: bool) -> str:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            "home": {"type": "path", "required": True},
-            "java": {"type": "path", "required": True},
-            "config": {"type": "path", "default": "/etc/kafka/server.properties"},
-            "node_id": {"type": "int", "required": True},
-            "user": {"type": "str", "default": "kafka"},
-            "group": {"type": "str", "default": "kafka"},
-            "max_lag": {"type": "int", "default": 100},
-            "timeout": {"type": "float", "default": 120},
-        },
-        supports_check_mode=True,
-    )
-    cluster = options.connect(module)
-    try:
-        result = run(module, cluster)
-    except VoterError as error:
-        module.fail_json(msg=str(error))
-    finally:
-        cluster.close()
-    module.exit_json(**result)
+    spec = {
+        **options.TOOL,
+        "max_lag": {"type": "int", "default": 100},
+        "timeout": {"type": "float", "default": 120},
+    }
+    options.run(run, spec)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
 from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 
 from docs import generate
@@ -107,7 +108,8 @@ def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     module = importlib.import_module(f"{PLUGINS}.modules.{name}")
     if not hasattr(module, "main"):
         return {}
-    monkeypatch.setattr(module, "AnsibleModule", found)
+    for user in (module, options):
+        monkeypatch.setattr(user, "AnsibleModule", found, raising=False)
     with pytest.raises(FoundError) as caught:
         module.main()
     return caught.value.argument_spec
