@@ -53,7 +53,7 @@ def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     assert f"no document nothing; there are {known}" in capsys.readouterr().err
 
 
-def test_role_readme_has_entry_points_and_variables() -> None:
+def test_variables_of_a_role_are_listed_for_each_entry_point() -> None:
     level = {"type": "str", "description": "How far", "choices": ["low", "high"], "default": "low"}
     listeners = {
         "type": "list",
@@ -64,7 +64,7 @@ def test_role_readme_has_entry_points_and_variables() -> None:
     }
     name = {"type": "str", "description": "Name of the job.", "required": True}
     speed = {"type": "int", "description": "How | fast."}
-    text = generate.role_readme(
+    lines = generate.role_section(
         "thing",
         {
             "argument_specs": {
@@ -80,10 +80,11 @@ def test_role_readme_has_entry_points_and_variables() -> None:
             }
         },
     )
-    assert "\nMakes things.\n" in text
+    text = "\n".join(lines)
+    assert "## thing\n\nMakes things.\n" in text
     assert "| `thing_level` | str | `low` | How far. One of `low`, `high`. |" in text
     assert '| `[{"port": 1}]` | Where it listens. Keys: `port`. |' in text
-    after = text.partition("### job")[2]
+    after = text.partition("### thing, tasks_from: job")[2]
     assert "Runs a job." in after
     assert "| `thing_name` | str | required | Name of the job. |" in after
     assert "| `thing_speed` | int |  | How \\| fast. |" in after
