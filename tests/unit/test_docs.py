@@ -16,11 +16,16 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 
 from docs import generate
 from tests.support.topology import ROOT
+from tests.unit import in_process
+from tests.unit.in_process import ROUTES
 from tests.unit.model import small
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
-ACTIONS = sorted(path.stem for path in ROOT.glob("plugins/action/*.py"))
+ROUTED = {*ROUTES["action"].values()}
+ACTIONS = sorted(
+    {path.stem for path in ROOT.glob("plugins/action/*.py")} - ROUTED | ROUTES["action"].keys()
+)
 
 
 @pytest.mark.parametrize("name", sorted(generate.DOCUMENTS))
@@ -118,7 +123,7 @@ def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
 
 def own_options(name: str) -> frozenset[str]:
     """The options that an action does not hand to the module of its name."""
-    plugin = importlib.import_module(f"{PLUGINS}.action.{name}").ActionModule
+    plugin = in_process.plugin("action", name).ActionModule
     own: frozenset[str] = getattr(plugin, "OWN", frozenset())
     return own
 
