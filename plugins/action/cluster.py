@@ -73,12 +73,7 @@ class ActionModule(Action):
 
 
 def write(path: str | None, text: str) -> None:
-    """Write a file that the caller asked for, its name relative to the caller's directory.
-
-    Raises:
-        AnsibleActionFail: a file that cannot be written; names it.
-
-    """
+    """Write a file that the caller asked for, its name relative to the caller's directory."""
     if path:
         try:
             Path(path).write_text(text, encoding="utf-8")

@@ -20,12 +20,7 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Explain all Kafka hosts.
-
-        Raises:
-            AnsibleActionFail: the file for the data cannot be written; names it and says why.
-
-        """
+        """Explain all Kafka hosts."""
         changes = plain(args["change"])
         found = explain(self.cluster, args["key"], changes)
         if path := args["path"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..module_utils.model import module_options
 from ..plugin_utils.action import Action
-from ..plugin_utils.events import write_event
+from ..plugin_utils.files import write_event
 
 
 class ActionModule(Action):

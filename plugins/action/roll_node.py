@@ -16,7 +16,7 @@ from ..module_utils.model import desired, module_options
 from ..module_utils.operations.roll import DOES, HostLostError, NodeRoll, StoppedError
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
-from ..plugin_utils.events import write_event
+from ..plugin_utils.files import write_event
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 

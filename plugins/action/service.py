@@ -27,13 +27,7 @@ class ActionModule(Action):
     OWN = frozenset({"product", "parts", "job"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run the task.
-
-        Raises:
-            AnsibleActionFail: the host does not have the service, a job's file cannot be read, or
-                the tarball is missing, is another one, or cannot be transferred.
-
-        """
+        """Run the task."""
         given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
         asked = {**self._from_model(inventory.plain(args)), **given}
         wanted = dict(asked.get("distribution") or {})

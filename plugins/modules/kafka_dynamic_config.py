@@ -80,7 +80,7 @@ class Broker:
 
     def read(self, keys: list[str]) -> Found:
         """Return the keys as the broker has them."""
-        return self._ask(functools.partial(configs.read, node_id=self._node_id, keys=keys))
+        return self._ask(lambda admin: configs.read(admin, self._node_id, keys))
 
     def has_elr(self) -> bool:
         """Tell whether eligible leader replicas are finalized."""
@@ -90,15 +90,8 @@ class Broker:
         self, changes: Mapping[str, str | None], *, cluster_wide: bool, validate_only: bool
     ) -> str:
         """Alter keys of the broker or of all; return why Kafka refuses."""
-        return self._ask(
-            functools.partial(
-                configs.alter,
-                node_id=self._node_id,
-                changes=changes,
-                cluster_wide=cluster_wide,
-                validate_only=validate_only,
-            )
-        )
+        how = {"cluster_wide": cluster_wide, "validate_only": validate_only}
+        return self._ask(lambda admin: configs.alter(admin, self._node_id, changes, **how))
 
     def _ask(self, question: Callable[[Any], T]) -> T:
         deadline = time.monotonic() + self._wait

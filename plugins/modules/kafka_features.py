@@ -167,12 +167,7 @@ def membership(snapshot: Snapshot, params: Mapping[str, Any]) -> list[str]:
 
 
 def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
-    """Raise one feature and see it on every broker.
-
-    Raises:
-        RefusedError: Kafka refuses it, or a broker does not show it in time.
-
-    """
+    """Raise one feature and see it on every broker."""
     for validate_only in (True, False):
         refusal = cluster.update({feature: level}, validate_only=validate_only)
         if refusal:

@@ -55,12 +55,7 @@ class Voter:
         self._deadline = time.monotonic() + module.params["timeout"]
 
     def step(self, *, wait: bool = True) -> Step:
-        """Return what is to be done; waits for a broker that answers.
-
-        Raises:
-            FailedError: none does.
-
-        """
+        """Return what is to be done; waits for a broker that answers."""
         while True:
             try:
                 log = self._cluster.ask(described)
@@ -73,12 +68,7 @@ class Voter:
                 return quorum.step(log, self._id, self.directory) if log else Step()
 
     def caught_up(self) -> None:
-        """Wait until the node has the metadata.
-
-        Raises:
-            FailedError: it does not get it in time.
-
-        """
+        """Wait until the node has the metadata."""
         while reason := self._not_ready():
             if self._late():
                 text = (
@@ -89,12 +79,7 @@ class Voter:
             time.sleep(POLL_SECONDS)
 
     def change(self, command: list[str], what: str, left: Step) -> None:
-        """Run the tool until no more than `left` is to be done.
-
-        Raises:
-            FailedError: the quorum refuses it.
-
-        """
+        """Run the tool until no more than `left` is to be done."""
         answer = ""
         for attempt in range(TRIES):
             # A change before it may not be committed yet: the leader then refuses the next one.
@@ -128,23 +113,13 @@ class Voter:
 
 
 def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-python has no types
-    """Return the quorum's metadata log, None with ZooKeeper.
-
-    Raises:
-        LookupError: the one that was asked cannot tell, such as a former leader.
-
-    """
+    """Return the quorum's metadata log, None with ZooKeeper."""
     answer = snapshot.described_quorum(admin)
     return None if answer is None else quorum.partition(answer)
 
 
 def directory_id(config: Path) -> str:
-    """Return the id of the directory that holds the node's metadata log.
-
-    Raises:
-        FailedError: a file cannot be read, or has none.
-
-    """
+    """Return the id of the directory that holds the node's metadata log."""
     try:
         meta = Path(storage.metadata_dir(parse_properties(config.read_text())), storage.META)
         found = parse_properties(meta.read_text()).get("directory.id", "")
@@ -158,12 +133,7 @@ def directory_id(config: Path) -> str:
 
 
 def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> None:
-    """Take the former voter out and add the node.
-
-    Raises:
-        FailedError: as the steps.
-
-    """
+    """Take the former voter out and add the node."""
     params = module.params
     config = folder / "tool.properties"
     server, client = (Path(params[key]) for key in ("config", "client_config"))
@@ -188,12 +158,7 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
 
 
 def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """See what is to be done, and do it; return the module's result.
-
-    Raises:
-        FailedError: as the steps.
-
-    """
+    """See what is to be done, and do it; return the module's result."""
     member = Voter(module, cluster, directory_id(Path(module.params["config"])))
     step = member.step(wait=not module.check_mode)
     if step.add and not module.check_mode:
