@@ -19,7 +19,7 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Write the file, in check mode too, and return what a topic of the cluster has by default."""
+        """Write the file, in check mode too; return what a topic of the cluster has by default."""
         brokers = self.cluster.brokers
         if not brokers:
             message = "the group kafka_brokers is missing or empty; add hosts to it"

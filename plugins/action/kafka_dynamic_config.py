@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import from_model
+from ..plugin_utils.action import FromModel
 
 
-class ActionModule(from_model.ActionModule):
+class ActionModule(FromModel):
     """Call the module on a broker that did not read its file just now."""
 
-    OWN = from_model.ActionModule.OWN | {"running"}
+    OWN = FromModel.OWN | {"running"}
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task; `running` says whether the broker ran before its file was written."""

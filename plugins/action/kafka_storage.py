@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..module_utils.host import storage
@@ -24,16 +23,14 @@ class ActionModule(Action):
             return {"changed": False, "formatted": [], "observer": False}
         options = module_options.kafka_storage(self.cluster, self.host)
         found = inventory.plain(self.variables.get(run.INSPECTION, {})).get("found", {})
-        dirs = [log_dir(path, found) for path in options["log_dirs"]]
+        inspected = {one["path"]: one for one in found.get("directories", [])}
+        dirs = [
+            LogDir(path, exists=bool(one.get("exists")), meta=one.get("meta"))
+            for path in options["log_dirs"]
+            for one in [inspected.get(path, {})]
+        ]
         wanted = Node.of({**options, "config": SERVER_PROPERTIES})
         if storage.verdict(dirs) != "formatted" or storage.problems(wanted, dirs):
             return self.call(options)
         observer = storage.is_observer(wanted, dirs, files.properties(node.config))
         return {"changed": False, "formatted": [], "observer": observer}
-
-
-def log_dir(path: str, found: Mapping[str, Any]) -> LogDir:
-    """Return a log directory as the inspection found it."""
-    directories: list[dict[str, Any]] = found.get("directories", [])
-    one = next((one for one in directories if one["path"] == path), {})
-    return LogDir(path, exists=bool(one.get("exists")), meta=one.get("meta"))

@@ -15,11 +15,4 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-author: [Millrace (@millrace)]
-"""
-
-EXAMPLES = r"""
-- name: Have all distributions before any host is touched
-  millrace.streaming.artifacts:
-  run_once: true
 """

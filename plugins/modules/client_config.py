@@ -25,7 +25,6 @@ attributes:
   check_mode:
     description: Writes the file too, since programs of the controller read it. No host is changed.
     support: full
-author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""

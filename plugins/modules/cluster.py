@@ -43,7 +43,6 @@ attributes:
   check_mode:
     description: Does the same, but keeps no cluster id beside the inventory.
     support: full
-author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""

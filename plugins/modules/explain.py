@@ -29,7 +29,6 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""

@@ -16,5 +16,4 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-author: [Millrace (@millrace)]
 """

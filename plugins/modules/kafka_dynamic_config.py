@@ -61,7 +61,6 @@ attributes:
   diff_mode:
     description: Shows each key before and after.
     support: full
-author: [Millrace (@millrace)]
 """
 
 POLL_SECONDS = 0.1

@@ -19,6 +19,7 @@ from ..module_utils.kafka.connection import Connection
 from ..module_utils.kafka.snapshot import MIN_ISR, Broker, Snapshot
 from ..module_utils.operations import features, health, options
 from ..module_utils.operations.features import Plan
+from ..module_utils.operations.options import FailedError
 
 DOCUMENTATION = r"""
 module: kafka_features
@@ -56,14 +57,9 @@ attributes:
   check_mode:
     description: Lets Kafka judge the same steps and makes none.
     support: full
-author: [Millrace (@millrace)]
 """
 
 POLL_SECONDS = 0.2
-
-
-class RefusedError(Exception):
-    """Kafka refuses a feature, or a broker does not show it."""
 
 
 class Features:
@@ -171,12 +167,12 @@ def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
     for validate_only in (True, False):
         refusal = cluster.update({feature: level}, validate_only=validate_only)
         if refusal:
-            raise RefusedError(refusal)
+            raise FailedError(refusal)
     deadline = time.monotonic() + wait
     while late := cluster.late(feature, level):
         if time.monotonic() > deadline:
             text = f"broker {', '.join(map(str, late))} does not show it after {wait:g} s"
-            raise RefusedError(text)
+            raise FailedError(text)
         time.sleep(POLL_SECONDS)
 
 
@@ -209,7 +205,7 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     for feature, _, level in plan.steps:
         try:
             finalize(cluster, feature, level, params["wait"])
-        except (RefusedError, UnavailableError) as error:
+        except (FailedError, UnavailableError) as error:
             with contextlib.suppress(UnavailableError):
                 result["finalized"] = cluster.finalized()
             module.fail_json(

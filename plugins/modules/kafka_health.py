@@ -67,7 +67,6 @@ attributes:
   check_mode:
     description: Changes nothing, so it does the same.
     support: full
-author: [Millrace (@millrace)]
 """
 
 EXAMPLES = r"""
@@ -78,7 +77,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 healthy:
-  description: Whether there are no problems.
+  description: Whether nothing is wrong.
   returned: always
   type: bool
 wrong:
@@ -92,29 +91,14 @@ blockers:
   returned: always
   type: list
   elements: dict
-seconds:
-  description: Time from the start of the task to the verdict.
-  returned: always
-  type: float
 brokers:
-  description: Registered brokers, each with id, host, port, rack and fenced; also C(cluster_id).
+  description: Registered brokers, each with id, host, port, rack and fenced. Also C(cluster_id),
+    C(controller) (node id of the active one), C(voters) and C(observers) of the quorum, the
+    numbers of C(topics) and C(partitions), and the names in C(offline), C(under_replicated) and
+    C(under_min_isr).
   returned: when a broker answered
   type: list
   elements: dict
-controller:
-  description: Node id of the active controller, -1 if there is none.
-  returned: when a broker answered
-  type: int
-voters:
-  description: Voters of the quorum, each with id, lag (records) and behind_ms; also C(observers).
-  returned: when a broker answered
-  type: list
-  elements: dict
-partitions:
-  description: Number of partitions; also C(topics), and names in C(offline), C(under_replicated)
-    and C(under_min_isr).
-  returned: when a broker answered
-  type: int
 """
 
 POLL_SECONDS = 0.1

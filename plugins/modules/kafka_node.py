@@ -57,7 +57,6 @@ attributes:
   check_mode:
     description: Says how the node is, and changes nothing; the lock is neither taken nor written.
     support: full
-author: [Millrace (@millrace)]
 """
 
 # Debian leaves a newer kernel, of which only those of the same flavour count: 6.1.0-44-cloud-amd64

@@ -38,7 +38,6 @@ attributes:
   check_mode:
     description: Does nothing.
     support: full
-author: [Millrace (@millrace)]
 """
 
 STOP_SECONDS = 30

@@ -29,7 +29,6 @@ attributes:
   check_mode:
     description: Reports which directories would be formatted.
     support: full
-author: [Millrace (@millrace)]
 """
 
 

@@ -37,7 +37,6 @@ attributes:
   check_mode:
     description: Says what it would do.
     support: full
-author: [Millrace (@millrace)]
 """
 
 POLL_SECONDS = 0.5

@@ -34,7 +34,6 @@ attributes:
   check_mode:
     description: Changes nothing, so it does the same.
     support: full
-author: [Millrace (@millrace)]
 """
 
 JAVA_HOMES = "/usr/lib/jvm"
@@ -146,12 +145,6 @@ def javas(given: str) -> dict[str, str]:
     return found
 
 
-def memory_mb() -> int | None:
-    """Return the host's memory in MiB."""
-    total = re.search(r"^MemTotal:\s+(\d+) kB", read("/proc/meminfo"), re.MULTILINE)
-    return int(total[1]) // 1024 if total else None
-
-
 def our_users() -> set[int]:
     """Return the ids of the users whose processes are in a unit of ours."""
     users = set()
@@ -230,12 +223,6 @@ def installed(link: str) -> str:
         return ""
 
 
-def occupied(path: str) -> bool:
-    """Tell whether a directory holds anything; the top of an empty disk does not count."""
-    names = {one.name for one in Path(path).iterdir()} if Path(path).is_dir() else set()
-    return bool(names - {"lost+found"})
-
-
 def inspection(module: AnsibleModule) -> dict[str, object]:
     """Return what the host is and has, as the class `Inspection` takes it."""
     params = module.params
@@ -244,12 +231,18 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     fstab = read("/etc/fstab")
     opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
     space = os.statvfs(opt)
+    total = re.search(r"^MemTotal:\s+(\d+) kB", read("/proc/meminfo"), re.MULTILINE)
+    # The top of an empty disk does not count.
+    held = {
+        path: {one.name for one in Path(path).glob("*")} - {"lost+found"}
+        for path in params["mounts"]
+    }
     return {
         "python": list(sys.version_info[:3]),
         "os_release": system,
         "machine": platform.machine(),
         "cores": os.cpu_count() or 1,
-        "memory_mb": memory_mb(),
+        "memory_mb": int(total[1]) // 1024 if total else None,
         "container": read("/run/systemd/container").strip(),
         "systemd": Path("/run/systemd/system").is_dir(),
         "selinux": read("/sys/fs/selinux/enforce").strip() == "1",
@@ -264,7 +257,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
-        "occupied": [path for path in params["mounts"] if occupied(path)],
+        "occupied": [path for path, found in held.items() if found],
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
@@ -278,21 +271,10 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
 def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
+    paths = ("directories", "homes", "links", "mounts", "sources", "stores", "keystores")
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys(
-                (
-                    "directories",
-                    "homes",
-                    "links",
-                    "mounts",
-                    "names",
-                    "sources",
-                    "stores",
-                    "keystores",
-                ),
-                texts,
-            ),
+            **dict.fromkeys((*paths, "names"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "java_home": {"type": "str", "default": ""},
             "kafka_user": {"type": "str", "default": "kafka"},

@@ -44,5 +44,4 @@ attributes:
   check_mode:
     description: Does nothing.
     support: full
-author: [Millrace (@millrace)]
 """

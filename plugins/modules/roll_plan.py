@@ -46,5 +46,4 @@ attributes:
   check_mode:
     description: Plans the same and records nothing.
     support: full
-author: [Millrace (@millrace)]
 """

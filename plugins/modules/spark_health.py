@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from http.client import HTTPException
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.operations import spark_health
+from ..module_utils.operations import spark_health, verdict
 from ..module_utils.operations.spark_health import Master
 
 DOCUMENTATION = r"""
@@ -34,28 +33,8 @@ attributes:
   check_mode:
     description: Changes nothing, so it does the same.
     support: full
-author: [Millrace (@millrace)]
 """
 
-EXAMPLES = r"""
-- name: Wait until the cluster is healthy
-  millrace.streaming.spark_health:
-    wait: 60
-"""
-
-RETURN = r"""
-healthy:
-  description: Whether there are no C(problems).
-  returned: always
-  type: bool
-active:
-  description: The one master that is ALIVE, as C(host:port); empty without one, or with several.
-    Also C(standby), and the hosts of C(workers) that are alive at the active master.
-  returned: always
-  type: str
-"""
-
-POLL_SECONDS = 0.2
 REQUEST_SECONDS = 2
 
 
@@ -73,23 +52,6 @@ def ask(address: str) -> Master:
         return Master(address, reason="this is no Spark master")
 
 
-def judge(masters: list[str], workers: list[str], wait: float) -> dict[str, Any]:
-    """Look until the cluster is healthy or the time is over, and return the last verdict."""
-    start = time.monotonic()
-    while True:
-        found = [ask(address) for address in masters]
-        problems = spark_health.problems(found, workers)
-        seconds = time.monotonic() - start
-        if not problems or seconds + POLL_SECONDS > wait:
-            return {
-                **spark_health.facts(found),
-                "healthy": not problems,
-                "problems": problems,
-                "seconds": round(seconds, 2),
-            }
-        time.sleep(POLL_SECONDS)
-
-
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -101,15 +63,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    params = module.params
-    verdict = judge(params["masters"], params["workers"], params["wait"])
-    if params["fail"] and not verdict["healthy"]:
-        module.fail_json(
-            msg=f"the cluster is not healthy after {verdict['seconds']} s:\n- "
-            + "\n- ".join(verdict["problems"]),
-            **verdict,
-        )
-    module.exit_json(changed=False, **verdict)
+
+    def judge() -> tuple[dict[str, Any], list[str]]:
+        found = [ask(address) for address in module.params["masters"]]
+        return spark_health.facts(found), spark_health.problems(found, module.params["workers"])
+
+    verdict.end(module, "cluster is not healthy", judge)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import socket
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.operations import zookeeper_health
+from ..module_utils.operations import verdict, zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health
@@ -21,31 +20,16 @@ options:
     description: Seconds to wait for a whole ensemble; 0 judges once.
     type: float
     default: 0
+  fail:
+    description: Whether an ensemble that is not whole fails the task.
+    type: bool
+    default: true
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
     support: full
-author: [Millrace (@millrace)]
 """
 
-EXAMPLES = r"""
-- name: Wait until the ensemble is whole
-  millrace.streaming.zookeeper_health:
-    wait: 60
-"""
-
-RETURN = r"""
-leader:
-  description: The member that leads, empty if there is none.
-  returned: always
-  type: str
-modes:
-  description: Mode of each member that serves.
-  returned: always
-  type: dict
-"""
-
-POLL_SECONDS = 0.1
 ANSWER_SECONDS = 2
 
 
@@ -67,33 +51,21 @@ def main() -> None:
         argument_spec={
             "members": {"type": "list", "elements": "str", "required": True},
             "wait": {"type": "float", "default": 0},
+            "fail": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
     wrong = [text for text in module.params["members"] if not text.rpartition(":")[2].isdecimal()]
     if wrong or not module.params["members"]:
         module.fail_json(msg=f"members needs host:port entries, got {wrong or 'none'}")
-    start = time.monotonic()
-    while True:
+
+    def judge() -> tuple[dict[str, Any], list[str]]:
         members = {address: ask(address) for address in module.params["members"]}
-        problems = zookeeper_health.problems(members)
-        seconds = time.monotonic() - start
-        if not problems or seconds + POLL_SECONDS > module.params["wait"]:
-            break
-        time.sleep(POLL_SECONDS)
-    verdict: dict[str, Any] = {
-        "leader": next((name for name, one in members.items() if one.mode == "leader"), ""),
-        "modes": {name: one.mode for name, one in members.items() if one.mode},
-        "problems": problems,
-        "seconds": round(seconds, 2),
-    }
-    if problems:
-        module.fail_json(
-            msg=f"the ensemble is not whole after {verdict['seconds']} s:\n- "
-            + "\n- ".join(problems),
-            **verdict,
-        )
-    module.exit_json(changed=False, **verdict)
+        modes = {name: one.mode for name, one in members.items() if one.mode}
+        leader = next((name for name, mode in modes.items() if mode == "leader"), "")
+        return {"leader": leader, "modes": modes}, zookeeper_health.problems(members)
+
+    verdict.end(module, "ensemble is not whole", judge)
 
 
 if __name__ == "__main__":

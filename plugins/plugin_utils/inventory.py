@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -146,11 +145,6 @@ def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
         and (name not in own or own[name] is not task_vars[name])
         and task_vars[name] != own.get(name, option.get("default"))
     }
-
-
-def with_cluster_id(inventory: Inventory, cluster_id: str) -> Inventory:
-    """Return an inventory beside which this cluster id is kept."""
-    return dataclasses.replace(inventory, cluster_id=cluster_id)
 
 
 def kept_cluster_id(directory: str) -> str:

@@ -6,6 +6,7 @@ the run: a cluster holds secrets.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import os
@@ -73,7 +74,7 @@ def renew(
     known = {name: host.facts for name, host in before.hosts.items() if host.facts is not None}
     kept = before.inventory
     if cluster_id:
-        kept = inventory.with_cluster_id(kept, cluster_id)
+        kept = dataclasses.replace(kept, cluster_id=cluster_id)
     found = cluster.resolve(kept, {**known, **facts})
     with _lock(path):
         _store(path, found)

@@ -25,24 +25,14 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
-from tests.support.topology import ROOT
-from tests.unit.tree import load
-
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
-ROUTES = {
-    kind: {name: route["redirect"].rpartition(".")[2] for name, route in routes.items()}
-    for kind, routes in load(ROOT / "meta/runtime.yml")["plugin_routing"].items()
-}
-"""The plugins for which another one of the collection stands, by kind and name."""
 Answer = dict[str, Any]
 Module = Callable[[str, Answer], Answer]
 
 
 def plugin(folder: str, name: str) -> ModuleType:
     """Return a plugin of the collection."""
-    name = name.rpartition(".")[2]
-    routes = ROUTES.get(folder, {})
-    return import_module(f"{PLUGINS}.{folder}.{routes.get(name, name)}")
+    return import_module(f"{PLUGINS}.{folder}.{name.rpartition('.')[2]}")
 
 
 def call_module(

@@ -17,15 +17,11 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 from docs import generate
 from tests.support.topology import ROOT
 from tests.unit import in_process
-from tests.unit.in_process import ROUTES
 from tests.unit.model import small
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
-ROUTED = {*ROUTES["action"].values()}
-ACTIONS = sorted(
-    {path.stem for path in ROOT.glob("plugins/action/*.py")} - ROUTED | ROUTES["action"].keys()
-)
+ACTIONS = sorted(path.stem for path in ROOT.glob("plugins/action/*.py"))
 
 
 @pytest.mark.parametrize("name", sorted(generate.DOCUMENTS))

@@ -1,0 +1,7 @@
+"""The controller's half of the module of this name: its options come from the model."""
+
+from __future__ import annotations
+
+from ..plugin_utils.action import FromModel as ActionModule
+
+__all__ = ["ActionModule"]
