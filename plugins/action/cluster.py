@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
-
 from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
 from ..plugin_utils import cluster_id, inventory, run
 from ..plugin_utils.action import Action
+from ..plugin_utils.files import write
 
 
 class ActionModule(Action):
@@ -29,8 +28,8 @@ class ActionModule(Action):
         problems = []
         if args["json"] or args["junit"] or not run.is_judged(variables):
             problems = engine.judge_cluster(RULES, cluster)
-            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)))
-            write(args["junit"], engine.as_junit(RULES, problems))
+            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)), "the verdict")
+            write(args["junit"], engine.as_junit(RULES, problems), "the verdict")
             if engine.errors(problems):
                 message = engine.report(problems, "The inventory has", "no host was touched")
                 return outcome(problems, message)
@@ -70,16 +69,6 @@ class ActionModule(Action):
             kept = cluster_id.keep(path, args["known_cluster_id"])
         run.renew(self.variables, {}, kept)
         return True
-
-
-def write(path: str | None, text: str) -> None:
-    """Write a file that the caller asked for, its name relative to the caller's directory."""
-    if path:
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            message = f"the verdict cannot be written: {error}"
-            raise AnsibleActionFail(message) from error
 
 
 def outcome(problems: Sequence[Problem], message: str = "") -> dict[str, Any]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifacts
 short_description: Have every distribution of the cluster on the controller, checked
-version_added: 0.3.0
 description:
   - Packs each distribution that a host of the inventory gets and that is not in the cache
     (C(service_cache)), by the recipe in C(artifacts/).

@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: client_config
 short_description: Write how clients on the controller reach the Kafka cluster
-version_added: 0.3.0
 description:
   - Writes a file of Kafka client properties, as Kafka's own tools take it, which only its owner can
     read.

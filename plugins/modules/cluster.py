@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster
 short_description: Resolve the cluster of an inventory, and refuse it with every problem at once
-version_added: 0.3.0
 description:
   - Resolves all hosts of the inventory, once a run; every other action of the collection reads the
     same cluster.

@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: explain
 short_description: Explain each Kafka property of a host, and what a change would do
-version_added: 0.2.0
 description:
   - Says of each property which layer it comes from and why, which layers it overrides, Kafka's own
     default and whether Kafka takes a new value while it runs.

@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: host_needs
 short_description: What a host needs besides files, by what was found on it
-version_added: 0.3.0
 description:
   - Compares what the inventory wants with what M(millrace.streaming.preflight) has found on the
     host, which the entry point C(inspect) of the role C(host) registers. Returns the packages of

@@ -25,7 +25,6 @@ from ..module_utils.operations.dynamic_config import Plan
 DOCUMENTATION = r"""
 module: kafka_dynamic_config
 short_description: Apply the dynamic keys of its server.properties to a running broker
-version_added: 0.2.0
 description:
   - Compares the file with what the broker has, and sets each key that differs for this broker
     (KIP-226). An entry that says no more than the file with which the broker started is deleted.

@@ -24,7 +24,6 @@ from ..module_utils.operations.options import FailedError
 DOCUMENTATION = r"""
 module: kafka_features
 short_description: Finalize the features of a Kafka version
-version_added: 0.2.0
 description:
   - Compares the finalized features (KIP-584) with those that C(kafka_version) is meant to run with,
     and raises one after the other, each tried in a dry run first. None is lowered, and

@@ -17,7 +17,6 @@ from ..module_utils.operations.health import Expected
 DOCUMENTATION = r"""
 module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
-version_added: 0.1.0
 description:
   - Reads brokers, quorum and partitions once and says everything that is wrong. Which nodes have to
     be there follows from the inventory.

@@ -18,7 +18,6 @@ from ..module_utils.operations import options
 DOCUMENTATION = r"""
 module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
-version_added: 0.3.0
 description:
   - Says whether a node runs, waits for a restart, has the distribution that it should have, and
     whether its host asks for a reboot.

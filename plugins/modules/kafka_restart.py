@@ -26,7 +26,6 @@ from ..module_utils.operations.node_restart import (
 DOCUMENTATION = r"""
 module: kafka_restart
 short_description: Restart one Kafka node when its cluster can spare it
-version_added: 0.3.0
 description:
   - For the action M(millrace.streaming.roll_node), which gives it all its options. One call does as
     much as its time allows; that action calls again from the phase that was reached, shows what is

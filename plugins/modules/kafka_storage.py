@@ -18,7 +18,6 @@ from ..module_utils.operations import options
 DOCUMENTATION = r"""
 module: kafka_storage
 short_description: Format the storage of a KRaft node once, or refuse
-version_added: 0.1.0
 description:
   - Formats the log directories of a node with Kafka's storage tool, as the service user.
   - Refuses, with every problem in one message, where a directory belongs to another cluster or

@@ -26,7 +26,6 @@ from ..module_utils.operations.voter import Step
 DOCUMENTATION = r"""
 module: kafka_voter
 short_description: Make a controller a voter of a dynamic quorum again
-version_added: 0.2.0
 description:
   - A controller with a new disk has a new directory id and is an observer of its quorum (KIP-853).
     This takes the voter that it was out of the quorum, waits until the node has all metadata, and

@@ -24,7 +24,6 @@ from ..module_utils.host import storage
 DOCUMENTATION = r"""
 module: preflight
 short_description: Inspect a host before anything is changed on it
-version_added: 0.2.0
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its Java, its limits, its ports and its clock.

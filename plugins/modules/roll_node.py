@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: roll_node
 short_description: Take one Kafka node through its part of a roll, and show what it waits for
-version_added: 0.3.0
 description:
   - Runs M(millrace.streaming.kafka_restart) on the node's host slice by slice, each phase within
     its deadline, and shows what is waited for. For an upgrade it writes the node's files, for a

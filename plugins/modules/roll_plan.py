@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: roll_plan
 short_description: Which Kafka nodes a roll takes, in which order, and how its lock stands
-version_added: 0.3.0
 description:
   - Chooses the nodes that need the action, and orders them. Nodes that serve nobody go first, then
     controllers, the active one last, then brokers rack by rack.

@@ -17,7 +17,6 @@ from ..module_utils.host.unit import Unit
 DOCUMENTATION = r"""
 module: service
 short_description: A service's distribution, files and units, compared and made so in one task
-version_added: 0.3.0
 description:
   - Unpacks a distribution once, writes files, directories and links, and runs systemd units.
   - Everything is checked before anything is changed; all problems are reported at once.

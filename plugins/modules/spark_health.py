@@ -16,7 +16,6 @@ from ..module_utils.operations.spark_health import Master
 DOCUMENTATION = r"""
 module: spark_health
 short_description: A verdict on a whole Spark standalone cluster
-version_added: 0.1.0
 description:
   - Asks every master of the inventory once and says everything that is wrong. One master must be
     ALIVE, each other one STANDBY, and all workers must be alive at the ALIVE one.

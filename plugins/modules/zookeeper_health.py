@@ -13,7 +13,6 @@ from ..module_utils.operations import verdict, zookeeper_health
 DOCUMENTATION = r"""
 module: zookeeper_health
 short_description: A verdict on a whole ZooKeeper ensemble
-version_added: 0.1.0
 description: [Asks every member of the inventory C(srvr) and says everything that is wrong.]
 options:
   wait:

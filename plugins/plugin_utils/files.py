@@ -9,6 +9,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
+
+
+def write(path: str | None, text: str, what: str) -> None:
+    """Write a file that the caller asked for, its name relative to the caller's directory.
+
+    Raises:
+        AnsibleActionFail: it cannot be written; names it, and says `what` it is.
+
+    """
+    if path:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            message = f"{what} cannot be written: {error}"
+            raise AnsibleActionFail(message) from error
+
 
 def create(path: Path, text: str) -> bool:
     """Let a file appear with its content, and tell whether it did: one that is there stays."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from . import kafka
+from .cluster import Cluster
+from .kafka import KafkaNode
 
 Options = dict[str, Any]
 
