@@ -18,10 +18,10 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
         del args
+        options = module_options.of_module(self.name, self.cluster, self.host)
         node = self.cluster.kafka[self.host]
         if node.mode != "kraft":  # the broker writes meta.properties itself
             return {"changed": False, "formatted": [], "observer": False}
-        options = module_options.kafka_storage(self.cluster, self.host)
         found = inventory.plain(self.variables.get(run.INSPECTION, {})).get("found", {})
         inspected = {one["path"]: one for one in found.get("directories", [])}
         dirs = [

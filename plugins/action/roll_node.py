@@ -35,7 +35,7 @@ class ActionModule(Action):
         if self._node not in record["left"] or record["reason"] or self._task.check_mode:
             return {"changed": False, "skipped": True}
         die_with_ansible()
-        self._options = module_options.kafka_restart(self.cluster, self._node)
+        self._options = module_options.of_module("kafka_restart", self.cluster, self._node)
         self._limits = module_options.limits(self.cluster.kafka[self._node])
         begun = time.time()
         roll = NodeRoll(

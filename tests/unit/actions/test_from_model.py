@@ -38,7 +38,7 @@ def operate(ansible: AnsibleRun, module: str, host: str, **args: Any) -> Answer:
 
 def test_the_module_gets_what_the_model_says(ansible: AnsibleRun) -> None:
     found = operate(ansible, "kafka_health", "k1", gate=True)["options"]
-    expected = module_options.kafka_health(ansible.cluster("k1"), "k1")
+    expected = module_options.of_module("kafka_health", ansible.cluster("k1"), "k1")
     assert found == {**expected, "gate": True}
     assert ansible.calls[0][0] == "millrace.streaming.kafka_health"
 
