@@ -175,22 +175,17 @@ def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def report(params: Mapping[str, Any], plan: Plan, finalized: Mapping[str, int]) -> dict[str, Any]:
-    """Return the module's result."""
-    return {
+def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
+    """Judge, and finalize where that is confirmed; return the module's result."""
+    params = module.params
+    plan, finalized = judge(cluster, params)
+    result: dict[str, Any] = {
         "steps": [{"feature": one, "from": old, "to": new} for one, old, new in plan.steps],
         "problems": list(plan.problems),
         "notes": list(plan.warnings),
         "lines": [] if params["upgrade_from"] else features.lines(params["target"], plan),
         "finalized": dict(finalized),
     }
-
-
-def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
-    """Judge, and finalize where that is confirmed; return the module's result."""
-    params = module.params
-    plan, finalized = judge(cluster, params)
-    result = report(params, plan, finalized)
     confirmed = params["confirm"] and not params["upgrade_from"]
     if plan.problems and (params["fail"] or confirmed):
         running = ", ".join(params["upgrade_from"])

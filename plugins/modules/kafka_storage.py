@@ -61,9 +61,8 @@ def quorum_alive(node: Node) -> bool:
 def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
     """Format, and check that every directory is now as it should be."""
     # The tool looks for a log4j2 configuration in its working directory and may not read root's.
-    code, out, err = module.run_command(
-        as_user(module.params["user"], module.params["group"], command), cwd="/"
-    )
+    own = as_user(module.params["user"], module.params["group"], command)
+    code, out, err = module.run_command(own, cwd="/")
     if code:
         module.fail_json(
             msg=f"formatting failed with exit code {code}: {(err.strip() or out.strip())[-2000:]}",
@@ -97,10 +96,9 @@ def main() -> None:
     found = storage.problems(node, dirs, planned=module.check_mode)
     verdict = storage.verdict(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else None
-    if verdict != "formatted" and config is not None and not module.check_mode:
-        found += storage.config_problems(node, dirs, config)
-    elif verdict != "formatted" and config is None and not module.check_mode:
-        found.append(f"{node.config} does not exist: write the configuration first")
+    if verdict != "formatted" and not module.check_mode:
+        absent = [f"{node.config} does not exist: write the configuration first"]
+        found += absent if config is None else storage.config_problems(node, dirs, config)
     if found:
         module.fail_json(
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
