@@ -1,5 +1,5 @@
 #!/bin/sh
-# remove.sh PATTERN PATH...: kills the units that match and removes them and the paths; says what it removed. A path that
+# remove.sh PATTERN PATH...: kills the units that match and removes them and the paths; prints what it removed. A path that
 # ends with / is a directory that others may use too: it stays unless it is empty.
 set -eu
 pattern=$1

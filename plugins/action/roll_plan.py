@@ -19,7 +19,7 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Return `plan`, the names in their order, and how the lock stands."""
+        """Return `plan`, the names in their order, and the state of the lock."""
         cluster = self.cluster
         nodes: Mapping[str, Mapping[str, Any]] = plain(args["nodes"])
         wanted = [
@@ -52,10 +52,10 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
 
 
 def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
-    """Return the plan for people, with what is in its way now."""
+    """Return the plan for people, with what blocks it now."""
     if not names:
         return ["No node needs it."]
-    blockers = [f"In the way now: {one['text']}" for one in health.get("blockers", [])]
+    blockers = [f"Blocked now: {one['text']}" for one in health.get("blockers", [])]
     return [f"One at a time, each through the gate: {', '.join(names)}", *blockers]
 
 
@@ -76,7 +76,7 @@ def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any
     members = [name for name in nodes if name in cluster.zookeeper]
     found = []
     if containers:
-        found.append(f"{', '.join(containers)}: a container is restarted by its machine.")
+        found.append(f"{', '.join(containers)}: a container cannot be rebooted from inside.")
     if members:
         found.append(
             f"{', '.join(members)}: ZooKeeper runs there too, which has no gate. Reboot these by "
@@ -117,7 +117,7 @@ def order(
 
 
 def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how the lock stands: taken, held by another operation, or abandoned by one.
+    """Return the state of the lock: taken, held by another operation, or abandoned by one.
 
     `message` says why it is not taken, `refused` the same where this operation may not go on.
     """
@@ -143,7 +143,7 @@ def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     seen = all(host in nodes for host in cluster.kafka)
     described = operation.describe(holder)
     if operation.is_dead(holder, ages if seen else []):
-        text = f"An operation has died; its lock of the cluster is taken over: {described}"
+        text = f"The lock of the cluster is taken over from a dead operation: {described}"
         return {"lock": "abandoned", "holder": holder["id"], "message": text, "refused": text}
     text = (
         f"Another operation has the lock of the cluster: {described}. Nothing was changed. Run "

@@ -7,9 +7,9 @@ DOCUMENTATION = r"""
 module: explain
 short_description: Explain each Kafka property of a host, and what a change would do
 description:
-  - Says of each property which layer it comes from and why, which layers it overrides, Kafka's own
-    default and whether Kafka takes a new value while it runs.
-  - Says what setting keys in C(kafka_config) would do on each host. It judges the inventory with
+  - Reports for each property which layer it comes from and why, which layers it overrides, Kafka's
+    own default and whether Kafka takes a new value while it runs.
+  - Reports what setting keys in C(kafka_config) would do on each host. It judges the inventory with
     and without them by the rules of M(millrace.streaming.cluster).
   - Contacts no host, and explains all Kafka hosts of the inventory.
 options:

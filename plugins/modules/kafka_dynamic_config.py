@@ -27,7 +27,7 @@ module: kafka_dynamic_config
 short_description: Apply the dynamic keys of its server.properties to a running broker
 description:
   - Compares the file with what the broker has, and sets each key that differs for this broker
-    (KIP-226). An entry that says no more than the file with which the broker started is deleted.
+    (KIP-226). An entry that equals the file with which the broker started is deleted.
   - A key that left the file since the broker started is set to Kafka's default.
   - Keys that are not in the file are left as an operator set them. A key that was set from the file
     once, and is none of the cluster's dynamic keys any more, loses its entry.
@@ -36,7 +36,7 @@ description:
     which would rule after the restart too.
 options:
   running:
-    description: Whether the broker ran before its file was written; another one is not asked.
+    description: Whether the broker ran before its file was written; one that did not is not asked.
     type: bool
     default: true
   cluster_wide:
@@ -169,9 +169,9 @@ class Run:
         return plan, found
 
     def _bring(self, plan: Plan, found: Found) -> tuple[dict[str, str], bool]:
-        """Make a plan, by degrees where Kafka wants it; return what it refuses, and if by degrees.
+        """Apply a plan; return what Kafka refuses, and whether it took several steps.
 
-        In check mode the first degree stands for all.
+        In check mode only the first step is tried.
         """
         refused: dict[str, str] = {}
         stepped = False
@@ -189,7 +189,7 @@ class Run:
         return refused, stepped
 
     def _delete_stale(self, keys: list[str], found: Found) -> list[str]:
-        """Delete the entries of refused keys, which would rule after the restart too."""
+        """Delete the entries of refused keys, which would override the file after the restart."""
         if keys and not self._validate_only:
             _, found = self._plan()
         stale = Plan(deleted=tuple(key for key in keys if found[key].entry is not None))
@@ -197,7 +197,7 @@ class Run:
         return [key for key in stale.deleted if key not in refused]
 
     def _alter(self, plan: Plan) -> dict[str, str]:
-        """Alter what a plan says and wait until it rules; return what Kafka refuses of it."""
+        """Alter the keys of a plan and wait until they are in force; return what Kafka refuses."""
         refused: dict[str, str] = {}
         of_all: dict[str, str | None] = {key: new for key, (_, new) in plan.cluster.items()}
         for cluster_wide, changes in ((False, plan.own), (True, of_all)):

@@ -84,7 +84,7 @@ class Features:
         return self._cluster.ask(adapter.finalized)
 
     def supported(self) -> dict[int, dict[str, tuple[int, int]]]:
-        """Return broker -> feature -> (lowest, highest level), as each one itself says."""
+        """Return broker -> feature -> (lowest, highest level), as each one reports."""
         return {node: broker.ask(adapter.supported) for node, broker in self._brokers.items()}
 
     def min_isr(self) -> tuple[dict[int, str], dict[int, str]]:

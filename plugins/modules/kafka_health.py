@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: whether a whole Kafka cluster is healthy."""
+"""Ansible module: whether a Kafka cluster is healthy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DOCUMENTATION = r"""
 module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
 description:
-  - Reads brokers, quorum and partitions once and says everything that is wrong. Which nodes have to
-    be there follows from the inventory.
+  - Reads brokers, quorum and partitions once and reports every problem. Which nodes have to be
+    there follows from the inventory.
   - With O(wait) it judges again until the cluster is healthy or the time is over.
 options:
   wait:
-    description: Seconds to wait for a healthy cluster; 0 judges once.
+    description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
     default: 0
   max_lag:
@@ -40,7 +40,7 @@ options:
     default: 0
   gate:
     description:
-      - Also judge what has to be so before any node may be stopped; C(blockers) are in the way.
+      - Also judge what has to be so before any node may be stopped; C(blockers) is what forbids it.
       - The controllers' metadata log has to grow meanwhile, as it does by itself twice a second
         (KIP-835).
     type: bool
@@ -80,7 +80,7 @@ healthy:
   returned: always
   type: bool
 wrong:
-  description: What is wrong or in the way, as sentences; C(lines) has the whole verdict.
+  description: Every problem or blocker as a sentence; C(lines) has the whole verdict.
   returned: always
   type: list
   elements: str

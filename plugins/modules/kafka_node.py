@@ -19,8 +19,8 @@ DOCUMENTATION = r"""
 module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
 description:
-  - Says whether a node runs, waits for a restart, has the distribution that it should have, and
-    whether its host asks for a reboot.
+  - Reports whether a node runs, is marked for a restart and has the distribution that it should
+    have, and whether its host needs a reboot.
   - With O(what) it also takes the lock that one operation at a time has on a cluster, where the
     host is one of those that hold it.
 options:
@@ -40,11 +40,12 @@ options:
     type: bool
     default: false
   request_restart:
-    description: Mark the node for a restart, whatever it runs on.
+    description: Mark the node for a restart, also if its files are current.
     type: bool
     default: false
   request_reboot:
-    description: Let the host ask for a reboot, so that a run that goes on knows.
+    description: Mark the host for a reboot (C(/run/reboot-required)), so that a repeated run takes
+      it too.
     type: bool
     default: false
   restore:
@@ -54,7 +55,7 @@ options:
     default: false
 attributes:
   check_mode:
-    description: Says how the node is, and changes nothing; the lock is neither taken nor written.
+    description: Reports the state and changes nothing; the lock is neither taken nor written.
     support: full
 """
 
@@ -67,7 +68,7 @@ REBOOT_REQUIRED = Path("/run/reboot-required")
 
 
 def reboot_required(boot: Path = Path("/boot"), asked: Path = REBOOT_REQUIRED) -> bool:
-    """Tell whether the host asks for a reboot: Ubuntu by a file, Debian by a newer kernel."""
+    """Tell whether the host needs a reboot: Ubuntu by a file, Debian by a newer kernel."""
     if asked.exists():
         return True
     running = _KERNEL.fullmatch(f"vmlinuz-{os.uname().release}")
@@ -100,7 +101,7 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
 def holder(former: operation.Record, own: operation.Record | None, over: str) -> dict[str, Any]:
     """Return the record of another operation that holds the lock on this host, empty if none does.
 
-    Where this host takes no part in the lock, what a dead operation left here is none.
+    Where this host is not one of those that hold the lock, the record of a dead operation is none.
     """
     held = operation.holder(former, str((own or {}).get("id", "")))
     left_behind = not own and operation.is_silent(held)

@@ -48,7 +48,7 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
     try:
         node = Node.of(params["node"])
     except (KeyError, TypeError, ValueError) as error:
-        module.fail_json(msg=f"node lacks or misnames something: {error!r}")
+        module.fail_json(msg=f"the option node is incomplete: {error!r}")
     return NodeRestart(
         node,
         Unit(params["unit"]),

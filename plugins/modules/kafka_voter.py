@@ -34,7 +34,7 @@ description:
   - An interrupted run is taken up by the next one.
 attributes:
   check_mode:
-    description: Says what it would do.
+    description: Reports what it would do.
     support: full
 """
 
@@ -84,7 +84,7 @@ class Voter:
             time.sleep(2 * POLL_SECONDS * attempt)
             code, out, err = self._module.run_command(command, cwd="/")
             answer = (err.strip() or out.strip())[-2000:] or f"exit code {code}"
-            # What the quorum says counts: an answer may be lost and the change be made.
+            # The state of the quorum decides: an answer may be lost and the change be made.
             if self.step() in (left, Step()):
                 return
             if self._late():

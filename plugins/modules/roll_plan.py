@@ -5,9 +5,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: roll_plan
-short_description: Which Kafka nodes a roll takes, in which order, and how its lock stands
+short_description: Which Kafka nodes a roll takes, in which order, and whether it has the lock
 description:
-  - Chooses the nodes that need the action, and orders them. Nodes that serve nobody go first, then
+  - Chooses the nodes that need the action, and orders them. Nodes that do not serve go first, then
     controllers, the active one last, then brokers rack by rack.
   - Tells whether this run has the lock of the cluster, which a majority of the controllers' hosts
     has to hold (without controllers, of the first three brokers).

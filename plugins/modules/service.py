@@ -87,8 +87,8 @@ options:
     default: []
   previous:
     description: File to keep the former state in of every entry with C(restart) and of every link,
-      as long as no O(restart_marks) stands, so that a service that does not start with what is new
-      can be put back. Only root can read it.
+      as long as none of O(restart_marks) exists, so that a service that does not start with what is
+      new can be put back. Only root can read it.
     type: path
 attributes:
   check_mode:
@@ -126,7 +126,7 @@ class Service:
     """What the options want, and how the host differs from it."""
 
     def __init__(self, module: AnsibleModule) -> None:
-        """Compare; fail with everything that stands in the way."""
+        """Compare; fail with every problem."""
         self._module, self._params = module, module.params
         wanted = self._params["files"]
         self._params["files"] = hide_secrets(wanted)
@@ -183,7 +183,7 @@ class Service:
         return changed
 
     def _is_marked(self, mark: Path) -> bool:
-        """Tell whether a mark stands, or would."""
+        """Tell whether a mark exists, or would."""
         needed = any(change.needs_restart for change in self.changes)
         return mark.exists() or (mark.parent.is_dir() and needed)
 

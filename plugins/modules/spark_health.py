@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: a verdict on a whole Spark standalone cluster."""
+"""Ansible module: whether a Spark standalone cluster is healthy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..module_utils.operations.spark_health import Master
 
 DOCUMENTATION = r"""
 module: spark_health
-short_description: A verdict on a whole Spark standalone cluster
+short_description: Whether a Spark standalone cluster is healthy
 description:
-  - Asks every master of the inventory once and says everything that is wrong. One master must be
-    ALIVE, each other one STANDBY, and all workers must be alive at the ALIVE one.
+  - Asks every master of the inventory once and reports every problem. One master must be ALIVE,
+    each other one STANDBY, and all workers must be alive at the ALIVE one.
 options:
   wait:
-    description: Seconds to wait for a healthy cluster; 0 judges once.
+    description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
     default: 0
   fail:
@@ -38,7 +38,7 @@ REQUEST_SECONDS = 2
 
 
 def ask(address: str) -> Master:
-    """Return a master as it is now; one that does not answer says why."""
+    """Return a master as it is now; one that does not answer has the reason."""
     # A proxy of the environment is not for the cluster's own hosts.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

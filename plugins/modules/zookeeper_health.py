@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: a verdict on a whole ZooKeeper ensemble."""
+"""Ansible module: whether a ZooKeeper ensemble is healthy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..module_utils.operations import verdict, zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health
-short_description: A verdict on a whole ZooKeeper ensemble
-description: [Asks every member of the inventory C(srvr) and says everything that is wrong.]
+short_description: Whether a ZooKeeper ensemble is healthy
+description: [Sends C(srvr) to every member of the inventory and reports every problem.]
 options:
   wait:
-    description: Seconds to wait for a whole ensemble; 0 judges once.
+    description: Seconds to wait for a healthy ensemble; with 0 it is checked once.
     type: float
     default: 0
   fail:
-    description: Whether an ensemble that is not whole fails the task.
+    description: Whether an unhealthy ensemble fails the task.
     type: bool
     default: true
 attributes:
@@ -64,7 +64,7 @@ def main() -> None:
         leader = next((name for name, mode in modes.items() if mode == "leader"), "")
         return {"leader": leader, "modes": modes}, zookeeper_health.problems(members)
 
-    verdict.end(module, "ensemble is not whole", judge)
+    verdict.end(module, "ensemble is not healthy", judge)
 
 
 if __name__ == "__main__":

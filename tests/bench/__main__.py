@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import deploy, rerun, roll, validate
+from tests.bench import deploy, rerun, roll, session, validate
 
-BENCHMARKS = {"deploy": deploy, "rerun": rerun, "roll": roll, "validate": validate}
+BENCHMARKS = {
+    "deploy": deploy,
+    "rerun": rerun,
+    "roll": roll,
+    "session": session,
+    "validate": validate,
+}
 PAIRS = 4
 
 

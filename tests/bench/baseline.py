@@ -37,7 +37,7 @@ kill $pid
 while kill -0 $pid 2> /dev/null; do sleep 0.1; done
 {_start(topology, host)}
 """
-        _ssh(topology, host, script)
+        ssh(topology, host, script)
         address = topology.bootstrap(host)
         wait_for(lambda: listens(address), seconds=60, what=f"{host} listens")  # noqa: B023
 
@@ -66,7 +66,7 @@ cd /
 """
     tarball = str(node.distribution.tarball)
     _run("scp", *KEY, tarball, f"lab@{topology.addresses[host]}:/tmp/kafka.tar")
-    _ssh(topology, host, script)
+    ssh(topology, host, script)
 
 
 def _start(topology: Topology, host: str) -> str:
@@ -77,10 +77,13 @@ def _start(topology: Topology, host: str) -> str:
   kafka.Kafka /etc/kafka/server.properties >> /var/log/kafka.log 2>&1 < /dev/null &"""
 
 
-def _ssh(topology: Topology, host: str, script: str) -> None:
-    _run("ssh", *KEY, f"lab@{topology.addresses[host]}", f"sudo sh -c {shlex.quote(script)}")
+def ssh(topology: Topology, host: str, script: str) -> str:
+    """Run a script as root on a host; returns its output, raises CalledProcessError."""
+    command = f"sudo sh -c {shlex.quote(script)}"
+    return _run("ssh", *KEY, f"lab@{topology.addresses[host]}", command)
 
 
-def _run(*command: str) -> None:
+def _run(*command: str) -> str:
     with LOG.open("a") as log:
-        subprocess.run(command, check=True, stdout=log, stderr=log)  # noqa: S603 - fixed words
+        done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, stderr=log)  # noqa: S603 - fixed words
+    return done.stdout

@@ -1,10 +1,9 @@
-"""Every KRaft version on one host, one after the other, and the default in two other ways."""
+"""Every KRaft version on one host, one after the other, and the default from the archive."""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,25 +12,18 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 
-from tests.support import archive, tls
-from tests.support.faults import long_one
+from tests.support import archive
 from tests.support.lab import succeed
-from tests.support.topology import ROOT, describe
-from tests.support.wait import wait_for
+from tests.support.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 LAB = {"LAB_TOPOLOGY": "default", "LAB_NAME": "test-versions"}
 INVENTORY = ROOT / ".lab/test-versions/inventory"
 CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
-SECURE = ROOT / "inventories/vms_example/group_vars/kafka.yml"
 STATIC = "4.0.2"
-SINGLE = {"num_partitions": 1, "replication_factor": 1}
 WITH_GUIDE = ("-e", '{"smoke_tests": ["tests/cluster", "tests/guide"]}')
 OTHERS = [version for version in KAFKA.supported if version != KAFKA.default]
 
@@ -89,7 +81,8 @@ def nothing_stays() -> Iterator[None]:
 
 def kraft_version() -> str:
     """The finalized level: 0 is a static quorum, 1 a dynamic one (KIP-853)."""
-    described = run_tool("kafka-features.sh", "describe")
+    words = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG describe"
+    described = lab("ssh", "solo", f"sudo bash -lc 'kafka-features.sh {words}'", seconds=60)
     found = re.search(r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)", described)
     assert found
     return found[1]
@@ -114,81 +107,12 @@ def test_archive(official: tuple[Path, str]) -> None:
 @pytest.mark.usefixtures("nothing_stays")
 @pytest.mark.parametrize("version", OTHERS)
 def test_version(version: str) -> None:
-    if version != STATIC:
-        long_one()
     # One of them as clusters were formatted before the quorum was dynamic.
     choose(kafka_version=version, kafka_quorum="static" if version == STATIC else "dynamic")
     lab("run", "site", seconds=300)
     lab("run", "smoke", *WITH_GUIDE, seconds=300)
     assert installed() == (f"kafka-{version}-{checksum(version)}", version)
     assert kraft_version() == ("0" if version == STATIC else "1")
-
-
-def install_certificates(node: Path, authority: Path) -> None:
-    """Put the two files there by the commands that the inventory shows, as on a new host."""
-    shown = [line.removeprefix("#   ") for line in SECURE.read_text().splitlines()]
-    commands = [line for line in shown if line.startswith(("useradd", "install"))]
-    assert len(commands) == 4
-    files = {"node.pem": node, "ca.pem": authority}
-    script = [
-        "set -eu; cd $(mktemp -d)",
-        "id kafka > /dev/null 2>&1 && userdel kafka",
-        *(f"echo {shlex.quote(path.read_text())} > {name}" for name, path in files.items()),
-        *commands,
-    ]
-    lab("ssh", "solo", f"sudo sh -c {shlex.quote(chr(10).join(script))}", seconds=30)
-
-
-def client(address: str, authority: Path, certificate: Path | None) -> Any:
-    """A client on this machine."""
-    stores = {"truststore": authority, **({"keystore": certificate} if certificate else {})}
-    properties = {"bootstrap.servers": address, "security.protocol": "SSL"}
-    for store, path in stores.items():
-        properties |= {f"ssl.{store}.type": "PEM", f"ssl.{store}.location": str(path)}
-    connection = Connection.of(properties)
-    return clients.admin(connection, bootstrap_timeout_ms=3000, request_timeout_ms=3000)
-
-
-def run_tool(name: str, words: str) -> str:
-    """Run one of Kafka's tools with the node's certificate, which root may read."""
-    where = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG"
-    return lab("ssh", "solo", f"sudo bash -lc '{name} {where} {words}'", seconds=60)
-
-
-def test_secure_listeners(tmp_path: Path) -> None:
-    """Kafka as the production inventory describes it, with an authority of the test's own."""
-    choose(**yaml.safe_load(SECURE.read_text()))
-    host = describe(INVENTORY).addresses["solo"]
-    authority = tls.authority(tmp_path)
-    node = tls.issue(tmp_path, "solo", "DNS:solo", f"IP:{host}")
-    install_certificates(node, authority)
-
-    lab("run", "site", seconds=300)
-    assert "changed=0 " in lab("run", "site", seconds=300).partition("PLAY RECAP")[2]
-    lab("run", "health", seconds=60)
-
-    admin = client(f"{host}:9092", authority, node)
-    admin.create_topics({"orders": SINGLE})
-    admin.close()
-    assert "orders" in run_tool("kafka-topics.sh", "--list").split()
-
-    # Another certificate of the authority is let in, and does what was granted to its name.
-    billing = client(f"{host}:9092", authority, tls.issue(tmp_path, "billing"))
-    with pytest.raises(errors.TopicAuthorizationFailedError):
-        billing.create_topics({"theirs": SINGLE})
-    assert "orders" not in billing.list_topics()
-    grant = "--add --allow-principal User:billing --consumer --topic orders --group billing"
-    run_tool("kafka-acls.sh", grant)
-    wait_for(lambda: "orders" in billing.list_topics(), seconds=10, what="billing sees orders")
-    billing.close()
-    with pytest.raises(errors.KafkaError):
-        client(f"{host}:9092", authority, None)
-
-    lab("run", "teardown", "-e", "teardown_confirm=true", seconds=120)
-    assert lab("ssh", "solo", "ls /etc/kafka /etc/kafka/tls", seconds=30).split()[-2:] == [
-        "ca.pem",
-        "node.pem",
-    ]
 
 
 @pytest.mark.parametrize("version", KAFKA.supported)

@@ -20,6 +20,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
     Cluster,
     listens,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
+    CLIENT_PROPERTIES,
+)
 from testinfra.host import Host
 
 from tests.support.change import Plays
@@ -102,7 +105,15 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
     """What the tests measured; written to --facts for the report."""
     found: dict[str, Any] = {"topology": {"hosts": summary(topology), "urls": topology.urls}}
     if topology.brokers:
-        found["kafka"] = {"brokers": topology.brokers}
+        node = topology.cluster.brokers[0]
+        found["kafka"] = {
+            "brokers": topology.brokers,
+            "client": {
+                "host": node.name,
+                "protocol": node.client_listeners[0].protocol,
+                "config": CLIENT_PROPERTIES,
+            },
+        }
     yield found
     path = request.config.getoption("--facts")
     if path:

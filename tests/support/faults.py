@@ -138,6 +138,11 @@ class Target:
         found = self.partition(topic=topic, without=without)
         return found.leader if found else -1
 
+    def replicas(self) -> list[int]:
+        """The brokers that have the ledger's first partition, in ascending order."""
+        found = wait_for(self.partition, seconds=30, what=f"the replicas of {self.topic}-0")
+        return sorted(found.replicas)
+
     def elected(self, former: int, *, topic: str = "", seconds: float = 60) -> int:
         """Wait until another broker leads that partition; return which."""
 

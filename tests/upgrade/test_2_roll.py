@@ -31,11 +31,10 @@ def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str,
     long_one()
     before = starts(hosts, topology)
     with watching(topology) as watcher:
-        output = plays.succeed("rolling_restart", *ALL, *PROVE)
+        plays.succeed("rolling_restart", *ALL, *PROVE)
     assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
     assert watcher.seen_down == set(topology.brokers)
     assert watcher.most == 1, watcher.down
-    assert "node 3 of 3" in output
     tasks = plays.remote_tasks()
     assert all(0 < tasks[host] <= TASKS for host in before), tasks
     report = plays.proof()

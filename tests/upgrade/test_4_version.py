@@ -60,8 +60,7 @@ def test_the_plan_of_an_upgrade_changes_nothing(
 ) -> None:
     before = starts(hosts, topology)
     inventory.set(kafka_version=NEW)
-    output = plays.succeed("rolling_upgrade", "--check")
-    assert "One at a time, each through the gate: k" in output
+    plays.succeed("rolling_upgrade", "--check")
     assert starts(hosts, topology) == before
     assert hosts["k1"].run("ls -d /opt/millrace/kafka-4.3*").failed
 

@@ -1,9 +1,9 @@
 """The record of an operation on a cluster, and the lock that it is, in a file on hosts of it.
 
 The file says who does what, in which order, and what is done and left: anyone can read it there.
-While its state is `running` it locks the cluster. Its holder writes it anew while it works; one
-that was silent for longer than it said counts as dead, which is for somebody to decide who has seen
-the file on every host.
+While its state is `running` it locks the cluster. Its holder writes it anew while it works; an
+operation that did not write it for longer than its record allows counts as dead, which can only be
+decided with the file of every host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import fil
 
 RUNNING = "running"
 QUIET_SECONDS = 120
-"""How long a holder is silent at most, where its record gives no other number."""
+"""Seconds that a holder may let pass between two writes, where its record gives no other number."""
 
 Record = Mapping[str, Any]
 
@@ -42,7 +42,7 @@ def holder(found: Record, own: str) -> dict[str, Any]:
 
 
 def is_silent(found: Record) -> bool:
-    """Tell whether a record's holder has not written it on this host for longer than it said."""
+    """Tell whether a record was not written on this host for longer than it allows."""
     quiet = float(found.get("quiet_seconds") or QUIET_SECONDS)
     return float(found.get("age", 0.0)) > quiet
 
@@ -68,7 +68,7 @@ def write(path: Path, record: Record) -> None:
 def update(path: Path, record: Record) -> None:
     """Write the record of an operation, unless another one has the file meanwhile.
 
-    One that works has the lock of the cluster, so it need not heed what a dead one left here.
+    A running operation has the lock of the cluster, so the record of a dead one here is replaced.
     """
     with _alone(path):
         other = holder(read(path), str(record["id"]))

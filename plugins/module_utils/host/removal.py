@@ -18,8 +18,16 @@ def units(patterns: Iterable[str]) -> list[Path]:
 
 
 def paths(wanted: Iterable[str]) -> list[str]:
-    """Return what of it is there to remove; with a slash at the end, if nothing is left in it."""
-    return [path for path in dict.fromkeys(wanted) if _is_removable(Path(path))]
+    """Return what of it is there to remove; with a slash at the end, if nothing is left in it.
+
+    An asterisk stands for any name.
+    """
+    named = [path for one in wanted for path in (_matching(one) if "*" in one else [one])]
+    return [path for path in dict.fromkeys(named) if _is_removable(Path(path))]
+
+
+def _matching(pattern: str) -> list[str]:
+    return sorted(map(str, Path("/").glob(pattern.lstrip("/"))))
 
 
 def remove_unit(path: Path) -> None:

@@ -1,6 +1,6 @@
 """A systemd service on this host: its state, and asking it to stop or to start.
 
-What is asked for is not waited for here: the caller looks at the state until its own deadline.
+What is asked for is not waited for here: the caller polls the state until its own deadline.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Unit:
         _systemctl("start", "--no-block", self.name)
 
     def journal(self, lines: int = 12) -> list[str]:
-        """Return the last lines that say why it ended, or the last ones of all."""
-        # The journal may not have taken in yet what a process said as it ended.
+        """Return the last lines that give the reason of its end, or the last lines."""
+        # The last lines of a process may reach the journal after its end.
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 ["journalctl", "--sync"],  # noqa: S607 - systemd's own place differs between systems
@@ -111,8 +111,8 @@ class Unit:
             )
         command = ["journalctl", "--unit", self.name, "--lines=2000", "--output=cat"]
         done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - fixed words
-        said = done.stdout.splitlines()
-        return [line for line in said if _REASON.search(line)][-lines:] or said[-lines:]
+        output = done.stdout.splitlines()
+        return [line for line in output if _REASON.search(line)][-lines:] or output[-lines:]
 
 
 def reload() -> None:

@@ -20,7 +20,7 @@ class Setting:
     """A key as a broker has it: `value` is what rules.
 
     `entry` is the broker's own dynamic value, `below` what would rule without it, `static` what its
-    file said when it started, `default` Kafka's own. Each is None where there is none.
+    file had when it started, `default` Kafka's own. Each is None where there is none.
     """
 
     kind: str

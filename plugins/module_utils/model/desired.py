@@ -1,4 +1,4 @@
-"""The desired state of a host as plain data: what roles and actions hand to modules."""
+"""The desired state of a host as plain data: the options that modules get."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def removal(cluster: Cluster, host: str, name: str) -> State:
 
 
 # Service -> what teardown removes besides its files (a slash at the end: only if it is empty, as
-# where a site's certificates lie), and what holds its data.
+# where certificates lie that Millrace did not bring), and what holds its data.
 _REMOVED: Mapping[str, tuple[Sequence[str], str]] = {
     "zookeeper": (["/etc/zookeeper"], "/var/lib/zookeeper"),
     "kafka": (
         ["/etc/kafka/", kafka.PREVIOUS, kafka.DYNAMIC_RECORD, kafka.OPERATION],
         "/var/lib/kafka",
     ),
-    "spark": (["/etc/spark", f"{HOMES}/jobs"], "/var/lib/spark"),
+    "spark": (["/etc/spark/job-*", "/etc/spark/", f"{HOMES}/jobs"], "/var/lib/spark"),
 }
 
 
@@ -105,7 +105,7 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
     `javas` are the homes of Java that were found there, `time_service` is the one that runs.
     """
     facts = host.facts
-    # A container shares its kernel and clock: what is set there is its machine's business.
+    # A container shares its kernel and clock: what is set there belongs to its machine.
     own = facts is None or not facts.container
     wanted = host.time_service if own and not time_service else {}
     load = [f"sysctl --quiet --load {SYSCTL_FILE}", f"systemd-tmpfiles --create {TMPFILES_FILE}"]
@@ -120,7 +120,7 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
 
 
 def _mount(units: Sequence[str]) -> list[str]:
-    """Return the lines of a shell script that mounts what is not mounted, and says so."""
+    """Return the lines of a shell script that mounts what is not mounted, and prints that."""
     return [
         f"set -- {' '.join(map(shlex.quote, units))}",
         'if systemctl show --property=NeedDaemonReload "$@" | grep -q yes; then',

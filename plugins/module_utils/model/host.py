@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model import systems
@@ -105,7 +106,9 @@ class HostSettings:
     @property
     def java(self) -> Java:
         """The Java that runs its services; the system's own before the host was asked."""
-        home, package = self.settings["java_home"], self.settings["java_package"]
+        given, package = self.settings["java_home"], self.settings["java_package"]
+        # Compared with what the host reports: without a slash at its end.
+        home = str(PurePosixPath(given)) if given else ""
         if self.facts is None:
             return Java(home or Java.home, package)
         version = self.family.java_releases.get(self.facts.release)

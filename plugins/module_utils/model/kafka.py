@@ -1,6 +1,6 @@
 """A Kafka node: who it is, where it listens, and the properties it gets from which layer.
 
-The way of a property: profile < topology < kafka_config < kafka_host_config < owned keys.
+The layers of a property: profile < topology < kafka_config < kafka_host_config < owned keys.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class KafkaNode:
 
     @cached_property
     def dynamic_keys(self) -> list[str]:
-        """The keys that a running broker takes and may be told; none of a controller alone.
+        """The keys that are set on a running broker; none of a controller alone.
 
         They have the update mode per-broker or cluster-wide in Kafka's own table (KIP-226). Left
         out are secrets, everything about listeners, and owned keys.

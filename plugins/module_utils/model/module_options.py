@@ -1,4 +1,4 @@
-"""What modules that operate a service are told of the cluster, as their options."""
+"""Options of the modules that operate a service, from the model of the cluster."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A host of Spark standalone: masters, workers, history server, and the jobs that run there.
 
-The way of a property: topology < spark_config < owned keys.
+The layers of a property: topology < spark_config < owned keys.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
 def _on_controller(option: Option) -> dict[str, Any]:
     """Return a spec by which a value is judged alone.
 
-    Its default is the model's business, and a path is the host's: nothing in it is expanded here.
+    Defaults are resolved by the model, and paths by the host: nothing in it is expanded here.
     """
     spec = {key: part for key, part in option.items() if key not in ("default", "required")}
     for key in ("type", "elements"):

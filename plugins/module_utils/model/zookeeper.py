@@ -1,6 +1,6 @@
 """A member of a ZooKeeper ensemble.
 
-The way of a property: topology < zookeeper_config < owned keys.
+The layers of a property: topology < zookeeper_config < owned keys.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) 
 
 
 def shown(altered: Mapping[str, str | None], found: Mapping[str, Setting]) -> bool:
-    """Tell whether a broker has what it was told: key -> value, None if its entry was deleted."""
+    """Tell whether a broker has these values: key -> value, None if its entry was deleted."""
     return all(
         now.entry is None if value is None else same(now.kind, now.value, value)
         for key, value in altered.items()

@@ -76,10 +76,10 @@ def _value(value: str | None) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Write rows in columns; the last one is as wide as it likes."""
+    """Write rows in columns; the last one has no fixed width."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        cells = [cell.ljust(width) for cell, width in zip(row, widths)]
         yield f"  {'  '.join([*cells, row[-1]])}".rstrip()
 
 

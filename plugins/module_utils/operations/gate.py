@@ -11,9 +11,9 @@ Nodes that are down (`without`)
     A run starts such nodes first, and starting one can only help. So what is wrong because exactly
     these nodes are down does not forbid it: that they are not registered, fenced, not in a set of
     in-sync replicas, or behind as voters; and a partition on one of them may be offline, below
-    min.insync.replicas or half moved. All else still forbids: trouble that these nodes cannot be
-    the cause of would only be buried under the next change. What the operator must decide before
-    any node is touched (topics without a spare replica) is asked all the same.
+    min.insync.replicas or half moved. All else still forbids: a fault that these nodes do not
+    cause must not be hidden by the next change. What the operator must decide before any node is
+    touched (topics without a spare replica) is asked all the same.
     None of them counts as in sync or caught up when another node is to stop, even where the
     cluster has not noticed yet that it is gone.
 """
@@ -215,7 +215,7 @@ def _quorum_blockers(
 
 
 def _caught_up(quorum: Quorum, policy: Policy) -> frozenset[int]:
-    """Return the voters that could carry the quorum; the leader is one, whatever is told of it."""
+    """Return the voters that could carry the quorum; the leader always is one."""
     if quorum.leader_id < 0:
         return NOBODY
     return frozenset(
@@ -244,7 +244,7 @@ def _partition_blockers(
 ) -> list[Blocker]:
     helped = {one.name for one in snapshot.partitions if not without.isdisjoint(one.replicas)}
     rest = [one for one in snapshot.partitions if one.name not in helped]
-    lacking = {
+    missing = {
         one.name: set(one.replicas) - set(one.isr) - without
         for one in snapshot.partitions
         if policy.strict
@@ -255,9 +255,9 @@ def _partition_blockers(
         ("throttled", snapshot.throttled),
         ("offline", [one.name for one in rest if one.offline]),
         ("under-min-isr", [one.name for one in rest if one.under_min_isr]),
-        ("under-replicated", [name for name, brokers in lacking.items() if brokers]),
+        ("under-replicated", [name for name, brokers in missing.items() if brokers]),
         ("reassigning", set(snapshot.reassigning) - helped),
-        ids=_listed(set().union(*lacking.values())),
+        ids=_listed(set().union(*missing.values())),
     )
 
 

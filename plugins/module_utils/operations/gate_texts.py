@@ -1,4 +1,4 @@
-"""What the availability gate says of each of its predicates: what, why it forbids, what to do."""
+"""The message of each predicate of the availability gate: what, why it forbids, what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _IN_SYNC = "wait until their other replicas are in sync, or see the journals of 
 TEXTS: Mapping[str, str] = {
     # The cluster
     "wrong-cluster": (
-        "this is cluster {found}, the inventory says {expected}, so its state says nothing about "
+        "this is cluster {found}, the inventory says {expected}, which is not the cluster of "
         "these nodes: correct the bootstrap addresses or the inventory"
     ),
     # The quorum
@@ -24,8 +24,8 @@ TEXTS: Mapping[str, str] = {
         "ZooKeeper serves, and the brokers' journals"
     ),
     "no-quorum": (
-        "controller {ids} is not known to the brokers, which have no KRaft quorum, so nobody can "
-        "tell what a stop would do to it: correct the inventory, or finish the migration from "
+        "controller {ids} is not known to the brokers, which have no KRaft quorum, so the effect "
+        "of a stop on it is unknown: correct the inventory, or finish the migration from "
         "ZooKeeper"
     ),
     "voter-missing": (
@@ -33,16 +33,16 @@ TEXTS: Mapping[str, str] = {
         "to the quorum, or correct the inventory"
     ),
     "unexpected-voter": (
-        "controller {ids} is a voter but not in the inventory, so nobody watches over it: add it "
-        "to the inventory, or remove it from the quorum"
+        "controller {ids} is a voter but not in the inventory, so Millrace does not manage it: "
+        "add it to the inventory, or remove it from the quorum"
     ),
     "voter-behind": (
         "controller {ids} did not have all metadata within the last {allowed} ms, so it could not "
-        "stand in for another: wait for it, or see its journal"
+        "become the leader: wait for it, or see its journal"
     ),
     "unsafe-quorum": (
-        "the quorum needs {voters} of {voters} voters, so nobody leads it while controller {node} "
-        "restarts: have three, or allow it with kafka_allow_unsafe_quorum"
+        "the quorum needs {voters} of {voters} voters, so it has no leader while controller "
+        "{node} restarts: have three, or allow it with kafka_allow_unsafe_quorum"
     ),
     "quorum-majority": (
         "without controller {node} only {left} of {voters} voters are up and caught up, a leader "
@@ -54,17 +54,17 @@ TEXTS: Mapping[str, str] = {
         "its journal"
     ),
     "fenced": (
-        "broker {ids} is registered but fenced, so it serves nobody: wait until it has caught up, "
-        "or see its journal"
+        "broker {ids} is registered but fenced, so it does not serve clients: wait until it has "
+        "caught up, or see its journal"
     ),
     "unexpected-broker": (
-        "broker {ids} is registered but not in the inventory, so nobody watches over its "
-        "replicas: add it to the inventory, or unregister it"
+        "broker {ids} is registered but not in the inventory, so Millrace does not "
+        "manage it: add it to the inventory, or unregister it"
     ),
     # Topics
     "unreadable": (
-        "{count} of the topics cannot be described, so nobody can tell what a stop would do to "
-        "them: let this client describe all topics"
+        "{count} of the topics cannot be described, so the effect of a stop on them is "
+        "unknown: let this client describe all topics"
     ),
     "throttled": (
         "the replication of {count} of the topics is throttled, so a restarted broker might never "
@@ -86,8 +86,8 @@ TEXTS: Mapping[str, str] = {
         "broker's journal"
     ),
     "reassigning": (
-        "{count} of {total} partitions are being reassigned, so their replicas change under the "
-        "restart: wait until the reassignment is done, or cancel it"
+        "{count} of {total} partitions are being reassigned, so their replicas change during "
+        "the restart: wait until the reassignment is done, or cancel it"
     ),
     "single-replica": (
         "{count} of {total} partitions have a single replica, so they are offline while its "

@@ -24,7 +24,7 @@ class Expected:
 
 
 def problems(snapshot: Snapshot, expected: Expected) -> list[str]:
-    """Say everything that is wrong with the cluster; an empty list means healthy."""
+    """Return every problem of the cluster; an empty list means healthy."""
     return [
         *_identity_problems(snapshot, expected),
         *_broker_problems(snapshot, expected),

@@ -175,7 +175,7 @@ class NodeRoll:
 def _too_long(phase: str, limit: float, waiting: Sequence[str]) -> str:
     reasons = "\n- ".join(waiting or ["no answer"])
     if not limit:
-        return f"it {DOES[phase]}, and no waiting would open it:\n- {reasons}"
+        return f"it {DOES[phase]}, and waiting does not change that:\n- {reasons}"
     return f"it {DOES[phase]} for more than {limit:.0f} s:\n- {reasons}"
 
 

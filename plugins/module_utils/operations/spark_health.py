@@ -1,6 +1,6 @@
-"""Whether a Spark standalone cluster is healthy, judged from what its masters say of it.
+"""Whether a Spark standalone cluster is healthy, by what its masters report.
 
-Pure: `master` turns a master's answer into a `Master`, `problems` judges them all.
+Pure: `master` reads a master's answer, `problems` checks all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 class Master:
     """A master by the address of its web interface.
 
-    `status` is Spark's own word (ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY), or empty if the
+    `status` is Spark's (ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY), or empty if the
     master does not answer, with the `reason`. `workers` are pairs of a worker's host and state.
     """
 
@@ -24,7 +24,7 @@ class Master:
     workers: tuple[tuple[str, str], ...] = ()
 
     @property
-    def says(self) -> str:
+    def described(self) -> str:
         """Return the master and its status, or why there is none."""
         return f"{self.address} {self.status or f'does not answer: {self.reason}'}"
 
@@ -51,14 +51,14 @@ def problems(masters: Sequence[Master], workers: Iterable[str]) -> list[str]:
     alive = [one.address for one in masters if one.status == "ALIVE"]
     if len(alive) > 1:
         return [
-            f"{len(alive)} masters are ALIVE ({', '.join(alive)}): they do not know of each other;"
+            f"{len(alive)} masters are ALIVE ({', '.join(alive)}): each acts without the others;"
             " they need the group zookeeper, and the same ensemble"
         ]
     if leader is None:
-        said = ", ".join(one.says for one in masters)
-        return [f"no master is ALIVE ({said}): see the masters' journals, and ZooKeeper's"]
+        found_masters = ", ".join(one.described for one in masters)
+        return [f"no master is ALIVE ({found_masters}): see the masters' journals, and ZooKeeper's"]
     found = [
-        f"master {one.says}; it could not take over"
+        f"master {one.described}; it could not take over"
         for one in masters
         if one.status not in ("ALIVE", "STANDBY")
     ]
@@ -68,15 +68,15 @@ def problems(masters: Sequence[Master], workers: Iterable[str]) -> list[str]:
 def _worker_problems(leader: Master, expected: set[str]) -> list[str]:
     states = dict(leader.workers)
     alive = leader.alive_workers()
-    lacking = [
+    missing = [
         f"worker {host} is {states.get(host, 'not registered')} at the master {leader.address}"
         for host in sorted(expected - alive)
     ]
-    foreign = [
+    unexpected = [
         f"worker {host} is registered at {leader.address} but not expected"
         for host in sorted(alive - expected)
     ]
-    return lacking + foreign
+    return missing + unexpected
 
 
 def facts(masters: Sequence[Master]) -> dict[str, Any]:

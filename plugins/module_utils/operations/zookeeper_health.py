@@ -1,4 +1,4 @@
-"""Whether a ZooKeeper ensemble is whole, judged from each member's answer to `srvr`.
+"""Whether a ZooKeeper ensemble is healthy, from each member's answer to `srvr`.
 
 Pure: the caller asks the members. The form of the answer is in ZooKeeper's administrator's guide,
 "The Four Letter Words".
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """What a member said: its mode (leader, follower, standalone), or why it said nothing."""
+    """A member's mode (leader, follower, standalone), or the reason why it does not serve."""
 
     mode: str = ""
     reason: str = ""
@@ -28,7 +28,7 @@ def parse(answer: str) -> Member:
 
 
 def problems(members: Mapping[str, Member]) -> list[str]:
-    """Say everything that keeps an ensemble (address -> member) from being whole."""
+    """Return every problem of an ensemble (address -> member)."""
     found = [
         f"{address} does not serve: {member.reason}"
         for address, member in members.items()
@@ -37,9 +37,9 @@ def problems(members: Mapping[str, Member]) -> list[str]:
     leaders = [address for address, member in members.items() if member.mode == "leader"]
     alone = [address for address, member in members.items() if member.mode == "standalone"]
     if len(members) > 1:
-        found += [f"{address} runs alone, outside the ensemble" for address in alone]
+        found += [f"{address} runs in standalone mode, outside the ensemble" for address in alone]
     if len(leaders) > 1:
-        found.append(f"{' and '.join(leaders)} both lead")
+        found.append(f"{' and '.join(leaders)} are both leaders")
     if not leaders and not alone and any(member.mode for member in members.values()):
-        found.append("no member leads")
+        found.append("no member is the leader")
     return found

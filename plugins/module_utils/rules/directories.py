@@ -41,6 +41,19 @@ def _place(one: DataDirectory) -> PurePosixPath:
 
 
 @rule(
+    "data-dir-missing",
+    when="`kafka_data_dirs` is an empty list",
+    why="Kafka does not start without a log directory.",
+    remedy="Leave `kafka_data_dirs` out for its default, or list a directory.",
+)
+def _data_dir_missing(cluster: Cluster) -> Iterator[Finding]:
+    for host, node in cluster.kafka.items():
+        if not node.data_dirs:
+            fix = f"Set [{_BETTER['kafka']}] for example."
+            yield Finding("kafka_data_dirs", "The list of data directories is empty.", fix, (host,))
+
+
+@rule(
     "data-dir-relative",
     when="a data directory does not begin with `/`",
     why="It would lie wherever the service happens to start.",

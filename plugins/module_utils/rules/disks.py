@@ -75,7 +75,7 @@ def _mount_missing(host: InspectedHost) -> Iterator[Finding]:
     "data-dir-parent",
     when="the directory that a data directory is to lie in does not exist, and no file system of "
     "`host_mounts` is to be mounted above it",
-    why="A path with a mistake in it, or a disk that nobody mounted, looks the same.",
+    why="A path with a mistake in it, or a disk that was not mounted, look the same.",
     remedy="Correct the path, create the directory, or mount a disk there by `host_mounts`.",
 )
 def _data_dir_parent(host: InspectedHost) -> Iterator[Finding]:

@@ -99,7 +99,7 @@ def _lonely_group(cluster: Cluster) -> Iterator[Finding]:
 )
 def _idle_zookeeper(cluster: Cluster) -> Iterator[Finding]:
     if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
-        what = f"Nobody uses zookeeper ({listing(cluster.zookeeper)}): the brokers have "
+        what = f"Nothing uses zookeeper ({listing(cluster.zookeeper)}): the brokers have "
         what += "kafka_controllers."
         fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
         yield Finding(
@@ -110,7 +110,7 @@ def _idle_zookeeper(cluster: Cluster) -> Iterator[Finding]:
 @rule(
     "host-without-group",
     when="a host is in none of Millrace's groups",
-    why="Nothing would be installed on it, which is hardly what its line in the inventory means.",
+    why="Nothing would be installed on it, although the inventory lists it.",
     remedy="Put it into a group, or remove it from the inventory.",
 )
 def _host_without_group(cluster: Cluster) -> Iterator[Finding]:

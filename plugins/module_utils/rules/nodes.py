@@ -84,7 +84,7 @@ def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
 @rule(
     "node-id-missing",
     when="a host in `kafka_brokers` or `kafka_controllers` has no `kafka_node_id`",
-    why="A node's data is bound to its id, so the id is written down and never counted out.",
+    why="A node's data is bound to its id, so the id does not follow from the order of hosts.",
     remedy="Give each Kafka host its own `kafka_node_id`.",
 )
 def _node_id_missing(cluster: Cluster) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def _unsafe_size(kind: str, members: Sequence[str], where: str, accept: str) -> 
 @rule(
     "broker-id-reserved",
     when="in ZooKeeper mode a `kafka_node_id` is above `reserved.broker.max.id` (1000)",
-    why="ZooKeeper hands out the ids above it, and a broker that is given one does not start.",
+    why="ZooKeeper assigns the ids above it, and a broker with such an id set does not start.",
     remedy="Set an id from 0 to 1000.",
 )
 def _broker_id_reserved(cluster: Cluster) -> Iterator[Finding]:

@@ -49,7 +49,7 @@ def _properties(cluster: Cluster, wanted: str = "") -> Iterator[Property]:
 @rule(
     "spark-key-prefix",
     when="a key of `spark_config` does not begin with `spark.`",
-    why="Spark ignores every other key, with a warning that nobody reads.",
+    why="Spark ignores every other key, with a warning in its log.",
     remedy="Write the complete key, `spark.executor.memory` for example. Properties of Hadoop "
     "begin with `spark.hadoop.`.",
 )
@@ -77,7 +77,7 @@ def _spark_rest(cluster: Cluster) -> Iterator[Finding]:
 @rule(
     "spark-masters",
     when="there is more than one host in `spark_masters` and no group `zookeeper`",
-    why="Without ZooKeeper masters do not know of each other, and all of them would be leaders.",
+    why="Without ZooKeeper masters elect no leader, and all of them would be active.",
     remedy="Add the group `zookeeper` with 3 hosts, or keep one master.",
 )
 def _spark_masters(cluster: Cluster) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.systems import families
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import listing
@@ -41,7 +40,7 @@ def _operating_system(host: InspectedHost) -> Iterator[Finding]:
 @host_rule(
     "system-untested",
     when="Millrace knows the host's operating system, and no test of it runs there",
-    why="Package names, paths and services are as its documents give them; nobody has tried them.",
+    why="Package names, paths and services are as its documents give them; they are not tested.",
     remedy="Try it on a host that may fail first, or use a system that the message names.",
     severity="warning",
 )
@@ -56,7 +55,7 @@ def _system_untested(host: InspectedHost) -> Iterator[Finding]:
 @host_rule(
     "release-untested",
     when="no Java is known for this release of the operating system",
-    why="Nobody has tried it; its Java may be one that the products do not accept.",
+    why="It is not tested; its Java may be one that the products do not accept.",
     remedy="Use a release that the message names, or set `java_package` or `java_home`.",
     severity="warning",
 )
@@ -162,11 +161,11 @@ def _tmp_noexec(host: InspectedHost) -> Iterator[Finding]:
 @host_rule(
     "java",
     when="`java_home` holds no Java, or Java's version is none that the products run on",
-    why="A service would not start, or fail later in ways that nobody tested.",
+    why="A service would not start, or fail later in untested ways.",
     remedy="Set `java_home` or `java_package` to a version that the message names.",
 )
 def _java(host: InspectedHost) -> Iterator[Finding]:
-    home, settings = _java_home(host), host.host.settings
+    home, settings = host.host.java.home, host.host.settings
     found = host.found.javas.get(home)
     if found is None and settings["java_home"] and not settings["java_package"]:
         what = f"{home}/bin/java does not exist."
@@ -183,14 +182,9 @@ def _java(host: InspectedHost) -> Iterator[Finding]:
             yield Finding("java_home" if settings["java_home"] else "java_package", what, fix)
 
 
-def _java_home(host: InspectedHost) -> str:
-    """Return the home of the Java that is to be used, without a slash at its end."""
-    return str(PurePosixPath(host.host.java.home))
-
-
 def java_version(host: InspectedHost) -> int | None:
     """Return the feature release of the Java that will run, None where it cannot be known."""
-    found = host.found.javas.get(_java_home(host))
+    found = host.found.javas.get(host.host.java.home)
     package = host.host.settings["java_package"]
     if found is None and not package:
         return host.host.java.version

@@ -159,11 +159,11 @@ def controllers_lost(target: Target, record: Record) -> None:
 @fault(39, "fewer brokers than min.insync.replicas", on="dedicated")
 def too_few_replicas(target: Target, record: Record) -> None:
     """Nothing is acknowledged, and everything can be read."""
-    nodes = sorted(target.topology.brokers)[1:]
+    last = target.replicas()[0]
+    nodes = sorted(set(target.topology.brokers) - {last})
     record.node, record.least_acks = ", ".join(map(target.topology.node, nodes)), 0
     for node in nodes:
         target.sh(target.topology.node(node), KILL + "; systemctl stop kafka")
-    last = min(target.topology.brokers)
     wait_for(
         lambda: (found := target.partition()) and found.isr == (last,),
         seconds=60,
@@ -196,7 +196,7 @@ def readable(target: Target, node: int) -> int:
 def last_in_sync_killed(target: Target, record: Record) -> None:
     """Nobody leads who may lack a record; who left below min.insync.replicas may (ELR, KIP-966)."""
     last = target.led_by()
-    early, late = sorted(set(target.topology.brokers) - {last})
+    early, late = sorted(set(target.replicas()) - {last})
     record.node, record.least_acks = target.topology.node(last), 0
     for node in (early, late):
         stop(target, target.topology.node(node))

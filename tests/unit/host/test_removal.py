@@ -41,6 +41,13 @@ def test_only_what_is_there_is_to_be_removed_and_each_path_once(tmp_path: Path) 
     assert found == [f"{tmp_path}/{name}" for name in ("file", "empty", "dangling")]
 
 
+def test_an_asterisk_stands_for_the_names_that_are_there(tmp_path: Path) -> None:
+    for name in ("job-a.conf", "job-b.conf", "other"):
+        (tmp_path / name).touch()
+    found = removal.paths([f"{tmp_path}/job-*", f"{tmp_path}/none-*", f"{tmp_path}/"])
+    assert found == [f"{tmp_path}/job-a.conf", f"{tmp_path}/job-b.conf", f"{tmp_path}/"]
+
+
 def test_a_directory_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "data/t-0").mkdir(parents=True)
     (tmp_path / "data/t-0/00000.log").touch()

@@ -123,6 +123,12 @@ def test_another_java_is_the_inventorys() -> None:
         assert (java.home, java.package) == ("/opt/java", "temurin-21-jre")
 
 
+@pytest.mark.parametrize("given", ["/opt/java/", "/opt//java"])
+def test_slashes_in_java_home_do_not_matter(given: str) -> None:
+    java = host(Facts(DEBIAN_12), java_home=given).java
+    assert (java.home, java.binary) == ("/opt/java", "/opt/java/bin/java")
+
+
 def test_before_the_host_was_inspected_java_is_the_one_on_the_path() -> None:
     assert host().java.binary == "/usr/bin/java"
 

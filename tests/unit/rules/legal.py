@@ -89,6 +89,7 @@ CASES: list[Legal] = [
         "a name that begins alike",
         lambda d: d.variable("kafka_data_dirs", [f"{TMP}fs/a", "/data/kafka", "/data/kafka2"]),
     ),
+    ("data-dir-missing", "several", lambda d: d.variable("kafka_data_dirs", ["/d1/k", "/d2/k"])),
     ("data-dir-name", "usual signs", lambda d: d.variable("kafka_data_dirs", ["/srv/a-b_c.1"])),
     ("data-dir-system", "below /srv", lambda d: d.variable("kafka_data_dirs", ["/srv/kafka"])),
     (

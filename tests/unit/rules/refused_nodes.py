@@ -82,6 +82,12 @@ CASES: list[Case] = [
         ("zookeeper_heap 512 MiB: 512 MiB > 400 MiB", "heaps of z1"),
     ),
     (
+        "data-dir-missing",
+        "empty list",
+        lambda d: d.variable("kafka_data_dirs", [], on=("k2",)),
+        ("kafka_data_dirs of k2", "[/var/lib/kafka/data]"),
+    ),
+    (
         "data-dir-in-tmp",
         "kafka",
         lambda d: d.variable("kafka_data_dirs", ["/data/kafka", f"{TMP}/kafka-logs"]),
