@@ -16,7 +16,20 @@ from tests.unit.tree import SCENARIOS, relative, tracked
 README = ROOT / "README.md"
 GUIDES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
-STAGES = {"lint", "unit", "scenarios", "preflight", "versions", "lab", "machine", *SCENARIOS}
+STAGES = {
+    *(
+        "lint",
+        "unit",
+        "scenarios",
+        "preflight",
+        "versions",
+        "lab",
+        "secured",
+        "installed",
+        "machine",
+    ),
+    *SCENARIOS,
+}
 
 
 def usage() -> list[str]:
