@@ -29,17 +29,18 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Play:
     """Run a playbook of the installed collection, away from this repository; its output."""
     place = tmp_path_factory.mktemp("collection")
     tools = Path(sys.executable).parent
-    galaxy = [str(tools / "ansible-galaxy"), "collection"]
-    run([*galaxy, "build", "--output-path", str(place)], ROOT, {})
-    [built] = place.glob("millrace-streaming-*.tar.gz")
-    run([*galaxy, "install", "--no-deps", "-p", str(place / "installed"), str(built)], place, {})
+    # Without this repository's own settings, by which its collection is there already.
+    (place / "ansible.cfg").touch()
     env = {
         "ANSIBLE_COLLECTIONS_PATH": str(place / "installed"),
         "ANSIBLE_CONFIG": str(place / "ansible.cfg"),
         "ANSIBLE_HOME": str(place / "home"),
         "MILLRACE_STATE": str(place / "state"),
     }
-    (place / "ansible.cfg").touch()
+    galaxy = [str(tools / "ansible-galaxy"), "collection"]
+    run([*galaxy, "build", "--output-path", str(place)], ROOT, env)
+    [built] = place.glob("millrace-streaming-*.tar.gz")
+    run([*galaxy, "install", "--no-deps", "-p", str(place / "installed"), str(built)], place, env)
     command = [str(tools / "ansible-playbook"), "-i", str(INVENTORY)]
     return lambda name: run([*command, f"millrace.streaming.{name}"], place, env)
 
