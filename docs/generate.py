@@ -182,37 +182,32 @@ def _plain(text: str) -> str:
     return html.escape(" ".join(text.split()), quote=False)
 
 
-def roles() -> dict[Path, str]:
-    """Return the README.md of every role, written from its argument specs."""
-    return {
-        role / "README.md": role_readme(role.name, _yaml(role / "meta" / "argument_specs.yml"))
-        for role in sorted((ROOT / "roles").iterdir())
-        if role.is_dir()
-    }
-
-
-def role_readme(name: str, document: Mapping[str, Any]) -> str:
-    """Return what a role does, its variables and its entry points, from its argument specs."""
-    specs: Mapping[str, Mapping[str, Any]] = document["argument_specs"]
-    main, others = specs["main"], {entry: one for entry, one in specs.items() if entry != "main"}
+def variables() -> dict[Path, str]:
+    """Return docs/variables.md: the variables of every role, written from its argument specs."""
     lines = [
-        f"# Role `{name}`",
+        "# Variables of the roles",
         "",
-        _generated("roles", "meta/argument_specs.yml"),
+        _generated("variables", "roles/*/meta/argument_specs.yml"),
         "",
-        *_purpose(main),
-        "",
-        "## Variables",
-        "",
-        *_variables(main["options"]),
+        "An inventory sets them. A property of Kafka, Spark or ZooKeeper is no variable, but a key",
+        "of `kafka_config`, `spark_config` or `zookeeper_config`:",
+        "[configuration](configuration.md). `tasks_from` of `include_role` chooses an entry point.",
     ]
-    if others:
-        lines += ["", "## Further entry points", "", "`tasks_from` of `include_role` chooses one."]
-    for entry, spec in others.items():
-        lines += ["", f"### {entry}", "", *_purpose(spec)]
+    for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
+        lines += role_section(role.name, _yaml(role / "meta" / "argument_specs.yml"))
+    return {ROOT / "docs" / "variables.md": "\n".join(lines) + "\n"}
+
+
+def role_section(name: str, document: Mapping[str, Any]) -> list[str]:
+    """Return what a role does, its variables and its entry points, from its argument specs."""
+    lines = []
+    specs: Mapping[str, Mapping[str, Any]] = document["argument_specs"]
+    for entry, spec in specs.items():
+        title = f"## {name}" if entry == "main" else f"### {name}, tasks_from: {entry}"
+        lines += ["", title, "", *_purpose(spec)]
         if spec.get("options"):
             lines += ["", *_variables(spec["options"])]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _purpose(spec: Mapping[str, Any]) -> list[str]:
@@ -265,7 +260,7 @@ def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "configuration": configuration,
     "reliability": reliability,
-    "roles": roles,
+    "variables": variables,
 }
 
 

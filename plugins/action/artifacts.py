@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts, run
+from ..plugin_utils import artifacts
+from ..plugin_utils.action import Action
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """The action; it runs on the controller alone, in check mode too."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Pack what is missing, and check everything.
-
-        Raises:
-            AnsibleActionFail: one cannot be packed, or is not what is recorded.
-
-        """
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        ActionBase.validate_argument_spec(self, {})
-        wanted = artifacts.wanted(run.current(task_vars or {}))
-        packed = artifacts.have(wanted, self._display.display)
-        return {**result, "changed": bool(packed), "packed": packed}
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Pack what is missing, and check everything."""
+        del args
+        packed = artifacts.have(artifacts.wanted(self.cluster), self._display.display)
+        return {"changed": bool(packed), "packed": packed}

@@ -7,35 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
 
-OPTIONS = {
-    "path": {"type": "path", "required": True},
-    "properties": {"type": "dict", "default": {}},
-}
+from ..module_utils.model import files
+from ..plugin_utils.action import Action
+from ..plugin_utils.inventory import plain
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """The action; it runs on the controller alone."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Write the file, in check mode too, and return what a topic of the cluster has by default.
-
-        Raises:
-            AnsibleActionFail: there are no brokers, or the file cannot be written.
-
-        """
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
-        brokers = run.current(task_vars or {}).brokers
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Write the file, in check mode too; return what a topic of the cluster has by default."""
+        brokers = self.cluster.brokers
         if not brokers:
             message = "the group kafka_brokers is missing or empty; add hosts to it"
             raise AnsibleActionFail(message)
@@ -51,7 +36,6 @@ class ActionModule(ActionBase):
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error
         return {
-            **result,
             "changed": False,
             "brokers": len(brokers),
             "replication_factor": brokers[0].replication_factor,

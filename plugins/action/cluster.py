@@ -6,71 +6,43 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
-    random_cluster_id,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import Problem
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
-    InspectedHost,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import cluster_id, inventory, run
-
-OPTIONS = {
-    "generate_cluster_id": {"type": "bool", "default": False},
-    "known_cluster_id": {"type": "str", "default": ""},
-    "inspected": {"type": "list", "elements": "str", "default": []},
-    "allow_version_change": {
-        "type": "str",
-        "choices": ["none", "up", "down", "any"],
-        "default": "none",
-    },
-    "json": {"type": "path"},
-    "junit": {"type": "path"},
-}
+from ..module_utils.model.uuids import random_cluster_id
+from ..module_utils.rules import RULES, engine
+from ..module_utils.rules.engine import Problem
+from ..module_utils.rules.inspection import InspectedHost
+from ..plugin_utils import cluster_id, inventory, run
+from ..plugin_utils.action import Action
+from ..plugin_utils.files import write
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """The action; it runs on the controller alone."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Resolve and judge."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
-        variables = task_vars or {}
-        cluster = run.current(variables)
+        cluster, variables = self.cluster, self.variables
         if args["inspected"]:
-            return {**result, **self._judge_hosts(variables, cluster, args)}
-        asked = args["json"] or args["junit"]
+            return self._judge_hosts(args)
         problems = []
-        if asked or not run.is_judged(variables):
+        if args["json"] or args["junit"] or not run.is_judged(variables):
             problems = engine.judge_cluster(RULES, cluster)
-            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)))
-            write(args["junit"], engine.as_junit(RULES, problems))
+            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)), "the verdict")
+            write(args["junit"], engine.as_junit(RULES, problems), "the verdict")
             if engine.errors(problems):
                 message = engine.report(problems, "The inventory has", "no host was touched")
-                return {**result, **outcome(problems, message)}
+                return outcome(problems, message)
             run.set_judged(variables)
-        changed = self._keep_cluster_id(variables, cluster, args)
-        return {**result, **outcome(problems), "changed": changed}
+        return {**outcome(problems), "changed": self._keep_cluster_id(args)}
 
-    def _judge_hosts(
-        self, variables: dict[str, Any], before: Cluster, args: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _judge_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the cluster with what was found on the hosts, and judge that."""
-        all_found = run.inspections(variables["hostvars"])
+        all_found = run.inspections(self.variables["hostvars"])
         found = {name: all_found[name] for name in args["inspected"] if name in all_found}
         facts = {name: inspection.facts for name, inspection in found.items()}
-        cluster = run.renew(variables, facts)
-        known = engine.judge_cluster(RULES, before)
+        cluster = run.renew(self.variables, facts)
+        known = engine.judge_cluster(RULES, self.cluster)
         hosts = [
             InspectedHost(cluster, name, inspection, args["allow_version_change"])
             for name, inspection in found.items()
@@ -80,10 +52,9 @@ class ActionModule(ActionBase):
         message = engine.report(problems, "The hosts have", "nothing was changed")
         return outcome(problems, message)
 
-    def _keep_cluster_id(
-        self, variables: dict[str, Any], cluster: Cluster, args: Mapping[str, Any]
-    ) -> bool:
+    def _keep_cluster_id(self, args: Mapping[str, Any]) -> bool:
         """Keep the cluster id beside the inventory where it is to be; return whether it is new."""
+        cluster = self.cluster
         kraft = bool(cluster.controllers)
         wanted = args["known_cluster_id"] or (args["generate_cluster_id"] and kraft)
         path = Path(cluster.inventory.directory) / inventory.CLUSTER_ID_FILE
@@ -96,23 +67,8 @@ class ActionModule(ActionBase):
             kept = args["known_cluster_id"] or random_cluster_id()
         else:
             kept = cluster_id.keep(path, args["known_cluster_id"])
-        run.renew(variables, {}, kept)
+        run.renew(self.variables, {}, kept)
         return True
-
-
-def write(path: str | None, text: str) -> None:
-    """Write a file that the caller asked for, its name relative to the caller's directory.
-
-    Raises:
-        AnsibleActionFail: a file that cannot be written; names it.
-
-    """
-    if path:
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            message = f"the verdict cannot be written: {error}"
-            raise AnsibleActionFail(message) from error
 
 
 def outcome(problems: Sequence[Problem], message: str = "") -> dict[str, Any]:

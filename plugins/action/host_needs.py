@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
-from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
+from ..module_utils.model import desired
+from ..plugin_utils import inventory, run
+from ..plugin_utils.action import Action
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """The action; it runs on the controller alone."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return packages that are missing, and commands."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        ActionBase.validate_argument_spec(self, {})
-        variables = task_vars or {}
-        found = inventory.plain(variables[run.INSPECTION])["found"]
-        host = run.current(variables).hosts[str(variables["inventory_hostname"])]
-        needs = desired.of_host(host, found["javas"], found["time_service"])
-        return {**result, "changed": False, **needs}
+        del args
+        found = inventory.plain(self.variables[run.INSPECTION])["found"]
+        needs = desired.of_host(
+            self.cluster.hosts[self.host], found["javas"], found["time_service"]
+        )
+        return {"changed": False, **needs}

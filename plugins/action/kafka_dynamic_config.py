@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils import (
-    from_model,
-    run,
-    task_options,
-)
+from ..plugin_utils.action import FromModel
 
 
-class ActionModule(from_model.ActionModule):
+class ActionModule(FromModel):
     """Call the module on a broker that did not read its file just now."""
 
-    OPTIONS: ClassVar[dict[str, Any]] = {
-        **from_model.ActionModule.OPTIONS,
-        "running": {"type": "bool", "default": True},
-    }
+    OWN = FromModel.OWN | {"running"}
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task; `running` says whether the broker ran before its file was written."""
-        variables = task_vars or {}
-        node = run.current(variables).kafka.get(str(variables["inventory_hostname"]))
-        own, _ = task_options.split(self._task.args, self.OPTIONS)
-        if not (own["running"] and node and node.is_broker):
+        node = self.cluster.kafka.get(self.host)
+        if not (args["running"] and node and node.is_broker):
             return {"changed": False, "set": {}, "deleted": [], "refused": {}}
-        return super().run(tmp, task_vars)
+        return super().act(args)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ..module_utils.model.cluster import Cluster
+from ..plugin_utils.action import Action
 
-MODULE = "millrace.streaming.preflight"
 STORES = ("ssl.keystore.location", "ssl.truststore.location")
 
 
@@ -52,28 +50,15 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
     }
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Inspect the host once."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = True
-
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return what was found, and by how much its clock is off."""
-        super().run(tmp, task_vars)
-        variables = task_vars or {}
-        cluster = run.current(variables)
+        del args
+        wanted = options(self.cluster, self.host)
         before = time.time()
-        answer: dict[str, Any] = self._execute_module(
-            module_name=MODULE,
-            module_args={
-                **options(cluster, str(variables["inventory_hostname"])),
-                **self._task.args,
-            },
-            task_vars=task_vars,
-        )
+        answer = self.call(wanted)
         if not answer.get("failed") and "found" in answer:
             answer["clock_offset"] = clock_offset(before, answer.pop("time"), time.time())
         return answer

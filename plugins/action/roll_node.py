@@ -10,59 +10,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
-    QUIET_SECONDS,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    desired,
-    module_options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
-    DOES,
-    HostLostError,
-    NodeRoll,
-    StoppedError,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.events import write_event
+
+from ..module_utils.host.operation import QUIET_SECONDS
+from ..module_utils.model import desired, module_options
+from ..module_utils.operations.roll import DOES, HostLostError, NodeRoll, StoppedError
+from ..plugin_utils import operation
+from ..plugin_utils.action import Action
+from ..plugin_utils.files import write_event
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
-OPTIONS = {
-    "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},
-    "node": {"type": "str", "required": True},
-    "controller_last": {"type": "bool", "default": False},
-    "resume": {"type": "str", "required": True},
-    "events": {"type": "str", "default": ""},
-    "slice": {"type": "float", "default": 10.0},
-}
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """The controller's half of a node's restart; the task is delegated to the node's host.
 
     A restart that goes wrong is no failure of the task: `stopped` says why, and the tasks that
     follow put the former files back on nodes that wait, before they fail.
     """
 
-    TRANSFERS_FILES = False
-    _requires_connection = True
-
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Take the node through its action, unless it is done."""
-        super().run(tmp, task_vars)
-        _, self._args = ActionBase.validate_argument_spec(self, OPTIONS)
-        self._variables = task_vars or {}
-        self._name = str(self._args["node"])
+        self._args, self._node = args, str(args["node"])
         record = operation.current("")
-        if self._name not in record["left"] or record["reason"] or self._task.check_mode:
+        if self._node not in record["left"] or record["reason"] or self._task.check_mode:
             return {"changed": False, "skipped": True}
         die_with_ansible()
-        self._cluster = run.current(self._variables)
-        self._options = module_options.kafka_restart(self._cluster, self._name)
-        self._limits = module_options.limits(self._cluster.kafka[self._name])
+        self._options = module_options.of_module("kafka_restart", self.cluster, self._node)
+        self._limits = module_options.limits(self.cluster.kafka[self._node])
         begun = time.time()
         roll = NodeRoll(
             self._args["action"],
@@ -72,48 +46,43 @@ class ActionModule(ActionBase):
             self._say,
             self._args["slice"],
         )
-        operation.save({**record, "node": self._name})
+        operation.save({**record, "node": self._node})
         try:
             roll.run()
         except StoppedError as error:
             command = operation.resume_command(self._args["resume"])
-            stopped = f"{self._name}: {error}\n{error.now}; then go on with: {command}"
-            operation.save({**operation.current(""), "reason": f"{self._name}: {error}"})
+            stopped = f"{self._node}: {error}\n{error.now}; then go on with: {command}"
+            operation.save({**operation.current(""), "reason": f"{self._node}: {error}"})
             return {
                 "changed": error.touched,
                 "stopped": stopped,
                 "restored": roll.restored,
-                "waiting_nodes": [name for name in record["left"] if name != self._name],
+                "waiting_nodes": [name for name in record["left"] if name != self._node],
             }
         if roll.deferred:
             return {"changed": False, "deferred": True}
-        left = [name for name in record["left"] if name != self._name]
-        operation.save({**record, "done": [*record["done"], self._name], "left": left})
+        left = [name for name in record["left"] if name != self._node]
+        operation.save({**record, "done": [*record["done"], self._node], "left": left})
         if roll.changed:
             self._report(record, roll, begun)
         return {"changed": roll.changed, "seconds": roll.seconds}
 
     def _restart(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call the module on the node's host."""
-        ids = {name: node.id for name, node in self._cluster.kafka.items()}
+        ids = {name: node.id for name, node in self.cluster.kafka.items()}
         record = operation.current("")
-        answer: dict[str, Any]
+        asked = {
+            **self._options,
+            "remaining": [ids[name] for name in record["left"]],
+            "controller_last": self._args["controller_last"],
+            "operation": {**record, "quiet_seconds": self._quiet(options)},
+            **options,
+        }
         try:
-            answer = self._execute_module(
-                module_name="millrace.streaming.kafka_restart",
-                module_args={
-                    **self._options,
-                    "remaining": [ids[name] for name in record["left"]],
-                    "controller_last": self._args["controller_last"],
-                    "operation": {**record, "quiet_seconds": self._quiet(options)},
-                    **options,
-                },
-                task_vars=self._variables,
-            )
+            return self.call(asked, "kafka_restart")
         except AnsibleConnectionFailure as error:
             # An unreachable host would let the next node be restarted.
             raise HostLostError(str(error)) from error
-        return answer
 
     def _quiet(self, options: Mapping[str, Any]) -> float:
         """Return for how long nobody may hear of this run after this call."""
@@ -122,14 +91,10 @@ class ActionModule(ActionBase):
 
     def _write_files(self) -> str | None:
         """Give the node the files of its version; the distribution is unpacked already."""
-        wanted = desired.of_service(self._cluster, self._name, "kafka")
+        wanted = desired.of_service(self.cluster, self._node, "kafka")
         options = {key: wanted[key] for key in ("files", "restart_marks", "previous")}
         try:
-            answer = self._execute_module(
-                module_name="millrace.streaming.service",
-                module_args=options,
-                task_vars=self._variables,
-            )
+            answer = self.call(options, "service")
         except AnsibleConnectionFailure as error:
             return f"its host is not reached any more: {error}"
         return str(answer.get("msg", answer)) if answer.get("failed") else None
@@ -149,11 +114,10 @@ class ActionModule(ActionBase):
         why = str(answer.get("msg", ""))
         if answer.get("rebooted", answer.get("unreachable", False)):
             return f"it did not come back: {why} See its console"
-        arguments = {"name": "kafka", "state": "started"}
         self._execute_module(
             module_name="ansible.builtin.systemd_service",
-            module_args=arguments,
-            task_vars=self._variables,
+            module_args={"name": "kafka", "state": "started"},
+            task_vars=self.variables,
         )
         return f"it was not rebooted, and its node was started again: {why}"
 
@@ -170,7 +134,7 @@ class ActionModule(ActionBase):
             shared_loader_obj=self._shared_loader_obj,
         )
         try:
-            answer: dict[str, Any] = action.run(task_vars=self._variables)
+            answer: dict[str, Any] = action.run(task_vars=self.variables)
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": str(error)}
         return answer
@@ -187,7 +151,7 @@ class ActionModule(ActionBase):
         self._say(f"node {done} of {total}, is back after {ended - begun:.1f} s ({parts}){to_go}")
         if self._args["events"]:
             event = {
-                "node": self._name,
+                "node": self._node,
                 "phase": "restart",
                 "start": round(begun + roll.seconds.get("gate", 0.0), 3),
                 "end": round(ended, 3),
@@ -196,7 +160,7 @@ class ActionModule(ActionBase):
             write_event(self._args["events"], event)
 
     def _say(self, text: str) -> None:
-        self._display.display(f"  {self._name} {text}", color="cyan")
+        self._display.display(f"  {self._node} {text}", color="cyan")
 
 
 def die_with_ansible() -> None:

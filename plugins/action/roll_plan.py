@@ -5,40 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import plain
-
-OPTIONS = {
-    "action": {"type": "str", "choices": ["restart", "upgrade", "reboot"], "required": True},
-    "every_node": {"type": "bool", "default": False},
-    "backwards": {"type": "bool", "default": False},
-    "nodes": {"type": "dict", "required": True},
-    "other_nodes": {"type": "list", "elements": "dict", "default": []},
-    "health": {"type": "dict", "default": {}},
-}
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.operations import gate
+from ..plugin_utils import operation
+from ..plugin_utils.action import Action
+from ..plugin_utils.inventory import plain
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Plan; runs on the controller alone."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Return `plan`, the names in their order, and the state of the lock.
-
-        `nodes` is name -> the nodes of the play as the module kafka_node found them, `other_nodes`
-        are results of the same for hosts outside it that hold the lock too. `refused` says why this
-        operation may not go on, empty if it may.
-        """
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, args = ActionBase.validate_argument_spec(self, OPTIONS)
-        cluster = run.current(task_vars or {})
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Return `plan`, the names in their order, and the state of the lock."""
+        cluster = self.cluster
         nodes: Mapping[str, Mapping[str, Any]] = plain(args["nodes"])
         wanted = [
             name
@@ -54,7 +35,6 @@ class ActionModule(ActionBase):
             fresh = {"plan": names, "left": names, "done": [], "reason": ""}
             operation.save({**operation.current(""), **fresh})
         return {
-            **result,
             "changed": False,
             "plan": names,
             "versions": running_versions(cluster, planned),

@@ -7,99 +7,66 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
-    NoServiceError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
-from ansible_collections.millrace.streaming.plugins.plugin_utils import (
-    artifacts,
-    run,
-    task_options,
-)
 
-MODULE = "millrace.streaming.service"
+from ..module_utils.model import desired
+from ..module_utils.model.spark import Job
+from ..plugin_utils import artifacts, inventory
+from ..plugin_utils.action import Action
+
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "restart_marks"),
 }
-OPTIONS = {
-    "product": {"type": "str", "choices": ["host", "zookeeper", "kafka", "spark"]},
-    "parts": {"type": "list", "elements": "str", "choices": list(PARTS)},
-    "job": {"type": "dict"},
-}
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Ask the host, and transfer the tarball only if it is not unpacked there."""
 
     TRANSFERS_FILES = True
-    _requires_connection = True
+    OWN = frozenset({"product", "parts", "job"})
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Run the task.
-
-        Raises:
-            AnsibleActionFail: the host does not have the service, a job's file cannot be read, or
-                the tarball is missing, is another one, or cannot be transferred.
-
-        """
-        super().run(tmp, task_vars)
-        own, given = task_options.split(self._task.args, OPTIONS)
-        args = {**self._from_model(task_vars or {}, own, given.get("state")), **given}
-        wanted = dict(args.get("distribution") or {})
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run the task."""
+        given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
+        asked = {**self._from_model(inventory.plain(args)), **given}
+        wanted = dict(asked.get("distribution") or {})
         if not wanted:
-            return self._call(args, task_vars)
+            return self.call(asked)
         tarball = Path(wanted["tarball"])
         if tarball.is_file():
             wanted["size"] = tarball.stat().st_size
-        answer = self._call({**args, "distribution": wanted}, task_vars)
+        answer = self.call({**asked, "distribution": wanted})
         if not answer.pop("needs_archive", False) or answer.get("failed"):
             return answer
         artifacts.verify(tarball, wanted["sha256"])
         try:
             wanted["archive"] = self._transfer(tarball)
-            return self._call({**args, "distribution": wanted}, task_vars)
+            return self.call({**asked, "distribution": wanted})
         finally:
             self._untyped._remove_tmp_path(self._connection._shell.tmpdir)
 
-    def _from_model(
-        self, variables: Mapping[str, Any], own: Mapping[str, Any], state: object
-    ) -> dict[str, Any]:
+    def _from_model(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the product or the job that the task names."""
-        product, job = own["product"], own["job"]
+        product, job = args["product"], args["job"]
         if not (product or job):
             return {}
-        cluster, host = run.current(variables), str(variables["inventory_hostname"])
         try:
             if job:
-                cluster.service(host, "spark")
-                return desired.of_job(cluster.spark[host], Job(**job))
-            if state == "absent":
-                return desired.removal(cluster, host, product)
-            options = desired.of_service(cluster, host, product)
-        except NoServiceError as error:
-            raise AnsibleActionFail(str(error)) from error
+                self.cluster.service(self.host, "spark")
+                return desired.of_job(self.cluster.spark[self.host], Job(**job))
+            if args["state"] == "absent":
+                return desired.removal(self.cluster, self.host, product)
+            options = desired.of_service(self.cluster, self.host, product)
         except OSError as error:
             message = f"the job's files cannot be read: {error}"
             raise AnsibleActionFail(message) from error
-        parts = own["parts"] or list(PARTS)
-        names = {name for part in parts for name in PARTS[part]}
+        names = {name for part in args["parts"] or PARTS for name in PARTS[part]}
         return {name: option for name, option in options.items() if name in names}
 
     @property
     def _untyped(self) -> Any:  # noqa: ANN401  ansible-core gives these methods no types
         return self
-
-    def _call(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        answer: dict[str, Any] = self._execute_module(
-            module_name=MODULE, module_args=args, task_vars=task_vars
-        )
-        return answer
 
     def _transfer(self, tarball: Path) -> str:
         """Copy the tarball into the host's temporary directory and return its path there."""

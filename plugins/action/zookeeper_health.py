@@ -1,7 +1,7 @@
-"""The controller's half of the module zookeeper_health: its options come from the model."""
+"""The controller's half of the module of this name: its options come from the model."""
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.from_model import ActionModule
+from ..plugin_utils.action import FromModel as ActionModule
 
 __all__ = ["ActionModule"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: artifacts
 short_description: Have every distribution of the cluster on the controller, checked
-version_added: 0.3.0
 description:
   - Packs each distribution that a host of the inventory gets and that is not in the cache
     (C(service_cache)), by the recipe in C(artifacts/).
@@ -15,23 +14,4 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-  diff_mode:
-    description: Changes no host.
-    support: none
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Have all distributions before any host is touched
-  millrace.streaming.artifacts:
-  run_once: true
-"""
-
-RETURN = r"""
-packed:
-  description: Files that were packed.
-  returned: success
-  type: list
-  elements: str
 """

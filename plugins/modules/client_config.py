@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: client_config
 short_description: Write how clients on the controller reach the Kafka cluster
-version_added: 0.3.0
 description:
   - Writes a file of Kafka client properties, as Kafka's own tools take it, which only its owner can
     read.
@@ -25,11 +24,6 @@ attributes:
   check_mode:
     description: Writes the file too, since programs of the controller read it. No host is changed.
     support: full
-  diff_mode:
-    description: Shows nothing, since the file may hold a password.
-    support: none
-author:
-  - Millrace (@millrace)
 """
 
 EXAMPLES = r"""

@@ -6,18 +6,15 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster
 short_description: Resolve the cluster of an inventory, and refuse it with every problem at once
-version_added: 0.3.0
 description:
   - Resolves all hosts of the inventory, once a run; every other action of the collection reads the
     same cluster.
   - Judges it by the rules, each problem with what, where, why and the value to set. An error fails
     the task, a warning is only shown. What was judged without an error is not judged again in the
     run.
-  - With O(inspected) it takes over what M(millrace.streaming.preflight) has found on these hosts,
-    and judges that.
 options:
   inspected:
-    description: Hosts to judge by what was found on them in this play.
+    description: Hosts to judge by what M(millrace.streaming.preflight) has found on them.
     type: list
     elements: str
     default: []
@@ -45,22 +42,12 @@ attributes:
   check_mode:
     description: Does the same, but keeps no cluster id beside the inventory.
     support: full
-  diff_mode:
-    description: Changes no host.
-    support: none
-author:
-  - Millrace (@millrace)
 """
 
 EXAMPLES = r"""
 - name: Judge the inventory before any host is touched
   millrace.streaming.cluster:
     junit: verdict.xml
-  run_once: true
-
-- name: Judge what was found on the hosts of the play
-  millrace.streaming.cluster:
-    inspected: "{{ ansible_play_hosts }}"
   run_once: true
 """
 

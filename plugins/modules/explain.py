@@ -6,14 +6,12 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: explain
 short_description: Explain each Kafka property of a host, and what a change would do
-version_added: 0.2.0
 description:
   - Reports for each property which layer it comes from and why, which layers it overrides, Kafka's
     own default and whether Kafka takes a new value while it runs.
   - Reports what setting keys in C(kafka_config) would do on each host. It judges the inventory with
     and without them by the rules of M(millrace.streaming.cluster).
-  - Resolves the cluster of the inventory if no task of the run has done it yet. It contacts no
-    host, and explains all Kafka hosts of the inventory.
+  - Contacts no host, and explains all Kafka hosts of the inventory.
 options:
   key:
     description: Explain only keys that contain this, those at Kafka's default included.
@@ -30,11 +28,6 @@ attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
-  diff_mode:
-    description: Changes no host.
-    support: none
-author:
-  - Millrace (@millrace)
 """
 
 EXAMPLES = r"""

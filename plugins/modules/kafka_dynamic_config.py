@@ -13,55 +13,32 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import files, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, features
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    dynamic_config,
-    options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
-    Plan,
-)
+
+from ..module_utils.host import files, restart
+from ..module_utils.kafka import configs, features
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.configs import Setting
+from ..module_utils.model.properties import parse_properties
+from ..module_utils.operations import dynamic_config, options
+from ..module_utils.operations.dynamic_config import Plan
 
 DOCUMENTATION = r"""
 module: kafka_dynamic_config
 short_description: Apply the dynamic keys of its server.properties to a running broker
-version_added: 0.2.0
 description:
   - Compares the file with what the broker has, and sets each key that differs for this broker
     (KIP-226). An entry that equals the file with which the broker started is deleted.
   - A key that left the file since the broker started is set to Kafka's default.
   - Keys that are not in the file are left as an operator set them. A key that was set from the file
-    once, and is not among O(keys) any more, loses its entry.
-  - Sizes of thread pools, which Kafka lets at most double or halve at once, change in steps.
-  - What Kafka refuses needs a restart, and is written to O(restart_mark). Its dynamic entry is
-    deleted, which would override the file after the restart too.
+    once, and is none of the cluster's dynamic keys any more, loses its entry.
+  - Pools of threads, which Kafka lets at most double or halve, change by degrees.
+  - What Kafka refuses needs a restart, and marks the node for one. Its dynamic entry is deleted,
+    which would rule after the restart too.
 options:
-  node_id:
-    description: Node id of the broker.
-    type: int
-    required: true
-  keys:
-    description: Keys to compare and set; others are never changed.
-    type: list
-    elements: str
-    required: true
-  path:
-    description: The broker's server.properties, which the restart mark names.
-    type: path
-    required: true
-  content:
-    description: Text of O(path) as it is to be, for check mode, where it may not be written yet.
-      Never shown.
-    type: str
+  running:
+    description: Whether the broker ran before its file was written; one that did not is not asked.
+    type: bool
+    default: true
   cluster_wide:
     description:
       - Whether this broker's file sets C(min.insync.replicas) for the whole cluster where Kafka
@@ -69,26 +46,13 @@ options:
         of a run, whichever it is.
     type: bool
     default: false
-  running:
-    description: Whether the broker ran before its file was written; one that did not has read it,
-      and is not asked. The action takes this option.
-    type: bool
-    default: true
-  restart_mark:
-    description: The restart mark, which gets O(path) and the keys that Kafka refused.
-    type: path
-    default: /run/kafka/restart-pending
-  record:
-    description:
-      - File to remember the keys in that were set from O(path), so that the entry of a key that
-        left it before a restart is deleted.
-    type: path
-    default: /var/lib/millrace/kafka-dynamic.json
   wait:
     description: Seconds to wait for the broker to answer.
     type: float
     default: 30
-extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
+  events:
+    description: File of the controller that gets the change with its times, for the ledger.
+    type: str
 attributes:
   check_mode:
     description: Lets Kafka judge the same changes and makes none.
@@ -96,33 +60,6 @@ attributes:
   diff_mode:
     description: Shows each key before and after.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Apply what the broker takes while it runs
-  millrace.streaming.kafka_dynamic_config:
-    bootstrap: [kafka1:9092]
-    node_id: 1
-    keys: [log.cleaner.threads, num.io.threads]
-    path: /etc/kafka/server.properties
-"""
-
-RETURN = r"""
-set:
-  description: Key to its values before and after, of the keys that were set, or would be.
-  returned: success
-  type: dict
-deleted:
-  description: Keys whose dynamic entry was deleted, or would be.
-  returned: success
-  type: list
-  elements: str
-refused:
-  description: Key to the reason why only a restart brings its value.
-  returned: success
-  type: dict
 """
 
 POLL_SECONDS = 0.1
@@ -141,7 +78,7 @@ class Broker:
 
     def read(self, keys: list[str]) -> Found:
         """Return the keys as the broker has them."""
-        return self._ask(functools.partial(configs.read, node_id=self._node_id, keys=keys))
+        return self._ask(lambda admin: configs.read(admin, self._node_id, keys))
 
     def has_elr(self) -> bool:
         """Tell whether eligible leader replicas are finalized."""
@@ -151,15 +88,8 @@ class Broker:
         self, changes: Mapping[str, str | None], *, cluster_wide: bool, validate_only: bool
     ) -> str:
         """Alter keys of the broker or of all; return why Kafka refuses."""
-        return self._ask(
-            functools.partial(
-                configs.alter,
-                node_id=self._node_id,
-                changes=changes,
-                cluster_wide=cluster_wide,
-                validate_only=validate_only,
-            )
-        )
+        how = {"cluster_wide": cluster_wide, "validate_only": validate_only}
+        return self._ask(lambda admin: configs.alter(admin, self._node_id, changes, **how))
 
     def _ask(self, question: Callable[[Any], T]) -> T:
         deadline = time.monotonic() + self._wait
@@ -298,37 +228,34 @@ class Run:
             self._recorded = keys
 
 
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Bring the broker to its file, and return the module's result."""
+    node_id, wait = module.params["node_id"], module.params["wait"]
+    try:
+        return Run(module, Broker(cluster, node_id, wait)).result()
+    except UnavailableError as error:
+        text = (
+            f"broker {node_id} does not answer after {wait:g} s ({error}): see its journal. "
+            "Nothing more was changed; run again once it serves"
+        )
+        raise options.FailedError(text) from error
+
+
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            "node_id": {"type": "int", "required": True},
-            # What it names are Kafka's keys, no secrets.
-            "keys": {"type": "list", "elements": "str", "required": True, "no_log": False},
-            "path": {"type": "path", "required": True},
-            "content": {"type": "str"},
-            "cluster_wide": {"type": "bool", "default": False},
-            "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-            "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
-            "wait": {"type": "float", "default": 30},
-        },
-        supports_check_mode=True,
-        # The host's journal would otherwise hold the file's content.
-        no_log=True,
-    )
-    node_id = module.params["node_id"]
-    cluster = options.connect(module)
-    try:
-        result = Run(module, Broker(cluster, node_id, module.params["wait"])).result()
-    except UnavailableError as error:
-        module.fail_json(
-            msg=f"broker {node_id} does not answer after {module.params['wait']:g} s ({error}): "
-            "see its journal. Nothing more was changed; run again once it serves"
-        )
-    finally:
-        cluster.close()
-    module.exit_json(**result)
+    spec = {
+        "node_id": {"type": "int", "required": True},
+        # What it names are Kafka's keys, no secrets.
+        "keys": {"type": "list", "elements": "str", "required": True, "no_log": False},
+        "path": {"type": "path", "required": True},
+        "content": {"type": "str"},
+        "cluster_wide": {"type": "bool", "default": False},
+        "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
+        "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
+        "wait": {"type": "float", "default": 30},
+    }
+    # The host's journal would otherwise hold the file's content.
+    options.run(work, spec, no_log=True)
 
 
 if __name__ == "__main__":

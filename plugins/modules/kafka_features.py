@@ -11,58 +11,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import features as adapter
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
-    MIN_ISR,
-    Broker,
-    Snapshot,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    features,
-    health,
-    options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.features import Plan
+
+from ..module_utils.kafka import configs
+from ..module_utils.kafka import features as adapter
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.connection import Connection
+from ..module_utils.kafka.snapshot import MIN_ISR, Broker, Snapshot
+from ..module_utils.operations import features, health, options
+from ..module_utils.operations.features import Plan
+from ..module_utils.operations.options import FailedError
 
 DOCUMENTATION = r"""
 module: kafka_features
 short_description: Finalize the features of a Kafka version
-version_added: 0.2.0
 description:
-  - Compares the finalized features (KIP-584) with those that a version is meant to run with, and
-    raises one after the other, each tried in a dry run first. None is lowered, and C(kraft.version)
-    is never touched.
+  - Compares the finalized features (KIP-584) with those that C(kafka_version) is meant to run with,
+    and raises one after the other, each tried in a dry run first. None is lowered, and
+    C(kraft.version) is never touched.
   - Refuses where a registered node does not support a level, or is not in the inventory.
   - This cannot be undone, so nothing is changed without O(confirm).
-  - With O(upgrade_from) it judges a change of version instead, before anything is touched.
 options:
-  target:
-    description: The version of Kafka.
-    type: str
-    required: true
   upgrade_from:
-    description: Versions that run; judge whether the cluster may move from each to O(target).
+    description: Versions that run; judge only whether the cluster may move from each to the
+      inventory's, before anything is touched.
     type: list
     elements: str
     default: []
-  expect_brokers:
-    description: Node ids of all brokers.
-    type: list
-    elements: int
-    default: []
-  expect_voters:
-    description: Node ids of all controllers; empty with ZooKeeper.
-    type: list
-    elements: int
-    default: []
-  cluster_id:
-    description: The cluster id that must be found.
-    type: str
   confirm:
     description: Whether to finalize; otherwise the plan is returned.
     type: bool
@@ -75,66 +49,24 @@ options:
     description: Seconds until every broker has to show a finalized level.
     type: float
     default: 60
-extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
+  events:
+    description: File of the controller that gets the change with its times, for the ledger.
+    type: str
 attributes:
   check_mode:
     description: Lets Kafka judge the same steps and makes none.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Finalize
-  millrace.streaming.kafka_features:
-    bootstrap: [kafka1:9092, kafka2:9092]
-    target: 4.3.1
-    expect_brokers: [1, 2, 3]
-    expect_voters: [1, 2, 3]
-    confirm: true
-"""
-
-RETURN = r"""
-steps:
-  description: What is raised, or would be, in this order; each with feature, from and to.
-  returned: always
-  type: list
-  elements: dict
-problems:
-  description: Why nothing can be finalized, or why the cluster cannot move to the version.
-  returned: always
-  type: list
-  elements: str
-notes:
-  description: What the steps bring with them.
-  returned: always
-  type: list
-  elements: str
-lines:
-  description: All of this, for people.
-  returned: always
-  type: list
-  elements: str
-finalized:
-  description: Feature to its finalized level, at the end.
-  returned: always
-  type: dict
 """
 
 POLL_SECONDS = 0.2
 
 
-class RefusedError(Exception):
-    """Kafka refuses a feature, or a broker does not show it."""
-
-
 class Features:
     """The features of a cluster and of each of its brokers."""
 
-    def __init__(self, module: AnsibleModule) -> None:
+    def __init__(self, cluster: Cluster, connection: Connection) -> None:
         """Remember whom to ask."""
-        self._cluster = options.connect(module)
-        self._connection = options.connection_of(module.params)
+        self._cluster, self._connection = cluster, connection
         self._brokers: dict[int, Cluster] = {}
 
     def read(self) -> Snapshot:
@@ -181,9 +113,9 @@ class Features:
         return late
 
     def close(self) -> None:
-        """Drop the connections."""
-        for cluster in (self._cluster, *self._brokers.values()):
-            cluster.close()
+        """Drop the connections to brokers."""
+        for broker in self._brokers.values():
+            broker.close()
 
 
 def address(broker: Broker) -> str:
@@ -230,40 +162,30 @@ def membership(snapshot: Snapshot, params: Mapping[str, Any]) -> list[str]:
 
 
 def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
-    """Raise one feature and see it on every broker.
-
-    Raises:
-        RefusedError: Kafka refuses it, or a broker does not show it in time.
-
-    """
+    """Raise one feature and see it on every broker."""
     for validate_only in (True, False):
         refusal = cluster.update({feature: level}, validate_only=validate_only)
         if refusal:
-            raise RefusedError(refusal)
+            raise FailedError(refusal)
     deadline = time.monotonic() + wait
     while late := cluster.late(feature, level):
         if time.monotonic() > deadline:
             text = f"broker {', '.join(map(str, late))} does not show it after {wait:g} s"
-            raise RefusedError(text)
+            raise FailedError(text)
         time.sleep(POLL_SECONDS)
-
-
-def report(params: Mapping[str, Any], plan: Plan, finalized: Mapping[str, int]) -> dict[str, Any]:
-    """Return the module's result."""
-    return {
-        "steps": [{"feature": one, "from": old, "to": new} for one, old, new in plan.steps],
-        "problems": list(plan.problems),
-        "notes": list(plan.warnings),
-        "lines": [] if params["upgrade_from"] else features.lines(params["target"], plan),
-        "finalized": dict(finalized),
-    }
 
 
 def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     """Judge, and finalize where that is confirmed; return the module's result."""
     params = module.params
     plan, finalized = judge(cluster, params)
-    result = report(params, plan, finalized)
+    result: dict[str, Any] = {
+        "steps": [{"feature": one, "from": old, "to": new} for one, old, new in plan.steps],
+        "problems": list(plan.problems),
+        "notes": list(plan.warnings),
+        "lines": [] if params["upgrade_from"] else features.lines(params["target"], plan),
+        "finalized": dict(finalized),
+    }
     confirmed = params["confirm"] and not params["upgrade_from"]
     if plan.problems and (params["fail"] or confirmed):
         running = ", ".join(params["upgrade_from"])
@@ -277,7 +199,7 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     for feature, _, level in plan.steps:
         try:
             finalize(cluster, feature, level, params["wait"])
-        except (RefusedError, UnavailableError) as error:
+        except (FailedError, UnavailableError) as error:
             with contextlib.suppress(UnavailableError):
                 result["finalized"] = cluster.finalized()
             module.fail_json(
@@ -291,28 +213,23 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     return {"changed": bool(done), **result, "finalized": cluster.finalized()}
 
 
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Judge and finalize with a connection to each broker; return the module's result."""
+    with contextlib.closing(Features(cluster, options.connection_of(module.params))) as features:
+        return run(module, features)
+
+
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            **options.EXPECTED,
-            "target": {"type": "str", "required": True},
-            "upgrade_from": {"type": "list", "elements": "str", "default": []},
-            "confirm": {"type": "bool", "default": False},
-            "fail": {"type": "bool", "default": True},
-            "wait": {"type": "float", "default": 60},
-        },
-        supports_check_mode=True,
-    )
-    cluster = Features(module)
-    try:
-        result = run(module, cluster)
-    except UnavailableError as error:
-        module.fail_json(msg=f"no broker answers ({error}): see the brokers' journals")
-    finally:
-        cluster.close()
-    module.exit_json(**result)
+    spec = {
+        **options.EXPECTED,
+        "target": {"type": "str", "required": True},
+        "upgrade_from": {"type": "list", "elements": "str", "default": []},
+        "confirm": {"type": "bool", "default": False},
+        "fail": {"type": "bool", "default": True},
+        "wait": {"type": "float", "default": 60},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

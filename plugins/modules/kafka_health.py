@@ -7,30 +7,19 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Snapshot
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    gate,
-    health,
-    options,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
-    Blocker,
-    Expected,
-    Policy,
-)
+
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.snapshot import Snapshot
+from ..module_utils.operations import gate, health, options
+from ..module_utils.operations.gate import Blocker, Expected, Policy
 
 DOCUMENTATION = r"""
 module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
-version_added: 0.1.0
 description:
-  - Reads brokers, quorum and partitions once and reports every problem.
-  - With O(wait) it reads again until the cluster is healthy or the time is over.
-  - Changes nothing, so it runs in check mode too.
+  - Reads brokers, quorum and partitions once and reports every problem. Which nodes have to be
+    there follows from the inventory.
+  - With O(wait) it judges again until the cluster is healthy or the time is over.
 options:
   wait:
     description: Seconds to wait for a healthy cluster; with 0 it is checked once.
@@ -50,90 +39,64 @@ options:
     default: 0
   gate:
     description:
-      - Also judge what has to be so before any node may be stopped; C(blockers) are in the way.
+      - Also judge what has to be so before any node may be stopped; C(blockers) is what forbids it.
       - The controllers' metadata log has to grow meanwhile, as it does by itself twice a second
         (KIP-835).
     type: bool
     default: false
+  strict:
+    description: With O(gate), whether every replica of the cluster must be in sync; without it as
+      C(kafka_gate_strict) says.
+    type: bool
+  allow_outage:
+    description: With O(gate), topics that may be unavailable while a node restarts, C(*) for all;
+      without it as C(kafka_allow_outage) says.
+    type: list
+    elements: str
+  allow_unsafe_quorum:
+    description: With O(gate), whether a controller may stop although the quorum then has no
+      majority; without it as C(kafka_allow_unsafe_quorum) says.
+    type: bool
   fail:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-extends_documentation_fragment:
-  - millrace.streaming.from_model
-  - millrace.streaming.kafka_client
-  - millrace.streaming.kafka_gate
 attributes:
   check_mode:
-    description: Reads only.
+    description: Changes nothing, so it does the same.
     support: full
-author:
-  - Millrace (@millrace)
 """
 
 EXAMPLES = r"""
 - name: Wait until the cluster is healthy
   millrace.streaming.kafka_health:
-    bootstrap: [kafka1:9092, kafka2:9092]
-    expect_brokers: [1, 2, 3]
-    expect_voters: [1, 2, 3]
     wait: 60
 """
 
 RETURN = r"""
 healthy:
-  description: Whether there are no problems.
+  description: Whether nothing is wrong.
   returned: always
   type: bool
-problems:
-  description: Everything that is wrong.
+wrong:
+  description: Every problem or blocker as a sentence; C(lines) has the whole verdict.
   returned: always
   type: list
   elements: str
 blockers:
-  description:
-    - With O(gate), all that forbids to stop a node, with C(predicate), C(what), C(partitions) and
-      C(text).
+  description: With O(gate), all that forbids to stop a node, with C(predicate), C(what),
+    C(partitions) and C(text).
   returned: always
   type: list
   elements: dict
-wrong:
-  description: What is wrong or in the way, as sentences.
-  returned: always
-  type: list
-  elements: str
-lines:
-  description: The verdict for people.
-  returned: always
-  type: list
-  elements: str
-seconds:
-  description: Time from the start of the task to the verdict.
-  returned: always
-  type: float
-cluster_id:
-  description: Id of the cluster. This and all below are missing where no broker answered.
-  returned: when a broker answered
-  type: str
 brokers:
-  description: Registered brokers, each with id, host, port, rack and fenced.
+  description: Registered brokers, each with id, host, port, rack and fenced. Also C(cluster_id),
+    C(controller) (node id of the active one), C(voters) and C(observers) of the quorum, the
+    numbers of C(topics) and C(partitions), and the names in C(offline), C(under_replicated) and
+    C(under_min_isr).
   returned: when a broker answered
   type: list
   elements: dict
-controller:
-  description: Node id of the active controller, -1 if there is none.
-  returned: when a broker answered
-  type: int
-voters:
-  description: Voters of the quorum, each with id, lag (records) and behind_ms; also C(observers).
-  returned: when a broker answered
-  type: list
-  elements: dict
-partitions:
-  description: Number of partitions; also C(topics), and names in C(offline), C(under_replicated)
-    and C(under_min_isr).
-  returned: when a broker answered
-  type: int
 """
 
 POLL_SECONDS = 0.1
@@ -161,7 +124,6 @@ def judge(
         if long_enough or now - start + POLL_SECONDS > wait + steady:
             break
         time.sleep(POLL_SECONDS)
-    cluster.close()
     if not long_enough and good_since is not None:
         problems = [f"it is healthy for {now - good_since:.0f} s only, not for {steady:.0f} s"]
     return {
@@ -226,24 +188,9 @@ def report(verdict: dict[str, Any]) -> list[str]:
     ]
 
 
-def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            **options.EXPECTED,
-            **options.GATE,
-            "wait": {"type": "float", "default": 0},
-            "max_lag": {"type": "int", "default": 100},
-            "max_behind_ms": {"type": "int", "default": 5000},
-            "steady": {"type": "float", "default": 0},
-            "gate": {"type": "bool", "default": False},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
-    )
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Judge as the options say, and return the verdict."""
     params = module.params
-    cluster = options.connect(module)
     limits = {name: params[name] for name in ("max_lag", "max_behind_ms")}
     expected = options.expected_of(params, **limits)
     policy = options.policy_of(params) if params["gate"] else None
@@ -255,7 +202,22 @@ def main() -> None:
         wrong = "\n- ".join(verdict["wrong"])
         text = f"the cluster is not healthy after {verdict['seconds']} s:\n- {wrong}"
         module.fail_json(msg=text, **verdict)
-    module.exit_json(changed=False, **verdict)
+    return {"changed": False, **verdict}
+
+
+def main() -> None:
+    """Run the module."""
+    spec = {
+        **options.EXPECTED,
+        **options.GATE,
+        "wait": {"type": "float", "default": 0},
+        "max_lag": {"type": "int", "default": 100},
+        "max_behind_ms": {"type": "int", "default": 5000},
+        "steady": {"type": "float", "default": 0},
+        "gate": {"type": "bool", "default": False},
+        "fail": {"type": "bool", "default": True},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

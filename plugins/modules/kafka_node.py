@@ -9,55 +9,36 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import ApplyError
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+
+from ..module_utils.host import operation, restart
+from ..module_utils.host.files import ApplyError
+from ..module_utils.host.unit import Unit
+from ..module_utils.operations import options
 
 DOCUMENTATION = r"""
 module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
-version_added: 0.3.0
 description:
   - Reports whether a node runs, is marked for a restart and has the distribution that it should
     have, and whether its host needs a reboot.
-  - With O(operation) it also takes the lock that one operation at a time has on a cluster, on this
-    host, or writes how far the operation is.
-  - An action of the same name takes O(home) from the model of the cluster, and makes the record of
-    the operation from O(what) and O(finish).
+  - With O(what) it also takes the lock that one operation at a time has on a cluster, where the
+    host is one of those that hold it.
 options:
   what:
-    description: Name of the operation, for its record. With it a host of the lock takes the lock;
-      the action takes this option, and sets O(operation) and O(take).
+    description: Name of the operation.
     type: str
     default: ""
   host:
-    description: Host of the node, where the task is delegated to it. The action takes this option.
+    description: The node's host, where the task is delegated to it.
     type: str
+  over:
+    description: The id of an operation whose lock may be taken, since its holder is dead.
+    type: str
+    default: ""
   finish:
-    description: Record that the operation of this run has ended, which gives the lock back. The
-      action takes this option, and sets O(operation).
+    description: Record how the operation ended, which gives the lock back.
     type: bool
     default: false
-  unit:
-    description: Name of the service.
-    type: str
-    default: kafka
-  mark:
-    description: The restart mark, as O(millrace.streaming.service#module:restart_marks) writes it.
-    type: path
-    default: /run/kafka/restart-pending
-  previous:
-    description: The node's former files, as O(millrace.streaming.service#module:previous).
-    type: path
-    default: /var/lib/millrace/kafka-previous.json
-  home:
-    description: Directory of the distribution that the node should have.
-    type: path
-    required: true
-  link:
-    description: Link to the distribution that the node has.
-    type: path
-    default: /opt/millrace/kafka
   request_restart:
     description: Mark the node for a restart, also if its files are current.
     type: bool
@@ -72,88 +53,10 @@ options:
       new ones. A node that was restarted with them keeps them.
     type: bool
     default: false
-  record:
-    description: File of the operation's record.
-    type: path
-    default: /var/lib/millrace/operation.json
-  operation:
-    description: Record of the operation to write, with C(id) and C(state).
-    type: dict
-  take:
-    description: Whether to take the lock with O(operation); otherwise its holder writes it anew.
-    type: bool
-    default: false
-  over:
-    description: The id of an operation whose lock may be taken, since its holder is dead.
-    type: str
-    default: ""
 attributes:
   check_mode:
     description: Reports the state and changes nothing; the lock is neither taken nor written.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Read the state of the node
-  millrace.streaming.kafka_node:
-  register: node
-
-- name: Take the lock, and read the state of the node
-  millrace.streaming.kafka_node:
-    what: rolling_restart
-  register: node
-
-- name: Record how the operation ended, and give the lock back
-  millrace.streaming.kafka_node:
-    finish: true
-"""
-
-RETURN = r"""
-marked:
-  description: Whether the node is marked for a restart, or would be.
-  returned: always
-  type: bool
-running:
-  description: Whether the service runs.
-  returned: always
-  type: bool
-home:
-  description: Name of the directory of the distribution that the node has; empty without one.
-  returned: always
-  type: str
-settled:
-  description: Whether it runs with the distribution O(home), and is not marked for a restart.
-  returned: always
-  type: bool
-reboot_required:
-  description: Whether the host needs a reboot, or has a newer kernel than it runs.
-  returned: always
-  type: bool
-container:
-  description: Whether the host is a container.
-  returned: always
-  type: bool
-restored:
-  description: Files that were put back.
-  returned: always
-  type: list
-  elements: str
-holder:
-  description: Record of another operation that holds the lock on this host, with its C(age) in
-    seconds; empty if none does, or only the one of O(over).
-  returned: always
-  type: dict
-former_operation:
-  description: The record that was there before.
-  returned: always
-  type: dict
-lock_hosts:
-  description: Hosts that hold the lock of the cluster.
-  returned: always
-  type: list
-  elements: str
 """
 
 # Debian leaves a newer kernel, of which only those of the same flavour count: 6.1.0-44-cloud-amd64
@@ -221,16 +124,12 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "unit": {"type": "str", "default": "kafka"},
-            "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-            "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
+            **options.NODE,
             "home": {"type": "path", "required": True},
             "link": {"type": "path", "default": "/opt/millrace/kafka"},
             "request_restart": {"type": "bool", "default": False},
             "request_reboot": {"type": "bool", "default": False},
             "restore": {"type": "bool", "default": False},
-            "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
-            "operation": {"type": "dict"},
             "take": {"type": "bool", "default": False},
             "over": {"type": "str", "default": ""},
         },

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import ApplyError
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
+
+from ..module_utils.host import operation, restart
+from ..module_utils.host.files import ApplyError
+from ..module_utils.host.unit import Unit
+from ..module_utils.kafka.client import Cluster
+from ..module_utils.operations import options
+from ..module_utils.operations.node_restart import (
     PHASES,
     AbandonedError,
     Node,
@@ -25,123 +26,17 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.node
 DOCUMENTATION = r"""
 module: kafka_restart
 short_description: Restart one Kafka node when its cluster can spare it
-version_added: 0.3.0
 description:
+  - For the action M(millrace.streaming.roll_node), which gives it all its options. One call does as
+    much as its time allows; that action calls again from the phase that was reached, shows what is
+    waited for, and judges the deadlines.
   - Waits at the gate until no partition and no quorum needs the node, stops it, starts it, waits
-    until it is in sync again, and sends a record through it and back.
-  - One call does as much as O(slice) allows. The action M(millrace.streaming.roll_node) calls again
-    from the phase that was reached, shows what is waited for, and judges the deadlines.
-  - A node whose new files do not start gets back the files that O(previous) keeps.
-options:
-  node:
-    description:
-      - The node, with C(id), C(broker), C(controller), C(address) (its first listener), C(ports)
-        (all that it opens), C(data_dirs), C(replication) (of the canary's topic) and C(peers) (the
-        addresses of all other nodes).
-    type: dict
-    required: true
-  unit:
-    description: Name of the service.
-    type: str
-    default: kafka
-  mark:
-    description: The restart mark. A node without it that runs is left alone.
-    type: path
-    default: /run/kafka/restart-pending
-  previous:
-    description: File with the former state of the node's files.
-    type: path
-    default: /var/lib/millrace/kafka-previous.json
-  forced:
-    description: Restart the node without a mark too.
-    type: bool
-    default: false
-  phase:
-    description: Phase to go on from.
-    type: str
-    choices: [gate, stop, start, ready, canary, done]
-    default: gate
-  until:
-    description: Phase to stop before.
-    type: str
-    choices: [gate, stop, start, ready, canary, done]
-    default: done
-  slice:
-    description: Seconds that one call may take.
-    type: float
-    default: 10
-  start_timed_out:
-    description: Take the start for failed, which took too long.
-    type: bool
-    default: false
-  remaining:
-    description: Ids of the nodes that are still to be restarted.
-    type: list
-    elements: int
-    default: []
-  controller_last:
-    description: Whether an active controller leaves the others in O(remaining) to go first.
-    type: bool
-    default: false
-  record:
-    description: File of the operation's record.
-    type: path
-    default: /var/lib/millrace/operation.json
-  operation:
-    description: Record of the operation, which this call writes anew.
-    type: dict
-extends_documentation_fragment: [millrace.streaming.kafka_client, millrace.streaming.kafka_gate]
+    until it is in sync again, and sends a record through it and back. A node whose new files do not
+    start gets back those with which it ran.
 attributes:
   check_mode:
     description: Does nothing.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Restart the node when it is marked
-  millrace.streaming.kafka_restart:
-    bootstrap: [kafka1:9092, kafka2:9092]
-    node: {id: 1, broker: true, controller: true, address: "kafka1:9092", ports: [9092, 9093]}
-"""
-
-RETURN = r"""
-phase:
-  description: Phase that was reached; C(done) at the end.
-  returned: always
-  type: str
-waiting:
-  description: Why the phase is not over.
-  returned: always
-  type: list
-  elements: str
-non_retriable:
-  description: Whether no waiting will end it.
-  returned: always
-  type: bool
-deferred:
-  description: Whether other controllers have to be restarted first.
-  returned: always
-  type: bool
-seconds:
-  description: Seconds by phase.
-  returned: always
-  type: dict
-degraded:
-  description: What went wrong without stopping the restart.
-  returned: always
-  type: list
-  elements: str
-start_failed:
-  description: Why the process did not stay up; empty if it did.
-  returned: always
-  type: str
-restored:
-  description: Files that were put back.
-  returned: always
-  type: list
-  elements: str
 """
 
 STOP_SECONDS = 30
@@ -217,39 +112,33 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     return {"changed": False, **result, **progress.as_data()}
 
 
+def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
+    """Write the operation's record, and go on with the restart."""
+    params = module.params
+    if module.check_mode:
+        return {"changed": False, "phase": params["phase"], "skipped": True}
+    if params["operation"]:
+        operation.update(Path(params["record"]), params["operation"])
+    return advance(module, restart_of(module, cluster))
+
+
 def main() -> None:
     """Run the module."""
     phases = {"type": "str", "choices": list(PHASES)}
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            **options.EXPECTED,
-            **options.GATE,
-            "node": {"type": "dict", "required": True},
-            "unit": {"type": "str", "default": "kafka"},
-            "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-            "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
-            "forced": {"type": "bool", "default": False},
-            "phase": {**phases, "default": "gate"},
-            "until": {**phases, "default": "done"},
-            "slice": {"type": "float", "default": 10},
-            "start_timed_out": {"type": "bool", "default": False},
-            "remaining": {"type": "list", "elements": "int", "default": []},
-            "controller_last": {"type": "bool", "default": False},
-            "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
-            "operation": {"type": "dict"},
-        },
-        supports_check_mode=True,
-    )
-    params = module.params
-    if module.check_mode:
-        module.exit_json(changed=False, phase=params["phase"], skipped=True)
-    cluster = options.connect(module)
-    if params["operation"]:
-        operation.update(Path(params["record"]), params["operation"])
-    result = advance(module, restart_of(module, cluster))
-    cluster.close()
-    module.exit_json(**result)
+    spec = {
+        **options.EXPECTED,
+        **options.GATE,
+        **options.NODE,
+        "node": {"type": "dict", "required": True},
+        "forced": {"type": "bool", "default": False},
+        "phase": {**phases, "default": "gate"},
+        "until": {**phases, "default": "done"},
+        "slice": {"type": "float", "default": 10},
+        "start_timed_out": {"type": "bool", "default": False},
+        "remaining": {"type": "list", "elements": "int", "default": []},
+        "controller_last": {"type": "bool", "default": False},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

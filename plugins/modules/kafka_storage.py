@@ -9,109 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.host.as_user import as_user
-from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
+
+from ..module_utils.host import storage
+from ..module_utils.host.as_user import as_user
+from ..module_utils.host.storage import LogDir, Node
+from ..module_utils.operations import options
 
 DOCUMENTATION = r"""
 module: kafka_storage
 short_description: Format the storage of a KRaft node once, or refuse
-version_added: 0.1.0
 description:
   - Formats the log directories of a node with Kafka's storage tool, as the service user.
   - Refuses, with every problem in one message, where a directory belongs to another cluster or
     node, or holds partitions without C(meta.properties). Then nothing is changed.
   - Where some directories are formatted and others are not, a disk was replaced, and only the
     others are formatted.
-  - An action of the same name takes what a task leaves out from the model of the cluster, options
-    that are required by the module too, and does not ask a host whose directories were found
-    formatted.
-options:
-  home:
-    description: Directory that holds Kafka's C(libs).
-    type: path
-    required: true
-  config:
-    description: Path of the node's C(server.properties) on the host.
-    type: path
-    default: /etc/kafka/server.properties
-  cluster_id:
-    description: Cluster id, 22 characters of base64url.
-    type: str
-    required: true
-  node_id:
-    description: Node id.
-    type: int
-    required: true
-  log_dirs:
-    description: All directories of C(log.dirs) and C(metadata.log.dir). They must exist.
-    type: list
-    elements: path
-    required: true
-  user:
-    description: Service user who owns the directories.
-    type: str
-    default: kafka
-  group:
-    description: Group of the service user.
-    type: str
-    default: kafka
-  controller:
-    description: Whether the node is a controller.
-    type: bool
-    default: false
-  initial_controllers:
-    description:
-      - The first controllers of a dynamic quorum, C(id@host:port:directory-id) with commas between.
-      - A controller without it joins a quorum that exists. Brokers ignore it, as does a
-        configuration with C(controller.quorum.voters).
-    type: str
-    default: ""
-  java:
-    description: Path of the java program.
-    type: path
-    required: true
 attributes:
   check_mode:
     description: Reports which directories would be formatted.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Format Kafka's storage
-  millrace.streaming.kafka_storage:
-    home: /opt/millrace/kafka/current
-    cluster_id: MkU3OEVBNTcwNTJENDM2Qg
-    node_id: 1
-    log_dirs: [/var/lib/kafka/data1, /var/lib/kafka/metadata]
-    controller: true
-    initial_controllers: 1@kafka1:9093:AAECAwQFBgcICQoLDA0ODw
-    java: /usr/lib/jvm/java-17-openjdk-amd64/bin/java
-"""
-
-RETURN = r"""
-formatted:
-  description: Directories that were formatted, or would be.
-  returned: success
-  type: list
-  elements: str
-verdict:
-  description: What was found before, V(formatted), V(replaced disk) or V(new).
-  returned: success
-  type: str
-observer:
-  description:
-    - Whether the node is a controller of a dynamic quorum whose directory id is none of
-      O(initial_controllers), since it was formatted into a quorum that was alive.
-  returned: success
-  type: bool
-command:
-  description: The command of the storage tool.
-  returned: when something was formatted, or would be
-  type: list
-  elements: str
 """
 
 
@@ -145,9 +61,8 @@ def quorum_alive(node: Node) -> bool:
 def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
     """Format, and check that every directory is now as it should be."""
     # The tool looks for a log4j2 configuration in its working directory and may not read root's.
-    code, out, err = module.run_command(
-        as_user(module.params["user"], module.params["group"], command), cwd="/"
-    )
+    own = as_user(module.params["user"], module.params["group"], command)
+    code, out, err = module.run_command(own, cwd="/")
     if code:
         module.fail_json(
             msg=f"formatting failed with exit code {code}: {(err.strip() or out.strip())[-2000:]}",
@@ -167,38 +82,23 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "home": {"type": "path", "required": True},
-            "config": {"type": "path", "default": "/etc/kafka/server.properties"},
+            **options.TOOL,
             "cluster_id": {"type": "str", "required": True},
-            "node_id": {"type": "int", "required": True},
             "log_dirs": {"type": "list", "elements": "path", "required": True},
-            "user": {"type": "str", "default": "kafka"},
-            "group": {"type": "str", "default": "kafka"},
             "controller": {"type": "bool", "default": False},
             "initial_controllers": {"type": "str", "default": ""},
-            "java": {"type": "path", "required": True},
         },
         supports_check_mode=True,
     )
-    params = module.params
-    node = Node(
-        home=params["home"],
-        config=params["config"],
-        java=params["java"],
-        cluster_id=params["cluster_id"],
-        node_id=params["node_id"],
-        controller=params["controller"],
-        initial_controllers=params["initial_controllers"],
-    )
-    log_dirs = list(dict.fromkeys(params["log_dirs"]))
+    node = Node.of(module.params)
+    log_dirs = list(dict.fromkeys(module.params["log_dirs"]))
     dirs = [read(path) for path in log_dirs]
     found = storage.problems(node, dirs, planned=module.check_mode)
     verdict = storage.verdict(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else None
-    if verdict != "formatted" and config is not None and not module.check_mode:
-        found += storage.config_problems(node, dirs, config)
-    elif verdict != "formatted" and config is None and not module.check_mode:
-        found.append(f"{node.config} does not exist: write the configuration first")
+    if verdict != "formatted" and not module.check_mode:
+        absent = [f"{node.config} does not exist: write the configuration first"]
+        found += absent if config is None else storage.config_problems(node, dirs, config)
     if found:
         module.fail_json(
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "

@@ -12,103 +12,35 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.host.as_user import as_user
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import snapshot
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
-    Cluster,
-    UnavailableError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import voter as quorum
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.voter import Step
+
+from ..module_utils.host import storage
+from ..module_utils.host.as_user import as_user
+from ..module_utils.kafka import snapshot
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.model.properties import parse_properties
+from ..module_utils.operations import options
+from ..module_utils.operations import voter as quorum
+from ..module_utils.operations.options import FailedError
+from ..module_utils.operations.voter import Step
 
 DOCUMENTATION = r"""
 module: kafka_voter
 short_description: Make a controller a voter of a dynamic quorum again
-version_added: 0.2.0
 description:
   - A controller with a new disk has a new directory id and is an observer of its quorum (KIP-853).
     This takes the voter that it was out of the quorum, waits until the node has all metadata, and
     adds it as the voter that it is.
   - Does nothing where it is a voter already, or where the quorum is static.
   - An interrupted run is taken up by the next one.
-options:
-  home:
-    description: Directory that holds Kafka's C(libs).
-    type: path
-    required: true
-  java:
-    description: Path of the java program.
-    type: path
-    required: true
-  config:
-    description: Path of the node's C(server.properties) on the host.
-    type: path
-    default: /etc/kafka/server.properties
-  node_id:
-    description: Node id.
-    type: int
-    required: true
-  user:
-    description: Service user who may read the node's directories.
-    type: str
-    default: kafka
-  group:
-    description: Group of the service user.
-    type: str
-    default: kafka
-  max_lag:
-    description: Records of metadata that the node may be behind when it is added.
-    type: int
-    default: 100
-  timeout:
-    description: Seconds for all of it.
-    type: float
-    default: 120
-extends_documentation_fragment: [millrace.streaming.from_model, millrace.streaming.kafka_client]
 attributes:
   check_mode:
     description: Reports what it would do.
     support: full
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Make the controller a voter
-  millrace.streaming.kafka_voter:
-    bootstrap: [kafka2:9092, kafka3:9092]
-    home: /opt/millrace/kafka
-    java: /usr/bin/java
-    node_id: 1
-"""
-
-RETURN = r"""
-directory_id:
-  description: Id of the directory that holds the node's metadata log.
-  returned: success
-  type: str
-removed:
-  description: Directory id of the voter that was taken out, or would be; empty if there was none.
-  returned: success
-  type: str
-added:
-  description: Whether the node was added, or would be.
-  returned: success
-  type: bool
 """
 
 POLL_SECONDS = 0.5
 TRIES = 3
 AGAIN = "Then run the same playbook again: it goes on where this ended"
-
-
-class VoterError(Exception):
-    """The node could not be made a voter; the text says why and what to do."""
 
 
 class Voter:
@@ -121,46 +53,31 @@ class Voter:
         self._deadline = time.monotonic() + module.params["timeout"]
 
     def step(self, *, wait: bool = True) -> Step:
-        """Return what is to be done; waits for a broker that answers.
-
-        Raises:
-            VoterError: none does.
-
-        """
+        """Return what is to be done; waits for a broker that answers."""
         while True:
             try:
                 log = self._cluster.ask(described)
             except UnavailableError as error:
                 if not wait or self._late():
                     text = f"no broker answers ({error}): see the brokers' journals. {AGAIN}"
-                    raise VoterError(text) from error
+                    raise FailedError(text) from error
                 time.sleep(POLL_SECONDS)
             else:
                 return quorum.step(log, self._id, self.directory) if log else Step()
 
     def caught_up(self) -> None:
-        """Wait until the node has the metadata.
-
-        Raises:
-            VoterError: it does not get it in time.
-
-        """
+        """Wait until the node has the metadata."""
         while reason := self._not_ready():
             if self._late():
                 text = (
                     f"controller {self._id} cannot be added to the quorum: {reason}. A majority of "
                     f"the other controllers has to run; see this node's journal. {AGAIN}"
                 )
-                raise VoterError(text)
+                raise FailedError(text)
             time.sleep(POLL_SECONDS)
 
     def change(self, command: list[str], what: str, left: Step) -> None:
-        """Run the tool until no more than `left` is to be done.
-
-        Raises:
-            VoterError: the quorum refuses it.
-
-        """
+        """Run the tool until no more than `left` is to be done."""
         answer = ""
         for attempt in range(TRIES):
             # A change before it may not be committed yet: the leader then refuses the next one.
@@ -176,7 +93,7 @@ class Voter:
             f"controller {self._id} could not be {what}: {answer}. A majority of the other "
             f"controllers has to run; see their journals. {AGAIN}"
         )
-        raise VoterError(text)
+        raise FailedError(text)
 
     def _not_ready(self) -> str:
         try:
@@ -194,42 +111,27 @@ class Voter:
 
 
 def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-python has no types
-    """Return the quorum's metadata log, None with ZooKeeper.
-
-    Raises:
-        LookupError: the one that was asked cannot tell, such as a former leader.
-
-    """
+    """Return the quorum's metadata log, None with ZooKeeper."""
     answer = snapshot.described_quorum(admin)
     return None if answer is None else quorum.partition(answer)
 
 
 def directory_id(config: Path) -> str:
-    """Return the id of the directory that holds the node's metadata log.
-
-    Raises:
-        VoterError: a file cannot be read, or has none.
-
-    """
+    """Return the id of the directory that holds the node's metadata log."""
     try:
         meta = Path(storage.metadata_dir(parse_properties(config.read_text())), storage.META)
         found = parse_properties(meta.read_text()).get("directory.id", "")
     except (OSError, ValueError) as error:
         text = f"the node's directory id cannot be read: {error}. Configure and format it first"
-        raise VoterError(text) from error
+        raise FailedError(text) from error
     if not found:
         text = f"{meta} has no directory.id: a Kafka before 3.7 wrote it; its service adds one"
-        raise VoterError(text)
+        raise FailedError(text)
     return found
 
 
 def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> None:
-    """Take the former voter out and add the node.
-
-    Raises:
-        VoterError: as the steps.
-
-    """
+    """Take the former voter out and add the node."""
     params = module.params
     config = folder / "tool.properties"
     server, client = (Path(params[key]) for key in ("config", "client_config"))
@@ -237,7 +139,7 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
         config.write_text(quorum.tool_config(server.read_text(), client.read_text()))
     except (OSError, ValueError) as error:
         text = f"no configuration for Kafka's tool: {error}. Configure the node first"
-        raise VoterError(text) from error
+        raise FailedError(text) from error
     if os.geteuid() == 0:
         for path in (folder, config):
             shutil.chown(path, params["user"], params["group"])
@@ -254,12 +156,7 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
 
 
 def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """See what is to be done, and do it; return the module's result.
-
-    Raises:
-        VoterError: as the steps.
-
-    """
+    """See what is to be done, and do it; return the module's result."""
     member = Voter(module, cluster, directory_id(Path(module.params["config"])))
     step = member.step(wait=not module.check_mode)
     if step.add and not module.check_mode:
@@ -286,28 +183,12 @@ def summary(node_id: int, step: Step, *, planned: bool) -> str:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **options.CLIENT,
-            "home": {"type": "path", "required": True},
-            "java": {"type": "path", "required": True},
-            "config": {"type": "path", "default": "/etc/kafka/server.properties"},
-            "node_id": {"type": "int", "required": True},
-            "user": {"type": "str", "default": "kafka"},
-            "group": {"type": "str", "default": "kafka"},
-            "max_lag": {"type": "int", "default": 100},
-            "timeout": {"type": "float", "default": 120},
-        },
-        supports_check_mode=True,
-    )
-    cluster = options.connect(module)
-    try:
-        result = run(module, cluster)
-    except VoterError as error:
-        module.fail_json(msg=str(error))
-    finally:
-        cluster.close()
-    module.exit_json(**result)
+    spec = {
+        **options.TOOL,
+        "max_lag": {"type": "int", "default": 100},
+        "timeout": {"type": "float", "default": 120},
+    }
+    options.run(run, spec)
 
 
 if __name__ == "__main__":

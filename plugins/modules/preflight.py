@@ -17,98 +17,22 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import mounts as mount_table
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
+
+from ..module_utils.host import mounts as mount_table
+from ..module_utils.host import storage
 
 DOCUMENTATION = r"""
 module: preflight
 short_description: Inspect a host before anything is changed on it
-version_added: 0.2.0
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its Java, its limits, its ports and its clock.
-  - An action of the same name takes from the model what to inspect. M(millrace.streaming.cluster)
-    judges what was found on all hosts together; C(docs/errors.md) lists the rules.
-options:
-  directories:
-    description: Data directories.
-    type: list
-    elements: str
-    default: []
-  homes:
-    description: Directories of distributions.
-    type: list
-    elements: str
-    default: []
-  links:
-    description: Links to the distributions in use.
-    type: list
-    elements: str
-    default: []
-  mounts:
-    description: Paths at which file systems are to be mounted.
-    type: list
-    elements: str
-    default: []
-  sources:
-    description: Sources of these file systems.
-    type: list
-    elements: str
-    default: []
-  stores:
-    description: PEM stores of Kafka.
-    type: list
-    elements: str
-    default: []
-  keystores:
-    description: Those of O(stores) that hold a key.
-    type: list
-    elements: str
-    default: []
-  names:
-    description: Names by which other hosts reach this one.
-    type: list
-    elements: str
-    default: []
-  ports:
-    description: Ports of services.
-    type: list
-    elements: int
-    default: []
-  java_home:
-    description: Home of an existing Java beside those of packages.
-    type: str
-    default: ""
-  kafka_user:
-    description: User who must be able to read O(stores).
-    type: str
-    default: kafka
+  - M(millrace.streaming.cluster) judges what was found on all hosts together; C(docs/errors.md)
+    lists the rules.
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
     support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Inspect the host
-  millrace.streaming.preflight:
-  register: preflight_result
-"""
-
-RETURN = r"""
-found:
-  description: What was found, as the class Inspection of C(module_utils/rules/inspection.py).
-  returned: success
-  type: dict
-clock_offset:
-  description: Seconds by which the host's clock differs from the controller's at least.
-  returned: success
-  type: float
 """
 
 JAVA_HOMES = "/usr/lib/jvm"
@@ -301,12 +225,6 @@ def installed(link: str) -> str:
         return ""
 
 
-def occupied(path: str) -> bool:
-    """Tell whether a directory holds anything; the top of an empty disk does not count."""
-    names = {one.name for one in Path(path).iterdir()} if Path(path).is_dir() else set()
-    return bool(names - {"lost+found"})
-
-
 def inspection(module: AnsibleModule) -> dict[str, object]:
     """Return what the host is and has, as the class `Inspection` takes it."""
     params = module.params
@@ -316,6 +234,11 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
     space = os.statvfs(opt)
     memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
+    # The top of an empty disk does not count.
+    held = {
+        path: {one.name for one in Path(path).glob("*")} - {"lost+found"}
+        for path in params["mounts"]
+    }
     return {
         "python": list(sys.version_info[:3]),
         "os_release": system,
@@ -336,7 +259,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
-        "occupied": [path for path in params["mounts"] if occupied(path)],
+        "occupied": [path for path, found in held.items() if found],
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
@@ -349,10 +272,11 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
 
 def main() -> None:
     """Run the module with what the action asks for."""
-    texts = ["directories", "homes", "links", "mounts", "names", "sources", "stores", "keystores"]
+    texts = {"type": "list", "elements": "str", "default": []}
+    paths = ("directories", "homes", "links", "mounts", "sources", "stores", "keystores")
     module = AnsibleModule(
         argument_spec={
-            **{key: {"type": "list", "elements": "str", "default": []} for key in texts},
+            **dict.fromkeys((*paths, "names"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "java_home": {"type": "str", "default": ""},
             "kafka_user": {"type": "str", "default": "kafka"},

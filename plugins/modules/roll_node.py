@@ -6,14 +6,13 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: roll_node
 short_description: Take one Kafka node through its part of a roll, and show what it waits for
-version_added: 0.3.0
 description:
   - Runs M(millrace.streaming.kafka_restart) on the node's host slice by slice, each phase within
     its deadline, and shows what is waited for. For an upgrade it writes the node's files, for a
     reboot it reboots the host, between two phases.
   - Takes only a node that is left in the record of the operation, which it keeps.
   - The task is delegated to the node's host. A node that goes wrong is no failure of the task, so
-    that what follows can put former files back on nodes that wait; RV(stopped) says why.
+    that what follows can put former files back on nodes that wait; C(stopped) says why.
 options:
   action:
     description: What is done to the node.
@@ -44,46 +43,4 @@ attributes:
   check_mode:
     description: Does nothing.
     support: full
-  diff_mode:
-    description: Shows nothing.
-    support: none
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Take the planned nodes one after the other
-  millrace.streaming.roll_node:
-    action: restart
-    node: "{{ item }}"
-    resume: rolling_restart
-  loop: "{{ planned.plan }}"
-  delegate_to: "{{ item }}"
-  register: taken
-  run_once: true
-"""
-
-RETURN = r"""
-seconds:
-  description: Seconds by phase.
-  returned: when the node was taken
-  type: dict
-deferred:
-  description: Whether it is the active controller and others have to go first.
-  returned: when it is
-  type: bool
-stopped:
-  description: Why the roll has to end at this node, and what to do.
-  returned: when it has to
-  type: str
-restored:
-  description: Files of the node that were put back.
-  returned: with RV(stopped)
-  type: list
-  elements: str
-waiting_nodes:
-  description: Hosts of the nodes that were not taken yet.
-  returned: with RV(stopped)
-  type: list
-  elements: str
 """

@@ -6,7 +6,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: roll_plan
 short_description: Which Kafka nodes a roll takes, in which order, and whether it has the lock
-version_added: 0.3.0
 description:
   - Chooses the nodes that need the action, and orders them. Nodes that do not serve go first, then
     controllers, the active one last, then brokers rack by rack.
@@ -46,50 +45,4 @@ attributes:
   check_mode:
     description: Plans the same and records nothing.
     support: full
-  diff_mode:
-    description: Changes no host.
-    support: none
-author:
-  - Millrace (@millrace)
-"""
-
-EXAMPLES = r"""
-- name: Plan a roll
-  millrace.streaming.roll_plan:
-    action: restart
-    nodes: "{{ nodes }}"
-    health: "{{ health }}"
-  register: planned
-  run_once: true
-"""
-
-RETURN = r"""
-plan:
-  description: The hosts of the nodes to take, in their order.
-  returned: success
-  type: list
-  elements: str
-versions:
-  description: Versions of Kafka that these nodes have, other than those that they should have.
-  returned: success
-  type: list
-  elements: str
-lock:
-  description: State of the lock, V(taken), V(held) by another operation, V(abandoned) by one that
-    is dead, or V(incomplete) where too few of its hosts can be reached.
-  returned: success
-  type: str
-holder:
-  description: The id of the operation that has the lock.
-  returned: when another operation has it
-  type: str
-refused:
-  description: Why this operation may not go on; empty if it may.
-  returned: success
-  type: str
-lines:
-  description: The plan, for people.
-  returned: success
-  type: list
-  elements: str
 """

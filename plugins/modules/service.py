@@ -9,46 +9,38 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.host import (
-    distribution,
-    files,
-    removal,
-    restart,
-    unit,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Change, Entry
-from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import Unit
+
+from ..module_utils.host import distribution, files, removal, restart, unit
+from ..module_utils.host.files import Change, Entry
+from ..module_utils.host.unit import Unit
 
 DOCUMENTATION = r"""
 module: service
 short_description: A service's distribution, files and units, compared and made so in one task
-version_added: 0.3.0
 description:
   - Unpacks a distribution once, writes files, directories and links, and runs systemd units.
   - Everything is checked before anything is changed; all problems are reported at once.
   - Each file is replaced atomically, with its final owner and mode from the first moment. What lies
     in C(/etc/sysusers.d) is written first, and its accounts are made.
-  - The tarball of a distribution lies on the controller. An action of the same name transfers it
-    only where it is not unpacked, and checks its sum there; the host checks it again.
-  - That action also takes the options from the model of the cluster, with O(product) or O(job).
+  - With O(product) or O(job) the options come from the model of the cluster. Those of the task win.
 options:
   product:
-    description: Service whose options the action takes from the model.
+    description: Service whose options come from the model.
     type: str
     choices: [host, zookeeper, kafka, spark]
   parts:
-    description: Which of its options the action takes; all without it.
+    description: Which of its options; all without it.
     type: list
     elements: str
     choices: [distribution, files, units]
   job:
-    description: Job on Spark whose options the action takes from the model, with C(name),
-      C(module), C(source), C(arguments) and C(data).
+    description: Job on Spark whose options come from the model, with C(name), C(module),
+      C(source), C(arguments) and C(data).
     type: dict
   distribution:
-    description:
-      - Mapping with C(home), the directory to make, C(sha256) of the tarball, and C(tarball), its
-        path on the controller. The action adds C(archive), its path on the host.
+    description: Mapping with C(home), the directory to make, C(tarball), its path on the
+      controller, and C(sha256). It is transferred only where it is not unpacked, and checked there
+      and here.
     type: dict
   files:
     description:
@@ -86,20 +78,17 @@ options:
     type: bool
     default: false
   restart_marks:
-    description:
-      - File to write when the content of an entry with C(restart) changes, or several, one for each
-        unit. It names the changed paths and keys of all runs since it was last removed.
-      - It is written only where its parent directory exists. In the unit's runtime directory,
-        which exists only while the process runs, a start of the unit clears it.
-      - It is written before the files are replaced, so an abort in between errs on the safe side.
+    description: Files to write before the content of an entry with C(restart) changes, one for each
+      unit, with the changed paths and keys of all runs since they were removed. A mark lies in the
+      unit's runtime directory, so that a start of the unit clears it, and is written only where
+      that directory exists.
     type: list
     elements: path
     default: []
   previous:
-    description:
-      - File to keep the former state in of every entry with C(restart) and of every link, so that a
-        service that does not start with what is new can be put back. It is written before a change
-        that needs a restart, as long as none of O(restart_marks) exists. Only root can read it.
+    description: File to keep the former state in of every entry with C(restart) and of every link,
+      as long as none of O(restart_marks) exists, so that a service that does not start with what is
+      new can be put back. Only root can read it.
     type: path
 attributes:
   check_mode:
@@ -108,62 +97,20 @@ attributes:
   diff_mode:
     description: Shows content, owner, group and mode; never the content of a secret entry.
     support: full
-author:
-  - Millrace (@millrace)
 """
 
 EXAMPLES = r"""
-- name: Install, configure and run a service
+- name: Configure and run a service of one's own
   millrace.streaming.service:
-    distribution:
-      home: /opt/millrace/zookeeper-3.9.5-2603e872a881
-      tarball: /var/cache/millrace/zookeeper-3.9.5-2603e872a881.tar
-      sha256: 2603e872a88127aea09faae0a7bdfedf5037890b8b2d6c69919ad5bf1f8174f5
     files:
-      /etc/sysusers.d/zookeeper.conf:
-        content: "u zookeeper - 'ZooKeeper' /nonexistent /usr/sbin/nologin\n"
-      /etc/zookeeper:
-        state: directory
-      /etc/zookeeper/zoo.cfg:
-        content: "{{ zoo_cfg_text }}"
+      /etc/sysusers.d/collector.conf:
+        content: "u collector - 'Collector' /nonexistent /usr/sbin/nologin\n"
+      /etc/systemd/system/collector.service:
+        content: "{{ lookup('ansible.builtin.file', 'collector.service') }}"
         restart: true
-    units: [zookeeper]
+    units: [collector]
     started: true
-    restart_marks: /run/zookeeper/restart-pending
-"""
-
-RETURN = r"""
-changed_paths:
-  description: Paths that were changed, or would be, in the order of the changes.
-  returned: success
-  type: list
-  elements: str
-changed_keys:
-  description: For each changed properties file the sorted keys added, removed or changed.
-  returned: success
-  type: dict
-restart_needed:
-  description: Whether any mark exists after this task, from this run or an earlier one.
-  returned: success
-  type: bool
-marked_units:
-  description: Units whose own mark exists, or would.
-  returned: success
-  type: list
-  elements: str
-running:
-  description: Whether every unit runs.
-  returned: success
-  type: bool
-enabled:
-  description: Whether every unit starts at each boot.
-  returned: success
-  type: bool
-started_units:
-  description: Units that were enabled or started, or would be.
-  returned: success
-  type: list
-  elements: str
+    restart_marks: /run/collector/restart-pending
 """
 
 

@@ -4,37 +4,22 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from http.client import HTTPException
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import spark_health
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.spark_health import (
-    Master,
-)
+
+from ..module_utils.operations import spark_health, verdict
+from ..module_utils.operations.spark_health import Master
 
 DOCUMENTATION = r"""
 module: spark_health
 short_description: Whether a Spark standalone cluster is healthy
-version_added: 0.1.0
 description:
-  - Asks every master once and reports every problem. One master must be ALIVE, each other
-    one STANDBY, and all workers must be alive at the ALIVE one.
-  - With O(wait) it asks again until the cluster is healthy or the time is over.
-  - Changes nothing, so it runs in check mode too.
+  - Asks every master of the inventory once and reports every problem. One master must be ALIVE,
+    each other one STANDBY, and all workers must be alive at the ALIVE one.
 options:
-  masters:
-    description: Web interfaces of all masters, each C(host:port).
-    type: list
-    elements: str
-    required: true
-  workers:
-    description: Hosts of all workers, as they register; others or missing ones are a problem.
-    type: list
-    elements: str
-    required: true
   wait:
     description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
@@ -43,54 +28,12 @@ options:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
-extends_documentation_fragment: [millrace.streaming.from_model]
 attributes:
   check_mode:
-    description: Reads only.
+    description: Changes nothing, so it does the same.
     support: full
-author:
-  - Millrace (@millrace)
 """
 
-EXAMPLES = r"""
-- name: Wait until the cluster is healthy
-  millrace.streaming.spark_health:
-    masters: [spark1:8080, spark2:8080]
-    workers: [spark2, spark3]
-    wait: 60
-"""
-
-RETURN = r"""
-healthy:
-  description: Whether there are no problems.
-  returned: always
-  type: bool
-problems:
-  description: Every problem.
-  returned: always
-  type: list
-  elements: str
-seconds:
-  description: Time from the start of the task to the result.
-  returned: always
-  type: float
-active:
-  description: The one master that is ALIVE, as C(host:port); empty without one, or with several.
-  returned: always
-  type: str
-standby:
-  description: Masters that are STANDBY.
-  returned: always
-  type: list
-  elements: str
-workers:
-  description: Hosts of the workers that are alive at the active master.
-  returned: always
-  type: list
-  elements: str
-"""
-
-POLL_SECONDS = 0.2
 REQUEST_SECONDS = 2
 
 
@@ -108,23 +51,6 @@ def ask(address: str) -> Master:
         return Master(address, reason="this is no Spark master")
 
 
-def judge(masters: list[str], workers: list[str], wait: float) -> dict[str, Any]:
-    """Ask until the cluster is healthy or the time is over, and return the last result."""
-    start = time.monotonic()
-    while True:
-        found = [ask(address) for address in masters]
-        problems = spark_health.problems(found, workers)
-        seconds = time.monotonic() - start
-        if not problems or seconds + POLL_SECONDS > wait:
-            return {
-                **spark_health.facts(found),
-                "healthy": not problems,
-                "problems": problems,
-                "seconds": round(seconds, 2),
-            }
-        time.sleep(POLL_SECONDS)
-
-
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -136,15 +62,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    params = module.params
-    verdict = judge(params["masters"], params["workers"], params["wait"])
-    if params["fail"] and not verdict["healthy"]:
-        module.fail_json(
-            msg=f"the cluster is not healthy after {verdict['seconds']} s:\n- "
-            + "\n- ".join(verdict["problems"]),
-            **verdict,
-        )
-    module.exit_json(changed=False, **verdict)
+
+    def judge() -> tuple[dict[str, Any], list[str]]:
+        found = [ask(address) for address in module.params["masters"]]
+        return spark_health.facts(found), spark_health.problems(found, module.params["workers"])
+
+    verdict.end(module, "cluster is not healthy", judge)
 
 
 if __name__ == "__main__":

@@ -4,67 +4,31 @@
 from __future__ import annotations
 
 import socket
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import zookeeper_health
+
+from ..module_utils.operations import verdict, zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health
 short_description: Whether a ZooKeeper ensemble is healthy
-version_added: 0.1.0
-description:
-  - Sends C(srvr) to every member and reports every problem.
-  - With O(wait) it asks again until the ensemble is healthy or the time is over.
-  - Changes nothing, so it runs in check mode too.
+description: [Sends C(srvr) to every member of the inventory and reports every problem.]
 options:
-  members:
-    description: Where each member serves clients, C(host:port).
-    type: list
-    elements: str
-    required: true
   wait:
     description: Seconds to wait for a healthy ensemble; with 0 it is checked once.
     type: float
     default: 0
-extends_documentation_fragment: [millrace.streaming.from_model]
+  fail:
+    description: Whether an unhealthy ensemble fails the task.
+    type: bool
+    default: true
 attributes:
   check_mode:
-    description: Reads only.
+    description: Changes nothing, so it does the same.
     support: full
-author:
-  - Millrace (@millrace)
 """
 
-EXAMPLES = r"""
-- name: Wait until the ensemble is healthy
-  millrace.streaming.zookeeper_health:
-    members: [zk1:2181, zk2:2181, zk3:2181]
-    wait: 60
-"""
-
-RETURN = r"""
-leader:
-  description: The leader, empty if there is none.
-  returned: always
-  type: str
-modes:
-  description: Mode of each member that serves.
-  returned: always
-  type: dict
-problems:
-  description: Every problem.
-  returned: always
-  type: list
-  elements: str
-seconds:
-  description: Time from the start of the task to the result.
-  returned: always
-  type: float
-"""
-
-POLL_SECONDS = 0.1
 ANSWER_SECONDS = 2
 
 
@@ -86,33 +50,21 @@ def main() -> None:
         argument_spec={
             "members": {"type": "list", "elements": "str", "required": True},
             "wait": {"type": "float", "default": 0},
+            "fail": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
     wrong = [text for text in module.params["members"] if not text.rpartition(":")[2].isdecimal()]
     if wrong or not module.params["members"]:
         module.fail_json(msg=f"members needs host:port entries, got {wrong or 'none'}")
-    start = time.monotonic()
-    while True:
+
+    def judge() -> tuple[dict[str, Any], list[str]]:
         members = {address: ask(address) for address in module.params["members"]}
-        problems = zookeeper_health.problems(members)
-        seconds = time.monotonic() - start
-        if not problems or seconds + POLL_SECONDS > module.params["wait"]:
-            break
-        time.sleep(POLL_SECONDS)
-    verdict: dict[str, Any] = {
-        "leader": next((name for name, one in members.items() if one.mode == "leader"), ""),
-        "modes": {name: one.mode for name, one in members.items() if one.mode},
-        "problems": problems,
-        "seconds": round(seconds, 2),
-    }
-    if problems:
-        module.fail_json(
-            msg=f"the ensemble is not healthy after {verdict['seconds']} s:\n- "
-            + "\n- ".join(problems),
-            **verdict,
-        )
-    module.exit_json(changed=False, **verdict)
+        modes = {name: one.mode for name, one in members.items() if one.mode}
+        leader = next((name for name, mode in modes.items() if mode == "leader"), "")
+        return {"leader": leader, "modes": modes}, zookeeper_health.problems(members)
+
+    verdict.end(module, "ensemble is not healthy", judge)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.millrace.streaming.plugins.module_utils.host.distribution import (
-    sha256_of,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    RECIPES,
-    Distribution,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+
+from ..module_utils.host.distribution import sha256_of
+from ..module_utils.model.artifacts import RECIPES, Distribution
+from ..module_utils.model.cluster import Cluster
 
 
 def wanted(cluster: Cluster) -> list[Distribution]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
-    is_cluster_id,
-    random_cluster_id,
-)
+
+from ..module_utils.model.uuids import is_cluster_id, random_cluster_id
+from .files import create
 
 
 def read(path: Path) -> str:
@@ -53,17 +50,8 @@ def keep(path: Path, cluster_id: str = "") -> str:
         return found
     generated = cluster_id or random_cluster_id()
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as directory:
-            draft = Path(directory, "draft")
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
-                new.write(f"{generated}\n")
-                new.flush()
-                os.fchmod(new.fileno(), 0o644)
-                os.fsync(new.fileno())
-            try:
-                os.link(draft, path)
-            except FileExistsError:
-                return read(path)
+        if not create(path, f"{generated}\n"):
+            return read(path)
     except OSError as error:
         message = (
             f"{path} cannot be written ({error.strerror}). Make its directory writable, or set "

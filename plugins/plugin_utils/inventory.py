@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,10 @@ from ansible.template import Templar
 from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    kafka,
-    spark,
-    zookeeper,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
-    HostVariables,
-    Inventory,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import (
-    PREFIXES,
-    defaults,
-    documented,
-)
+
+from ..module_utils.model import kafka, spark, zookeeper
+from ..module_utils.model.inventory import HostVariables, Inventory
+from ..module_utils.model.variables import PREFIXES, defaults, documented
 
 CONNECTION = ("ansible_host", "ansible_port")
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
@@ -156,11 +145,6 @@ def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
         and (name not in own or own[name] is not task_vars[name])
         and task_vars[name] != own.get(name, option.get("default"))
     }
-
-
-def with_cluster_id(inventory: Inventory, cluster_id: str) -> Inventory:
-    """Return an inventory beside which this cluster id is kept."""
-    return dataclasses.replace(inventory, cluster_id=cluster_id)
 
 
 def kept_cluster_id(directory: str) -> str:

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible import constants, context
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
-    QUIET_SECONDS,
-    RUNNING,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+
+from ..module_utils.host.operation import QUIET_SECONDS, RUNNING
+from ..module_utils.model.cluster import Cluster
+from .files import create
 
 MOST_LOCKED = 3
 """Hosts that hold the lock where there are no controllers."""
@@ -50,16 +49,8 @@ def current(what: str) -> dict[str, Any]:
         "reason": "",
         "quiet_seconds": QUIET_SECONDS,
     }
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(record), encoding="utf-8")
-    try:
-        # It appears with its content: the tasks of other hosts read it at the same time.
-        os.link(draft, path)
-    except FileExistsError:  # one of them was faster
-        return current(what)
-    finally:
-        draft.unlink()
-    return record
+    # The tasks of other hosts read it at the same time, or were faster.
+    return record if create(path, json.dumps(record)) else current(what)
 
 
 def save(record: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ the run: a cluster holds secrets.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import os
@@ -17,13 +18,12 @@ from typing import Any
 
 from ansible import constants
 from ansible.vars.hostvars import HostVars
-from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
-    Inspection,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory
+
+from ..module_utils.model import cluster
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.host import Facts
+from ..module_utils.rules.inspection import Inspection
+from . import inventory
 
 INSPECTION = "__host_preflight_result"
 """The variable in which the role host registers what was found on a host."""
@@ -74,7 +74,7 @@ def renew(
     known = {name: host.facts for name, host in before.hosts.items() if host.facts is not None}
     kept = before.inventory
     if cluster_id:
-        kept = inventory.with_cluster_id(kept, cluster_id)
+        kept = dataclasses.replace(kept, cluster_id=cluster_id)
     found = cluster.resolve(kept, {**known, **facts})
     with _lock(path):
         _store(path, found)

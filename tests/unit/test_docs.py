@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
+from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 
 from docs import generate
 from tests.support.topology import ROOT
+from tests.unit import in_process
+from tests.unit.model import small
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
@@ -48,7 +54,7 @@ def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     assert f"no document nothing; there are {known}" in capsys.readouterr().err
 
 
-def test_role_readme_has_entry_points_and_variables() -> None:
+def test_variables_of_a_role_are_listed_for_each_entry_point() -> None:
     level = {"type": "str", "description": "How far", "choices": ["low", "high"], "default": "low"}
     listeners = {
         "type": "list",
@@ -59,7 +65,7 @@ def test_role_readme_has_entry_points_and_variables() -> None:
     }
     name = {"type": "str", "description": "Name of the job.", "required": True}
     speed = {"type": "int", "description": "How | fast."}
-    text = generate.role_readme(
+    lines = generate.role_section(
         "thing",
         {
             "argument_specs": {
@@ -75,10 +81,11 @@ def test_role_readme_has_entry_points_and_variables() -> None:
             }
         },
     )
-    assert "\nMakes things.\n" in text
+    text = "\n".join(lines)
+    assert "## thing\n\nMakes things.\n" in text
     assert "| `thing_level` | str | `low` | How far. One of `low`, `high`. |" in text
     assert '| `[{"port": 1}]` | Where it listens. Keys: `port`. |' in text
-    after = text.partition("### job")[2]
+    after = text.partition("### thing, tasks_from: job")[2]
     assert "Runs a job." in after
     assert "| `thing_name` | str | required | Name of the job. |" in after
     assert "| `thing_speed` | int |  | How \\| fast. |" in after
@@ -103,32 +110,27 @@ def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     module = importlib.import_module(f"{PLUGINS}.modules.{name}")
     if not hasattr(module, "main"):
         return {}
-    monkeypatch.setattr(module, "AnsibleModule", found)
+    for user in (module, options):
+        monkeypatch.setattr(user, "AnsibleModule", found, raising=False)
     with pytest.raises(FoundError) as caught:
         module.main()
     return caught.value.argument_spec
 
 
-def action_options(name: str) -> Mapping[str, Any]:
-    """The options that an action takes itself."""
-    if name not in ACTIONS:
-        return {}
-    action = importlib.import_module(f"{PLUGINS}.action.{name}")
-    options: Mapping[str, Any] = getattr(action, "OPTIONS", None) or getattr(
-        action.ActionModule, "OPTIONS", {}
-    )
-    return options
+def own_options(name: str) -> frozenset[str]:
+    """The options that an action does not hand to the module of its name."""
+    plugin = in_process.plugin("action", name).ActionModule
+    own: frozenset[str] = getattr(plugin, "OWN", frozenset())
+    return own
 
 
-def documented(name: str) -> dict[str, Any]:
-    """The options of a module's documentation, those of its fragments too."""
-    text = importlib.import_module(f"{PLUGINS}.modules.{name}").DOCUMENTATION
-    document = yaml.safe_load(text)
-    options: dict[str, Any] = dict(document.get("options") or {})
-    for fragment in document.get("extends_documentation_fragment", []):
-        module = importlib.import_module(f"{PLUGINS}.doc_fragments.{fragment.rpartition('.')[2]}")
-        options |= yaml.safe_load(module.ModuleDocFragment.DOCUMENTATION)["options"]
-    return options
+def of_model(name: str) -> dict[str, Any]:
+    """The options that the model gives a module, none where its action does it."""
+    own = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
+    groups = ("kafka_brokers", "kafka_controllers", "spark_masters", "spark_workers", "zookeeper")
+    found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})
+    given = name in module_options.OPERATIONS
+    return module_options.of_module(name, found, "k1") if given else {}
 
 
 def meaning(option: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,8 +154,27 @@ def differences(found: Mapping[str, Any], specs: Mapping[str, Any]) -> list[str]
 
 @pytest.mark.parametrize("name", MODULES)
 def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = arguments(name, monkeypatch)
-    assert not differences(documented(name), {**own, **action_options(name)})
+    """A task may have the options of the page alone: the action of the same name sees to that."""
+    specs, found = arguments(name, monkeypatch), action.options(name)
+    if name not in ACTIONS:
+        assert not found, "no task has it: an action gives all its options"
+        return
+    if not specs:
+        text = (ROOT / f"plugins/action/{name}.py").read_text()
+        assert not [key for key in found if f'args["{key}"]' not in text], "nobody reads it"
+        return
+    own = own_options(name)
+    handed = {key: one for key, one in found.items() if key not in own}
+    # Where the model gives an option, there is no default to document.
+    given = {key: {**one, "default": None} for key, one in specs.items() if key in of_model(name)}
+    taken = {key: one for key, one in {**specs, **given}.items() if key in found}
+    assert not differences(handed, taken)
+
+
+@pytest.mark.parametrize("name", sorted(module_options.OPERATIONS))
+def test_modules_take_what_the_model_gives_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = arguments(name, monkeypatch)
+    assert not ArgumentSpecValidator(specs).validate(of_model(name)).error_messages
 
 
 @pytest.mark.parametrize("name", sorted(ACTIONS))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from ..model.properties import parse_or_empty, parse_properties
 from ..model.uuids import is_cluster_id
@@ -45,6 +45,11 @@ class Node:
     node_id: int
     controller: bool
     initial_controllers: str = ""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Node:
+        """Return the node that options of the module kafka_storage describe."""
+        return cls(**{field.name: options[field.name] for field in fields(cls)})
 
 
 def is_partition(name: str) -> bool:

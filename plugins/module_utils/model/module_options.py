@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from . import kafka
+from .cluster import Cluster
+from .kafka import KafkaNode
 
 Options = dict[str, Any]
 
@@ -20,22 +20,19 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
 
     """
     cluster.service(host, module.partition("_")[0])
-    return _OPERATIONS[module](cluster, host)
+    return OPERATIONS[module](cluster, host)
 
 
-def zookeeper_health(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name."""
+def _zookeeper_health(cluster: Cluster, host: str) -> Options:
     return {"members": cluster.zookeeper[host].clients_of_all}
 
 
-def spark_health(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name."""
+def _spark_health(cluster: Cluster, host: str) -> Options:
     spark = cluster.spark[host]
     return {"masters": spark.at_masters("spark_master_ui_port"), "workers": spark.worker_hosts}
 
 
-def kafka_health(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name; `gate` is for the caller to say."""
+def _kafka_health(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     return {
         "bootstrap": node.other_brokers_first,
@@ -48,11 +45,11 @@ def kafka_health(cluster: Cluster, host: str) -> Options:
     }
 
 
-def kafka_restart(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name that do not change while a roll goes on."""
+def _kafka_restart(cluster: Cluster, host: str) -> Options:
+    # Those that do not change while a roll goes on.
     node = cluster.kafka[host]
     return {
-        **kafka_health(cluster, host),
+        **_kafka_health(cluster, host),
         "node": {
             "id": node.id,
             "broker": node.is_broker,
@@ -78,8 +75,7 @@ def limits(node: KafkaNode) -> Mapping[str, float]:
     }
 
 
-def kafka_storage(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name."""
+def _kafka_storage(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     return {
         **_as_service_user(node),
@@ -90,8 +86,7 @@ def kafka_storage(cluster: Cluster, host: str) -> Options:
     }
 
 
-def kafka_voter(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name."""
+def _kafka_voter(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     return {
         **_as_service_user(node),
@@ -100,9 +95,8 @@ def kafka_voter(cluster: Cluster, host: str) -> Options:
     }
 
 
-def kafka_features(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name."""
-    asked = kafka_health(cluster, host)
+def _kafka_features(cluster: Cluster, host: str) -> Options:
+    asked = _kafka_health(cluster, host)
     names = ("bootstrap", "expect_brokers", "expect_voters", "cluster_id")
     return {
         **{name: asked[name] for name in names if name in asked},
@@ -110,8 +104,8 @@ def kafka_features(cluster: Cluster, host: str) -> Options:
     }
 
 
-def kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
-    """Return the options of the module of this name; the broker itself is asked."""
+def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
+    # The broker itself is asked.
     node = cluster.kafka[host]
     return {
         "bootstrap": [f"{node.address}:{node.listeners[0].port}"] if node.listeners else [],
@@ -122,18 +116,15 @@ def kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
     }
 
 
-_OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
-    one.__name__: one
-    for one in (
-        zookeeper_health,
-        spark_health,
-        kafka_health,
-        kafka_restart,
-        kafka_storage,
-        kafka_voter,
-        kafka_features,
-        kafka_dynamic_config,
-    )
+OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
+    "zookeeper_health": _zookeeper_health,
+    "spark_health": _spark_health,
+    "kafka_health": _kafka_health,
+    "kafka_restart": _kafka_restart,
+    "kafka_storage": _kafka_storage,
+    "kafka_voter": _kafka_voter,
+    "kafka_features": _kafka_features,
+    "kafka_dynamic_config": _kafka_dynamic_config,
 }
 
 

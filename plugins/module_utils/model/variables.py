@@ -11,10 +11,9 @@ from typing import Any
 
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
-    HostVariables,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import yaml_type
+
+from .inventory import HostVariables
+from .values import yaml_type
 
 COLLECTION = Path(__file__).resolve().parents[3]
 ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")

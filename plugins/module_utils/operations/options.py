@@ -1,25 +1,20 @@
-"""The options of modules that talk to a cluster, which fragments document, and what they mean."""
+"""The options of modules that operate Kafka, what they mean, and how such a module runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary, library
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
-    Connection,
-    ConnectionDescriptionError,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
-    Expected,
-    Policy,
-)
 
+from ..kafka import canary, library
+from ..kafka.client import Cluster, UnavailableError
+from ..kafka.connection import Connection, ConnectionDescriptionError
+from .gate import Expected, Policy
+
+Work = Callable[[AnsibleModule, Cluster], Mapping[str, Any]]
 _IDS = {"type": "list", "elements": "int", "default": []}
-# The fragments `kafka_client` and `kafka_gate` document them.
 CLIENT: Mapping[str, Any] = {
     "bootstrap": {"type": "list", "elements": "str", "required": True},
     "client_config": {"type": "path", "default": "/etc/kafka/client.properties"},
@@ -35,6 +30,27 @@ GATE: Mapping[str, Any] = {
     "allow_outage": {"type": "list", "elements": "str", "default": []},
     "allow_unsafe_quorum": {"type": "bool", "default": False},
 }
+NODE: Mapping[str, Any] = {
+    "unit": {"type": "str", "default": "kafka"},
+    "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
+    "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
+    "record": {"type": "path", "default": "/var/lib/millrace/operation.json"},
+    "operation": {"type": "dict"},
+}
+"""The files of a node's restart, and of an operation's record."""
+TOOL: Mapping[str, Any] = {
+    "home": {"type": "path", "required": True},
+    "java": {"type": "path", "required": True},
+    "config": {"type": "path", "default": "/etc/kafka/server.properties"},
+    "node_id": {"type": "int", "required": True},
+    "user": {"type": "str", "default": "kafka"},
+    "group": {"type": "str", "default": "kafka"},
+}
+"""What Kafka's own tools run with on a node, and as which user."""
+
+
+class FailedError(Exception):
+    """The module cannot do its work; the text says why and what to do."""
 
 
 def connection_of(params: Mapping[str, Any]) -> Connection:
@@ -49,12 +65,26 @@ def connection_of(params: Mapping[str, Any]) -> Connection:
     return Connection.read(Path(params["client_config"]), params["bootstrap"])
 
 
-def connect(module: AnsibleModule) -> Cluster:
-    """Return the cluster that the options `CLIENT` of a module name; fail the module without."""
+def run(work: Work, argument_spec: Mapping[str, Any], **keywords: bool) -> None:
+    """Run a module that works on the cluster that its options `CLIENT` name.
+
+    `keywords` are those of AnsibleModule.
+    """
+    spec = {**CLIENT, **argument_spec}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True, **keywords)
     try:
-        return Cluster(connection_of(module.params))
+        cluster = Cluster(connection_of(module.params))
     except (library.NoLibraryError, ConnectionDescriptionError) as error:
         module.fail_json(msg=str(error))
+    try:
+        result = work(module, cluster)
+    except FailedError as error:
+        module.fail_json(msg=str(error))
+    except UnavailableError as error:
+        module.fail_json(msg=f"no broker answers ({error}): see the brokers' journals")
+    finally:
+        cluster.close()
+    module.exit_json(**result)
 
 
 def expected_of(params: Mapping[str, Any], **limits: int) -> Expected:

@@ -39,7 +39,8 @@ class Tasks:
     ) -> Answer:
         """Run a task and return its result."""
         self.monkeypatch.setattr(run, "current", lambda _: self.cluster)
-        task = SimpleNamespace(args=dict(args), action="", check_mode=check, async_val=0)
+        name = action.__name__.rpartition(".")[2]
+        task = SimpleNamespace(args=dict(args), action=name, check_mode=check, async_val=0)
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nonexistent"))
         made = action.ActionModule(task, connection, None, None, None, None)
         made._execute_module = self._execute_module

@@ -37,16 +37,32 @@ def operate(ansible: AnsibleRun, module: str, host: str, **args: Any) -> Answer:
 
 
 def test_the_module_gets_what_the_model_says(ansible: AnsibleRun) -> None:
-    found = operate(ansible, "kafka_health", "k1", gate="restart")["options"]
-    expected = module_options.kafka_health(ansible.cluster("k1"), "k1")
-    assert found == {**expected, "gate": "restart"}
+    found = operate(ansible, "kafka_health", "k1", gate=True)["options"]
+    expected = module_options.of_module("kafka_health", ansible.cluster("k1"), "k1")
+    assert found == {**expected, "gate": True}
     assert ansible.calls[0][0] == "millrace.streaming.kafka_health"
 
 
 def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
-    found = operate(ansible, "kafka_health", "k1", strict=False, bootstrap=["here:1"])["options"]
-    assert (found["strict"], found["bootstrap"]) == (False, ["here:1"])
-    assert found["expect_brokers"] == [1, 2]
+    found = operate(ansible, "kafka_health", "k1", strict=False, allow_outage=["logs"])["options"]
+    assert (found["strict"], found["allow_outage"]) == (False, ["logs"])
+    assert (found["allow_unsafe_quorum"], found["expect_brokers"]) == (False, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bootstrap": ["here:1"]}, r"kafka_health: unsupported options: bootstrap.*include.*wait"),
+        ({"events": "changes"}, "unsupported options: events"),
+        ({"wait": "long"}, "kafka_health: argument 'wait'.*float"),
+    ],
+)
+def test_an_option_that_is_not_documented_is_refused(
+    ansible: AnsibleRun, options: Answer, said: str
+) -> None:
+    with pytest.raises(AnsibleError, match=said):
+        operate(ansible, "kafka_health", "k1", **options)
+    assert ansible.calls == []
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,0 +1,29 @@
+"""How a module judges a service: until nothing is wrong, or the time of its option is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+POLL_SECONDS = 0.1
+
+
+def end(
+    module: AnsibleModule, what: str, judge: Callable[[], tuple[Mapping[str, Any], list[str]]]
+) -> None:
+    """End the module with the last verdict; `judge` returns facts and what is wrong now."""
+    start = time.monotonic()
+    while True:
+        facts, problems = judge()
+        seconds = round(time.monotonic() - start, 2)
+        if not problems or seconds + POLL_SECONDS > module.params["wait"]:
+            break
+        time.sleep(POLL_SECONDS)
+    verdict = {**facts, "healthy": not problems, "problems": problems, "seconds": seconds}
+    if problems and module.params["fail"]:
+        wrong = "\n- ".join(problems)
+        module.fail_json(msg=f"the {what} after {seconds} s:\n- {wrong}", **verdict)
+    module.exit_json(changed=False, **verdict)

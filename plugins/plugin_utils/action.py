@@ -1,0 +1,101 @@
+"""What the actions of the collection have in common: their options, the cluster, their module."""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins.action import ActionBase
+
+from ..module_utils.model import module_options
+from ..module_utils.model.cluster import Cluster, NoServiceError
+from . import run
+from .files import write_event
+
+MODULES = Path(__file__).resolve().parents[1] / "modules"
+
+
+@functools.cache
+def options(module: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the options that a task with a module may have: those that its page documents."""
+    found = re.search(r'DOCUMENTATION = r"""(.+?)"""', (MODULES / f"{module}.py").read_text(), re.S)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    page = yaml.load(found[1], Loader=loader) if found else {}  # noqa: S506 - a safe loader
+    return dict(page.get("options", {}))
+
+
+class Action(ActionBase):
+    """An action with the cluster of the run; `act` does its work.
+
+    Its options are those that the page of the module of its name documents.
+    """
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Check the task's options, and act.
+
+        Raises:
+            AnsibleActionFail: an option is unknown or invalid, or the host lacks the service.
+
+        """
+        super().run(tmp, task_vars)
+        self.variables = task_vars or {}
+        self.host = str(self.variables.get("inventory_hostname", ""))
+        self.name = str(self._task.action).rpartition(".")[2]
+        checked = ArgumentSpecValidator(options(self.name)).validate(self._task.args)
+        if checked.error_messages:
+            what = "unsupported options: " if checked.unsupported_parameters else ""
+            message = f"{self.name}: {what}{'; '.join(checked.error_messages)}"
+            raise AnsibleActionFail(message)
+        try:
+            return self.act(checked.validated_parameters)
+        except NoServiceError as error:
+            raise AnsibleActionFail(str(error)) from error
+
+    @abstractmethod
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Do the task with its options, and return its result."""
+
+    @functools.cached_property
+    def cluster(self) -> Cluster:
+        """The cluster of this run."""
+        return run.current(self.variables)
+
+    def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
+        """Return the answer of a module on the host, by default of the one of the same name."""
+        answer: dict[str, Any] = self._execute_module(
+            module_name=f"millrace.streaming.{module or self.name}",
+            module_args=dict(args),
+            task_vars=self.variables,
+        )
+        return answer
+
+
+class FromModel(Action):
+    """Call the module with what the model says of the host and its cluster.
+
+    Options of the task win. `events` is a file of the controller that gets each change with its
+    time, which the ledger reads.
+    """
+
+    OWN = frozenset({"events"})
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Call the module, and record what it changed."""
+        given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
+        wanted = module_options.of_module(self.name, self.cluster, self.host)
+        begun = time.time()
+        answer = self.call({**wanted, **given})
+        if args.get("events") and answer.get("changed") and not self._task.check_mode:
+            event = {"node": self.host, "phase": self.name, "start": begun, "end": time.time()}
+            write_event(args["events"], event)
+        return answer
