@@ -52,7 +52,8 @@ class Cluster:
         if self.folder:
             _, session, *place = value.decode().split("/")
             text = (self.folder / "producer.jsonl").read_text()
-            lines = [json.loads(line) for line in text.splitlines()]
+            # What follows the last line break is being written meanwhile.
+            lines = [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
             if [int(x) for x in place] not in [
                 row
                 for x in lines
