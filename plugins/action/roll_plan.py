@@ -133,15 +133,14 @@ def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         )
         return {"lock": "incomplete", "message": text, "refused": text}
     holder = nodes[lost[0]]["holder"]
-    ages = [
-        float(node["former_operation"]["age"])
-        for node in nodes.values()
-        if node["former_operation"].get("id") == holder["id"]
-    ]
-    # The host that it works on is written anew, so all have to be seen.
+    # The host that it works on is written anew, so all have to be seen; the last one written tells
+    # for how long nobody may hear of it.
+    records = [node["former_operation"] for node in nodes.values()]
+    own = [one for one in records if one.get("id") == holder["id"]]
+    last = min(own, key=lambda one: float(one["age"]), default=holder)
     seen = all(host in nodes for host in cluster.kafka)
     described = operation.describe(holder)
-    if operation.is_dead(holder, ages if seen else []):
+    if operation.is_dead(last, [float(last["age"])] if own and seen else []):
         text = f"The lock of the cluster is taken over from a dead operation: {described}"
         return {"lock": "abandoned", "holder": holder["id"], "message": text, "refused": text}
     text = (

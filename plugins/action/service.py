@@ -56,6 +56,7 @@ class ActionModule(Action):
                 self.cluster.service(self.host, "spark")
                 return desired.of_job(self.cluster.spark[self.host], Job(**job))
             if args["state"] == "absent":
+                self._refuse_defaults()
                 return desired.removal(self.cluster, self.host, product)
             options = desired.of_service(self.cluster, self.host, product)
         except OSError as error:
@@ -63,6 +64,15 @@ class ActionModule(Action):
             raise AnsibleActionFail(message) from error
         names = {name for part in args["parts"] or PARTS for name in PARTS[part]}
         return {name: option for name, option in options.items() if name in names}
+
+    def _refuse_defaults(self) -> None:
+        """Refuse to remove by defaults what the inventory says otherwise and cannot be read."""
+        wrong = dict(self.cluster.inventory.hosts[self.host].unresolved)
+        wrong |= {one.name: one.message for one in self.cluster.invalid.get(self.host, ())}
+        if wrong:
+            found = "; ".join(f"{name}: {why}" for name, why in sorted(wrong.items()))
+            message = f"nothing was removed, since variables of {self.host} are not valid: {found}"
+            raise AnsibleActionFail(message)
 
     @property
     def _untyped(self) -> Any:  # noqa: ANN401  ansible-core gives these methods no types

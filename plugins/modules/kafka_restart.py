@@ -63,8 +63,11 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
 
 def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> dict[str, Any]:
     """Give the node the files with which it ran, if they are kept, and start it with them."""
-    if not restart.can_restore(previous):
-        return {"start_failed": why}
+    try:
+        if not restart.can_restore(previous):
+            return {"start_failed": why}
+    except ValueError as error:
+        return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
     one.unit.stop()
     until = time.monotonic() + STOP_SECONDS
     while not one.unit.state().stopped and time.monotonic() < until:
@@ -117,8 +120,10 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     params = module.params
     if module.check_mode:
         return {"changed": False, "phase": params["phase"], "skipped": True}
-    if params["operation"]:
-        operation.update(Path(params["record"]), params["operation"])
+    ours = not params["operation"] or operation.update(Path(params["record"]), params["operation"])
+    if not ours and params["phase"] == "gate":
+        text = f"another operation has the lock of the cluster meanwhile: see {params['record']}"
+        raise options.FailedError(text)
     return advance(module, restart_of(module, cluster))
 
 

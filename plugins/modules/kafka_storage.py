@@ -53,7 +53,7 @@ def quorum_alive(node: Node) -> bool:
         if int(number) == node.node_id:
             continue
         with contextlib.suppress(OSError):
-            socket.create_connection((host, int(port)), timeout=1).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
             return True
     return False
 

@@ -117,7 +117,7 @@ EXAMPLES = r"""
 def hide_secrets(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as they may be shown in the result's invocation."""
     return {
-        path: {**one, "content": "(secret)"} if one.get("secret") else one
+        path: {**one, "content": "(secret)"} if isinstance(one, dict) and one.get("secret") else one
         for path, one in wanted.items()
     }
 
@@ -130,17 +130,21 @@ class Service:
         self._module, self._params = module, module.params
         wanted = self._params["files"]
         self._params["files"] = hide_secrets(wanted)
+        self._refuse(files.written_problems(wanted))
         self.entries = files.entries_of(wanted)
         self._host = files.Host(self.entries)
         self.marks = [Path(mark) for mark in self._params["restart_marks"]]
         self.units = [Unit(name) for name in self._params["units"]]
         self.home, self.unpacked = self._distribution()
-        problems = files.problems(self.entries, self._host.read, planned=module.check_mode)
+        self._refuse(files.problems(self.entries, self._host.read, planned=module.check_mode))
+        self.changes = files.plan(self.entries, self._host.read)
+
+    def _refuse(self, problems: Sequence[str]) -> None:
         if problems:
             count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
             lines = "\n- ".join(problems)
-            module.fail_json(msg=f"{count} with the files, nothing was changed:\n- {lines}")
-        self.changes = files.plan(self.entries, self._host.read)
+            text = f"{count} with the files, nothing was changed:\n- {lines}"
+            self._module.fail_json(msg=text)
 
     def _distribution(self) -> tuple[Path | None, bool]:
         wanted = self._params["distribution"]

@@ -6,11 +6,11 @@ the lock of the cluster.
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
 import socket
-import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from ..module_utils.host.operation import QUIET_SECONDS, RUNNING
 from ..module_utils.model.cluster import Cluster
 from .files import create
 
+LONG_QUIET_SECONDS = 3600
 MOST_LOCKED = 3
 """Hosts that hold the lock where there are no controllers."""
 
@@ -40,14 +41,15 @@ def current(what: str) -> dict[str, Any]:
         "who": f"{getpass.getuser()} on {socket.gethostname()}",
         "machine": _machine(),
         "pid": os.getppid(),
-        "command": " ".join(sys.argv),
+        "command": _command(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "plan": [],
         "done": [],
         "left": [],
         "node": "",
         "reason": "",
-        "quiet_seconds": QUIET_SECONDS,
+        # Nothing writes it while a version is unpacked, or a cluster watched; a restart does.
+        "quiet_seconds": LONG_QUIET_SECONDS,
     }
     # The tasks of other hosts read it at the same time, or were faster.
     return record if create(path, json.dumps(record)) else current(what)
@@ -78,9 +80,19 @@ def is_dead(holder: Mapping[str, Any], ages: Sequence[float]) -> bool:
     `ages` are the seconds since each host was written by it. On this machine its process tells.
     """
     if holder.get("machine") == _machine():
-        return not Path(f"/proc/{holder.get('pid')}").exists()
+        return not _runs(int(holder.get("pid") or 0))
     quiet = float(holder.get("quiet_seconds") or QUIET_SECONDS)
     return min(ages, default=0.0) > quiet
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return pid > 0
 
 
 def describe(record: Mapping[str, Any]) -> str:
@@ -94,12 +106,21 @@ def describe(record: Mapping[str, Any]) -> str:
 
 def resume_command(playbook: str) -> str:
     """Return the command that goes on from here, with the inventory and the limit of this run."""
+    return _words(f"playbooks/{playbook}.yml")
+
+
+def _command() -> str:
+    """Return how this run was started, without -e: everybody reads it, and that may be a secret."""
+    return _words(*context.CLIARGS.get("args", ()))
+
+
+def _words(*playbooks: str) -> str:
     words = ["ansible-playbook"]
     for source in context.CLIARGS.get("inventory") or ():
         words += ["-i", source]
     if context.CLIARGS.get("subset"):
         words += ["--limit", context.CLIARGS["subset"]]
-    return " ".join([*words, f"playbooks/{playbook}.yml"])
+    return " ".join([*words, *playbooks])
 
 
 def _path() -> Path:
@@ -108,7 +129,11 @@ def _path() -> Path:
 
 
 def _machine() -> str:
-    try:
-        return Path("/etc/machine-id").read_text().strip()
-    except OSError:
-        return socket.gethostname()
+    """Return what tells this machine, and among its containers this one, from others."""
+    parts = [socket.gethostname()]
+    for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
+        with contextlib.suppress(OSError):
+            parts.append(Path(path).read_text().strip())
+    with contextlib.suppress(OSError):
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(parts)

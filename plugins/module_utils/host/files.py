@@ -12,6 +12,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,15 @@ from ..model.properties import changed_keys, parse_or_empty
 
 SYSUSERS = "/etc/sysusers.d"
 """Directory of accounts: what is written there is needed before a file can belong to one."""
+
+
+_STATES = ("file", "directory", "link", "absent")
+_KEYS = frozenset(
+    (
+        *("state", "content", "mode", "owner", "group", "target"),
+        *("format", "restart", "dynamic", "secret"),
+    )
+)
 
 
 class ApplyError(Exception):
@@ -126,6 +136,28 @@ Read = Callable[[str], Found]
 def entries_of(wanted: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
     """Return entries of plain data, path -> mapping."""
     return [Entry.of(path, one) for path, one in wanted.items()]
+
+
+def written_problems(wanted: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with entries as a task writes them."""
+    found = []
+    for path, one in wanted.items():
+        if not path.startswith("/") or str(PurePosixPath(path)) != path or ".." in path.split("/"):
+            found.append(f"{path}: write the path from / on, without '//', '.', '..' or a last '/'")
+        if not isinstance(one, Mapping):
+            found.append(f"{path}: must be a mapping")
+            continue
+        state, mode = one.get("state") or "file", one.get("mode")
+        found += [f"{path}: unknown key {key}" for key in sorted({*one} - _KEYS)]
+        if state not in _STATES:
+            found.append(f"{path}: state is {state!r}; use one of {', '.join(_STATES)}")
+        if mode is not None and not re.fullmatch("[0-7]{4}", str(mode)):
+            found.append(f"{path}: mode is {mode!r}; write four octal digits in quotes")
+        if state == "file" and not isinstance(one.get("content"), str):
+            found.append(f"{path}: content must be text; an empty file has ''")
+        if state == "link" and not one.get("target"):
+            found.append(f"{path}: a link needs target")
+    return found
 
 
 def plan(entries: Iterable[Entry], read: Read) -> list[Change]:

@@ -65,15 +65,17 @@ def write(path: Path, record: Record) -> None:
     files.write_own(path, text, 0o644)
 
 
-def update(path: Path, record: Record) -> None:
-    """Write the record of an operation, unless another one has the file meanwhile.
+def update(path: Path, record: Record) -> bool:
+    """Write the record of an operation, unless another one has the file meanwhile; tell whether.
 
     A running operation has the lock of the cluster, so the record of a dead one here is replaced.
     """
     with _alone(path):
         other = holder(read(path), str(record["id"]))
-        if not other or (record["state"] == RUNNING and is_silent(other)):
-            write(path, record)
+        if other and not (record["state"] == RUNNING and is_silent(other)):
+            return False
+        write(path, record)
+        return True
 
 
 @contextmanager
