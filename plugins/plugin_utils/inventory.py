@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultHelper
@@ -40,7 +39,7 @@ def from_hostvars(
     directory = ""
     for host in hostvars:
         name = str(host)
-        own: Any = hostvars.raw_get(name)
+        own = raw_of(hostvars, name)
         directory = directory or str(own.get("inventory_dir") or "")
         hosts[name] = read_host(name, own, hostvars, overrides, play or {})
     members = {str(group): [str(host) for host in found] for group, found in groups.items()}
@@ -57,6 +56,21 @@ def from_directory(path: Path) -> Inventory:
     return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
 
 
+def raw_of(hostvars: HostVars, name: str) -> Any:  # noqa: ANN401 - Ansible's
+    """Return a host's variables as they are written.
+
+    Raises:
+        AnsibleActionFail: a file with them cannot be read; names the host.
+
+    """
+    try:
+        return hostvars.raw_get(name)
+    except AnsibleError as error:
+        files = "its file in host_vars, or one of its groups in group_vars"
+        message = f"The variables of {name} cannot be read ({files}): {error}"
+        raise AnsibleActionFail(message) from error
+
+
 def read_host(
     name: str,
     own: Mapping[str, Any],
@@ -71,17 +85,31 @@ def read_host(
     of_play = Templar(loader=hostvars._loader, variables={**play, **scope})
     values: dict[str, Any] = {}
     unresolved: dict[str, str] = {}
-    for variable in sorted(one for one in raw if one.startswith(PREFIXES)):
+    for variable in sorted(str(one) for one in raw if str(one).startswith(PREFIXES)):
+        resolver = of_play if variable in overrides else templar
         try:
-            resolver = of_play if variable in overrides else templar
             values[variable] = plain(resolver.template(raw[variable]))
         except AnsibleError as error:
-            unresolved[variable] = f"{error}".rstrip(". ") + written_at(raw[variable])
+            parts = raw[variable]
+            if variable not in kafka.LAYERS or not isinstance(parts, Mapping):
+                unresolved[variable] = f"{error}".rstrip(". ") + written_at(parts)
+                continue
+            values[variable] = {}
+            for key, part in parts.items():
+                try:
+                    values[variable][str(key)] = plain(resolver.template(part))
+                except AnsibleError as wrong:
+                    # As what Kafka fills in at its start: it is set, and nothing judges its value.
+                    values[variable][str(key)] = "${unresolved}"
+                    reason = f"{wrong}".rstrip(". ") + written_at(part)
+                    unresolved[f"{variable}[{key}]"] = reason
     connection: dict[str, Any] = {}
     for variable in CONNECTION:
         if variable in raw:
-            with contextlib.suppress(AnsibleError):
+            try:
                 connection[variable] = plain(templar.template(raw[variable]))
+            except AnsibleError as error:
+                unresolved[variable] = f"{error}".rstrip(". ") + written_at(raw[variable])
     return HostVariables(name, values, unresolved, connection, hidden_places(raw))
 
 
@@ -104,7 +132,9 @@ def written_at(value: object) -> str:
     found = Origin.get_tag(value)
     if found is None and isinstance(value, Mapping):
         found = next((tag for one in value.values() if (tag := Origin.get_tag(one))), None)
-    return f" ({found.path}:{found.line_num})" if found and found.path else ""
+    if not found:
+        return ""
+    return f" ({found.path}:{found.line_num})" if found.path else f" ({found.description})"
 
 
 def hidden_places(raw: Mapping[str, Any]) -> frozenset[str]:

@@ -46,7 +46,7 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
 
 def inspections(hostvars: HostVars) -> dict[str, Inspection]:
     """Return host -> what the play has found on it, of those inspected in this run."""
-    registered = {str(host): hostvars.raw_get(host).get(INSPECTION) for host in hostvars}
+    registered = {str(x): inventory.raw_of(hostvars, str(x)).get(INSPECTION) for x in hostvars}
     answers = {name: inventory.plain(one) for name, one in registered.items() if one}
     return {
         name: Inspection.of(answer["found"], answer["clock_offset"])

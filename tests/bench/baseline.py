@@ -32,7 +32,7 @@ def roll(topology: Topology, line: str) -> None:
     for host in topology.group("kafka_brokers"):
         script = f"""set -e
 echo {shlex.quote(line)} >> /etc/kafka/server.properties
-pid=$(pgrep -f kafka.Kafka)
+pid=$(pgrep -x java)
 kill $pid
 while kill -0 $pid 2> /dev/null; do sleep 0.1; done
 {_start(topology, host)}

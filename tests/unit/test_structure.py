@@ -119,7 +119,8 @@ def references(document: Any, folder: Path) -> Iterator[Path]:
         for key, value in node.items():
             match key.removeprefix("ansible.builtin."):
                 case "import_playbook" | "import_tasks" | "include_tasks":
-                    yield Path(os.path.normpath(folder / value))
+                    file = value["file"] if isinstance(value, dict) else value
+                    yield Path(os.path.normpath(folder / file))
                 case "include_role" | "import_role":
                     entry = Path(value.get("tasks_from", "main")).stem
                     for role in roles_named(value["name"], folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SIZE = re.compile(r"([0-9]+)([kKmMgG])")
+_SIZE = re.compile(r"([0-9]{1,18})([kKmMgG])")
 _KIB = {"k": 1, "m": 1024, "g": 1024 * 1024}
 
 

@@ -183,8 +183,14 @@ class KafkaNode(Server):
 
     @property
     def ports(self) -> dict[str, int]:
-        """The listeners by name -> port; of two listeners of one name the last."""
-        return {f"kafka_listeners ({one.name})": one.port for one in self.listeners}
+        """Variable and listener -> port."""
+        found: dict[str, int] = {}
+        own = [(f"kafka_listeners ({one.name})", one) for one in self.broker_listeners]
+        if self.is_controller:
+            own.append(("kafka_controller_listener", self.controller_listener))
+        for name, one in own:
+            found[f"{name}, port {one.port}" if name in found else name] = one.port
+        return found
 
     @property
     def heap(self) -> str:

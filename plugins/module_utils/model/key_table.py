@@ -51,7 +51,7 @@ Table = Mapping[str, Mapping[str, Optional[str]]]
 def load(version: str) -> Table:
     """Return the table of a version, empty if there is none."""
     path = TABLES / f"{version}.json"
-    if not re.fullmatch(r"[\w.-]+", version) or not path.is_file():
+    if not re.fullmatch(r"[\w.-]{1,64}", version) or not path.is_file():
         return {}
     table: Table = json.loads(path.read_text(encoding="utf-8"))
     return table

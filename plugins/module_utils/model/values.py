@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")  # Python reads no number of more than 4300 digits
 _YAML_TYPES = {bool: "boolean", int: "integer", float: "number", str: "text", type(None): "nothing"}
 
 
@@ -52,7 +52,9 @@ def yaml_type(value: object) -> str:
     for kind, name in _YAML_TYPES.items():
         if isinstance(value, kind):
             return name
-    return "list" if isinstance(value, (list, tuple)) else "mapping"
+    if isinstance(value, Mapping):
+        return "mapping"
+    return "list" if isinstance(value, (list, tuple)) else type(value).__name__
 
 
 def property_text(value: object) -> str | None:

@@ -71,12 +71,19 @@ def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:
 def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     """Return a value converted as its argument spec says, and the spec's errors; secrets hidden."""
     errors: list[str]
+    if option.get("type") == "int" and isinstance(value, bool):  # which Python takes for 0 or 1
+        return None, [f"{name} is {value} (boolean), no whole number."]
     try:
         result = ArgumentSpecValidator({name: _on_controller(option)}).validate({name: value})
+        repr(result.validated_parameters)  # a number of more digits than Python shows
         errors = result.error_messages
+        if result.unsupported_parameters:
+            errors = [f"{name} has an unknown key: {error}" for error in errors]
         converted = result.validated_parameters.get(name)
     except TypeError:  # the validator looks for the parts of whatever is there
         errors, converted = [f"{name} is a {yaml_type(value)} whose parts cannot be read"], None
+    except (ValueError, OverflowError) as error:  # infinity, or more digits than Python reads
+        errors, converted = [f"{name} cannot be converted: {error}"], None
     # A value of another type fails further checks, which would say the same again.
     other_type = (f"argument '{name}' is of type", f"Elements value for option '{name}' is of type")
     errors = [one for one in errors if one.startswith(other_type)] or errors

@@ -161,7 +161,7 @@ def release_numbers(version: str) -> tuple[int, ...]:
     """Return a version's leading numbers, `4.3.1-rc0` -> (4, 3, 1), for comparison."""
     numbers: list[int] = []
     for part in version.replace("-", ".").split("."):
-        if not (part.isascii() and part.isdecimal()):
+        if not (part.isascii() and part.isdecimal() and len(part) < 10):
             break
         numbers.append(int(part))
     return tuple(numbers)

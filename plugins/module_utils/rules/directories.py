@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from itertools import combinations
@@ -37,8 +38,8 @@ def _pairs(cluster: Cluster) -> Iterator[tuple[str, DataDirectory, DataDirectory
 
 
 def _place(one: DataDirectory) -> PurePosixPath:
-    """Return its path without doubled slashes."""
-    return PurePosixPath(re.sub("/+", "/", one.path))
+    """Return its path without doubled slashes and `..`."""
+    return PurePosixPath(posixpath.normpath(re.sub("/+", "/", one.path)))
 
 
 @rule("data-dir-missing", each=nodes, where="kafka_data_dirs")

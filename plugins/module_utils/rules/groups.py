@@ -18,6 +18,7 @@ _PARTNERS = {
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
+_HIGHEST_PORT = 65535
 _PARENTS = ("kafka", "spark")  # of the example inventories, for variables of both kinds
 _SIMILAR = 0.9
 
@@ -99,6 +100,17 @@ def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
     connection = cluster.inventory.hosts[host].connection
     port = integer(connection.get("ansible_port"))
     return str(connection.get("ansible_host") or ""), port or _SSH_PORT
+
+
+@rule("ssh-port", where="ansible_port")
+def _ssh_port(cluster: Cluster) -> Findings:
+    """Ansible would not reach the host."""
+    for host in cluster.inventory.placed():
+        value = cluster.inventory.hosts[host].connection.get("ansible_port", _SSH_PORT)
+        port = integer(value)
+        if port is None or not 1 <= port <= _HIGHEST_PORT:
+            what = f"{value!r} is no port."
+            yield Finding(what, f"Set a number from 1 to {_HIGHEST_PORT}.", hosts=(host,))
 
 
 @rule("same-address", where="ansible_host")

@@ -9,10 +9,11 @@ from ..model.cluster import Cluster
 from ..model.heap import heap_mb
 from ..model.host import HostSettings
 from ..model.kafka import KafkaNode
+from ..model.service import Service
 from ..model.values import integer, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import brokers
+from .shared import HOST, brokers
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
@@ -30,6 +31,23 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, dict[str, int], dict[str, in
         }
         others = {variable: port for variable, port in written.items() if port}
         yield host, dict(kafka.ports) if kafka else {}, others
+
+
+def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
+    """Give ZooKeeper and Spark; what Kafka advertises has a rule of its own."""
+    for host in cluster.hosts:
+        for product, service in cluster.services(host).items():
+            if product != "kafka":
+                yield host, service
+
+
+@rule("service-address", each=_services)
+def _service_address(service: Service) -> Findings:
+    """It stands before `:port` in what other hosts connect to."""
+    if not HOST.fullmatch(service.address):
+        what = f"{service.address!r} is no host."
+        fix = "Set a name or an address alone, without port; an IPv6 address in brackets."
+        yield Finding(what, fix, service.address_variable)
 
 
 @rule("port-range", each=_ports, where="ports")

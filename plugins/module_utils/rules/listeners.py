@@ -12,11 +12,10 @@ from ..model.kafka import KafkaNode, Listener
 from ..model.values import listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback
-from .shared import brokers, differing, has_default_instead, nodes
+from .shared import HOST, brokers, differing, has_default_instead, nodes
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 _PLAINTEXT_VARIABLES = ("kafka_listeners", "kafka_controller_listener", "kafka_allow_plaintext")
 
 
@@ -122,7 +121,7 @@ def _advertised_host(node: KafkaNode) -> Findings:
     another way.
     """
     address = node.address
-    if address.strip("[]") in _WILDCARDS or _HOST.fullmatch(address):
+    if address.strip("[]") in _WILDCARDS or HOST.fullmatch(address):
         return
     what, fix = f"{address!r} is no host.", "Set a name or an address alone, without port."
     if _is_ipv6(address):

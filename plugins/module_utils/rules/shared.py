@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import listing
 
+HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
+"""A name or an address as it may stand before `:port`."""
 # The variables in which the inventory sets properties of each service.
 LAYERS: Mapping[str, tuple[str, ...]] = {
     "kafka": kafka.LAYERS,

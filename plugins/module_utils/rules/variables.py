@@ -12,6 +12,7 @@ from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
+_CONNECTION = ("ansible_host", "ansible_port")  # Ansible's own
 
 
 def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
@@ -22,7 +23,8 @@ def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
 def _unknown_variable(host: HostVariables) -> Findings:
     """Ansible ignores an unknown variable silently."""
     known = sorted(documented())
-    for name in sorted({*host.variables, *host.unresolved} - {*known}):
+    unresolved = {name.partition("[")[0] for name in host.unresolved}
+    for name in sorted({*host.variables, *unresolved} - {*known, *_CONNECTION}):
         what = f"No role has a variable {name}."
         near = nearest(name, known)
         fix = f"Did you mean {near}? Else delete it." if near else "Delete it."

@@ -24,6 +24,7 @@ CASES: list[Legal] = [
         "forwarded ports",
         lambda d: d.reached_at("k1", "10.0.0.1", 2201).reached_at("k2", "10.0.0.1", 2202),
     ),
+    ("ssh-port", "another", lambda d: d.reached_at("k1", "10.0.0.1", 2201)),
     (
         "loopback-address",
         "forwarded port",
@@ -55,6 +56,7 @@ CASES: list[Legal] = [
         "own name",
         lambda d: d.archive(url="https://mirror/kafka.tgz", sha512="a" * 128),
     ),
+    ("service-address", "IPv6", lambda d: d.variable("spark_host", "[::1:2]", on=("k2",))),
     ("port-range", "highest", lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT"))),
     ("port-range", "the system's choice", lambda d: d.variable("spark_worker_port", 0)),
     ("port-clash", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),

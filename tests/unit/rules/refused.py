@@ -216,6 +216,12 @@ CASES: list[Case] = [
         ("k1 and k3", "10.0.0.1, port 22", "Set ansible_host of k3"),
     ),
     (
+        "ssh-port",
+        "too high",
+        lambda d: d.reached_at("k1", "10.0.0.1", 99999),
+        ("99999", "ansible_port of k1", "65535"),
+    ),
+    (
         "loopback-address",
         "address",
         lambda d: d.reached_at("k2", "127.0.0.1"),

@@ -6,6 +6,12 @@ from tests.unit.rules.draft import CLUSTER_ID, TMP, Case
 
 CASES: list[Case] = [
     (
+        "service-address",
+        "with a port",
+        lambda d: d.variable("spark_host", "k2:7077", on=("k2",)),
+        ("'k2:7077' is no host", "spark_host of k2"),
+    ),
+    (
         "port-range",
         "listener",
         lambda d: d.listeners(("CLIENT", 70000, "PLAINTEXT")),
