@@ -248,7 +248,7 @@ def main() -> None:
         # What it names are Kafka's keys, no secrets.
         "keys": {"type": "list", "elements": "str", "required": True, "no_log": False},
         "path": {"type": "path", "required": True},
-        "content": {"type": "str", "no_log": True},
+        "content": {"type": "str"},
         "cluster_wide": {"type": "bool", "default": False},
         "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
         "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
