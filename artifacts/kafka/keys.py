@@ -3,7 +3,8 @@
     python artifacts/kafka/keys.py LIBS_DIR plugins/module_utils/model/kafka_keys/<version>.json
 
 `kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
-internal are not in it, nor are those that a plug-in reads (see plugins/module_utils/key_table.py).
+internal are not in it, nor are those that a plug-in reads
+(see plugins/module_utils/model/key_table.py).
 """
 
 from __future__ import annotations

@@ -113,12 +113,32 @@ def prose_paths(text: str) -> set[str]:
     return set(re.findall(rf"`((?:{folders})/[\w./-]*)`", prose(text)))
 
 
-def links(text: str) -> list[str]:
-    """The targets of the links and images that lead into this tree, without their anchors."""
+def targets(text: str) -> list[str]:
+    """The targets of the links and images that lead into this tree."""
     found = re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(text)))
-    return [
-        target.partition("#")[0] for target in found if "://" not in target and target[0] != "#"
-    ]
+    return [target for target in found if "://" not in target]
+
+
+def links(text: str) -> list[str]:
+    """The files that links lead to, without their anchors."""
+    return [target.partition("#")[0] for target in targets(text) if target[0] != "#"]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of the headings, as a page's renderer makes them."""
+    headings = re.findall(r"^#+ (.+)$", prose(text), flags=re.M)
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def missing_sections(path: Path) -> list[str]:
+    """The links of a document whose anchor is no heading of the page that they lead to."""
+    found = []
+    for target in targets(path.read_text()):
+        name, _, anchor = target.partition("#")
+        page = path.parent / name if name else path
+        if anchor and anchor not in anchors(page.read_text()):
+            found.append(target)
+    return found
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=relative)
@@ -135,9 +155,10 @@ def test_named_commands_and_files_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
 def test_links_lead_somewhere(path: Path) -> None:
-    targets = links(path.read_text())
-    assert not [target for target in targets if target.startswith("/")], "works here alone"
-    assert not [target for target in targets if not (path.parent / target).exists()]
+    files = links(path.read_text())
+    assert not [file for file in files if file.startswith("/")], "works here alone"
+    assert not [file for file in files if not (path.parent / file).exists()]
+    assert not missing_sections(path)
 
 
 def test_table_of_verbs_is_the_help() -> None:
@@ -193,6 +214,13 @@ def test_the_documents_hold_commands() -> None:
 )
 def test_each_problem_is_found(command: str, expected: list[str]) -> None:
     assert problems(command.split(), {"up", "ssh", "test", "scenario", "run"}) == expected
+
+
+def test_a_link_to_no_section_is_found(tmp_path: Path) -> None:
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    page.write_text("# The page\n[a](#the-page) [b](#no) [c](other.md#its-part) [d](other.md#no)\n")
+    other.write_text("## Its `part`\n```text\n# no\n```\n")
+    assert missing_sections(page) == ["#no", "other.md#no"]
 
 
 def test_documents_are_read_as_meant() -> None:
