@@ -63,7 +63,6 @@ class Cluster:
         """Drop the connection, and the thread of a client that did not get one."""
         for client in self._clients:
             client.close()
-            client._manager._net.stop()
         self._clients, self._admin = [], None
 
     def _connect(self, address: str) -> Any:  # noqa: ANN401  kafka-python has no types
