@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..module_utils.host.operation import RUNNING
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.operations import gate
 from ..plugin_utils import operation
@@ -30,16 +31,16 @@ class ActionModule(Action):
         others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
         lock = held(cluster, {**others, **nodes})
         planned = {name: node for name, node in nodes.items() if name in names}
-        not_taken = refusals(cluster, args["action"], planned)
+        refused = lock["refused"] or refusals(cluster, args["action"], planned)
         if not self._task.check_mode:
-            fresh = {"plan": names, "left": names, "done": [], "reason": ""}
+            fresh = {"state": RUNNING, "plan": names, "left": names, "done": [], "reason": refused}
             operation.save({**operation.current(""), **fresh})
         return {
             "changed": False,
             "plan": names,
             "versions": running_versions(cluster, planned),
             **lock,
-            "refused": lock["refused"] or not_taken,
+            "refused": refused,
             "lines": [lock["message"]] if lock["message"] else lines(names, args["health"]),
         }
 

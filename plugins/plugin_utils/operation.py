@@ -19,7 +19,7 @@ from typing import Any
 
 from ansible import constants, context
 
-from ..module_utils.host.operation import QUIET_SECONDS, RUNNING
+from ..module_utils.host.operation import FINISHED, QUIET_SECONDS, RUNNING, STOPPED
 from ..module_utils.model.cluster import Cluster
 from .files import create
 
@@ -63,9 +63,11 @@ def save(record: Mapping[str, Any]) -> None:
 
 
 def ended(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record whose operation is over: all done, or stopped before that."""
-    stopped = record["left"] or record["reason"]
-    return {**record, "state": "stopped" if stopped else "finished", "node": ""}
+    """Return a record whose operation is over: finished, or stopped before its last step."""
+    if record["state"] == FINISHED:
+        return {**record, "node": ""}
+    reason = record["reason"] or "a task failed that takes no node; the output of the run names it"
+    return {**record, "state": STOPPED, "node": "", "reason": reason}
 
 
 def lock_hosts(cluster: Cluster) -> list[str]:

@@ -11,8 +11,10 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    FINISHED,
     QUIET_SECONDS,
     RUNNING,
+    STOPPED,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 
@@ -36,16 +38,25 @@ def test_tasks_of_many_hosts_begin_the_same_operation(local_tmp: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "reason", "state"),
-    [([], "", "finished"), (["k2"], "", "stopped"), ([], "k1: broken", "stopped")],
+    ("state", "left", "reason", "ends"),
+    [
+        (FINISHED, [], "", FINISHED),
+        (RUNNING, ["k2"], "k2: broken", STOPPED),
+        (RUNNING, ["k2"], "", STOPPED),
+        # Every node is done, and the cluster does not become healthy.
+        (RUNNING, [], "", STOPPED),
+    ],
 )
-def test_an_operation_ends_finished_or_stopped(
-    local_tmp: Path, left: list[str], reason: str, state: str
+def test_an_operation_is_finished_only_if_its_last_step_was_done(
+    local_tmp: Path, state: str, left: list[str], reason: str, ends: str
 ) -> None:
-    record = {**operation.current("x"), "left": left, "reason": reason, "node": "k1"}
+    found = {"state": state, "left": left, "reason": reason, "node": "k1"}
+    record = {**operation.current("x"), **found}
     ended = operation.ended(record)
-    assert (ended["state"], ended["node"], ended["left"]) == (state, "", left)
-    assert record["state"] == RUNNING
+    assert (ended["state"], ended["node"], ended["left"]) == (ends, "", left)
+    assert reason in ended["reason"]
+    assert bool(ended["reason"]) is (ends == STOPPED)
+    assert record["state"] == state
 
 
 @pytest.mark.parametrize(
