@@ -110,13 +110,11 @@ def recorded_keys(path: Path) -> frozenset[str]:
 
 
 def desired(module: AnsibleModule) -> dict[str, str]:
-    """Return key -> value of server.properties; its text is hidden from the result."""
-    text, path = module.params["content"], module.params["path"]
-    if text is not None:
-        module.params["content"] = "(hidden)"
+    """Return key -> value of server.properties, or of `content` where it is not written yet."""
+    path = module.params["path"]
     try:
-        planned = text if module.check_mode else None
-        return parse_properties(planned or Path(path).read_text(encoding="utf-8"))
+        text = module.params["content"] or Path(path).read_text(encoding="utf-8")
+        return parse_properties(text)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"{path} cannot be read: {error}")
 
