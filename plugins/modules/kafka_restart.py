@@ -85,34 +85,25 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     """Go on with the restart for a slice, and return the module's result."""
     params = module.params
     previous = Path(params["previous"])
-    progress = Progress(
-        params["phase"],
-        time.monotonic() + params["slice"],
-        params["phase"] if params["phase"] != "gate" else "",
-    )
+    progress = Progress(params["phase"], time.monotonic() + params["slice"])
     result: dict[str, Any] = {"deferred": False, "start_failed": "", "restored": []}
-    at_gate = params["phase"] == "gate"
-    unwanted = not (params["forced"] or one.mark.exists())
-    if at_gate and unwanted and one.unit.state().running:
-        progress.phase = "done"
-    elif at_gate and params["controller_last"] and one.must_be_last(set(params["remaining"])):
-        result["deferred"] = True
-    else:
-        try:
-            if params["start_timed_out"]:
-                result.update(put_back(one, progress, previous, "it did not start in time"))
-            else:
-                one.advance(progress, params["until"])
-        except StartFailedError as error:
-            result.update(put_back(one, progress, previous, str(error)))
-        except AbandonedError:
-            progress.waiting = ["Ansible is gone"]
-        if progress.phase == "done" and previous.is_file():
-            previous.unlink()  # the process runs on what followed
-        # Behind the gate there was nothing to do if somebody else restarted it meanwhile.
-        only_gate = set(progress.seconds) == {"gate"}
-        result["changed"] = not only_gate and progress.phase not in ("gate", "stop")
-    return {"changed": False, **result, **progress.as_data()}
+    last = progress.phase == "gate" and params["controller_last"]
+    if last and one.must_be_last(set(params["remaining"])):
+        return {"changed": False, **result, "deferred": True, **progress.as_data()}
+    try:
+        if params["start_timed_out"]:
+            result.update(put_back(one, progress, previous, "it did not start in time"))
+        else:
+            one.advance(progress, params["until"])
+    except StartFailedError as error:
+        result.update(put_back(one, progress, previous, str(error)))
+    except AbandonedError:
+        progress.waiting = ["Ansible is gone"]
+    if progress.phase == "done":
+        previous.unlink(missing_ok=True)  # the process runs on the files that followed
+    # After the gate alone nothing was left to do: somebody else had restarted the node.
+    changed = progress.phase not in ("gate", "stop") and set(progress.seconds) != {"gate"}
+    return {"changed": changed, **result, **progress.as_data()}
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:

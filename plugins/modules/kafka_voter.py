@@ -102,9 +102,7 @@ class Voter:
             return f"no broker answers ({error})"
         if log is None:
             return "the brokers do not know a quorum"
-        return quorum.not_ready_reason(
-            log, self._id, self.directory, self._module.params["max_lag"]
-        )
+        return quorum.not_ready_reason(log, self._id, self.directory)
 
     def _late(self) -> bool:
         return bool(time.monotonic() > self._deadline)
@@ -185,7 +183,6 @@ def main() -> None:
     """Run the module."""
     spec = {
         **options.TOOL,
-        "max_lag": {"type": "int", "default": 100},
         "timeout": {"type": "float", "default": 120},
     }
     options.run(run, spec)

@@ -57,17 +57,21 @@ class Node:
 class Progress:
     """How far a restart is; `seconds` by phase, `waiting` says why the phase is not over.
 
-    `entered` is the phase that an earlier slice left unfinished, empty in the first one.
-    `non_retriable` tells that no waiting will end what is waited for.
+    `entered` is the phase in which this slice begins; an earlier one may have begun it already.
+    `non_retriable` says that waiting does not change what is waited for.
     """
 
     phase: str
     deadline: float
-    entered: str = ""
+    entered: str = field(init=False)
     waiting: list[str] = field(default_factory=list)
     non_retriable: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Keep the phase in which the slice begins."""
+        self.entered = self.phase
 
     def as_data(self) -> dict[str, Any]:
         """Return what the controller has to know to go on."""
@@ -125,10 +129,10 @@ class NodeRestart:
     def must_be_last(self, remaining: set[int]) -> bool:
         """Tell whether the node leads the metadata now and other controllers are still to come.
 
-        One that is down, or serves nobody, is repaired first and waits for nobody.
+        One that is down, or does not serve, is repaired first: it waits for no other.
         """
         others = remaining - {self.node.id}
-        if not others:
+        if not others or not self._wanted():
             return False
         try:
             snapshot = self.cluster.read()

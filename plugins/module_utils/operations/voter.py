@@ -12,6 +12,7 @@ from typing import Any
 
 from ..model.properties import parse_properties
 from ..model.uuids import ZERO, kafka_text
+from .gate import MAX_LAG
 
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 # What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.
@@ -56,7 +57,7 @@ def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
     return Step(remove=former or "", add=True)
 
 
-def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str, max_lag: int) -> str:
+def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str) -> str:
     """Return why the node cannot be added yet; empty if it can."""
     end = next(
         (one["log_end_offset"] for one in log["current_voters"] if _id(one) == log["leader_id"]),
@@ -68,7 +69,7 @@ def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str, max_l
     for one in log["observers"]:
         if (_id(one), _directory(one)) == own:
             lag = end - one["log_end_offset"]
-            return "" if lag <= max_lag else f"it is {lag} records of metadata behind"
+            return "" if lag <= MAX_LAG else f"it is {lag} records of metadata behind"
     return "the quorum's leader does not see it as an observer"
 
 

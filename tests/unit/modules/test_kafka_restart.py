@@ -84,7 +84,7 @@ def test_a_node_without_a_mark_that_runs_is_left_alone(host: Host) -> None:
     host.rig.mark.unlink()
     result = host.run()
     assert (result["phase"], result["changed"], host.rig.unit.calls) == ("done", False, [])
-    assert host.previous.exists()
+    assert not host.previous.exists(), "its process runs on what followed these"
     assert host.run(until="stop", forced=True)["phase"] == "stop"
 
 

@@ -191,7 +191,7 @@ class Rig:
         node: Node = COMBINED,
     ) -> Progress:
         """Do one slice."""
-        progress = Progress(phase, self.now + seconds, phase if phase != "gate" else "")
+        progress = Progress(phase, self.now + seconds)
         self.restart(node, forced=forced).advance(progress, until)
         return progress
 
