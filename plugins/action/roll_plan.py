@@ -134,14 +134,12 @@ def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         )
         return {"lock": "incomplete", "message": text, "refused": text}
     holder = nodes[lost[0]]["holder"]
-    # The host that it works on is written anew, so all have to be seen; the last one written tells
-    # for how long nobody may hear of it.
+    # It writes its record anew on the host that it works on, whichever that is.
     records = [node["former_operation"] for node in nodes.values()]
     own = [one for one in records if one.get("id") == holder["id"]]
-    last = min(own, key=lambda one: float(one["age"]), default=holder)
-    seen = all(host in nodes for host in cluster.kafka)
+    last = min(own, key=lambda one: float(one["age"]))
     described = operation.describe(holder)
-    if operation.is_dead(last, [float(last["age"])] if own and seen else []):
+    if operation.is_dead(last, all_read=all(host in nodes for host in cluster.kafka)):
         text = f"The lock of the cluster is taken over from a dead operation: {described}"
         return {"lock": "abandoned", "holder": holder["id"], "message": text, "refused": text}
     text = (

@@ -13,13 +13,13 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible import constants, context
 
-from ..module_utils.host.operation import FINISHED, QUIET_SECONDS, RUNNING, STOPPED
+from ..module_utils.host.operation import FINISHED, RUNNING, STOPPED, is_silent
 from ..module_utils.model.cluster import Cluster
 from .files import create
 
@@ -76,15 +76,14 @@ def lock_hosts(cluster: Cluster) -> list[str]:
     return list(controllers or cluster.inventory.members("kafka_brokers")[:MOST_LOCKED])
 
 
-def is_dead(holder: Mapping[str, Any], ages: Sequence[float]) -> bool:
-    """Tell whether another operation's holder is gone.
+def is_dead(last: Mapping[str, Any], *, all_read: bool) -> bool:
+    """Tell whether another operation's process is gone, by the record that it wrote last.
 
-    `ages` are the seconds since each host was written by it. On this machine its process tells.
+    On another machine that shows only by the age of its record, where every host's was read.
     """
-    if holder.get("machine") == _machine():
-        return not _runs(int(holder.get("pid") or 0))
-    quiet = float(holder.get("quiet_seconds") or QUIET_SECONDS)
-    return min(ages, default=0.0) > quiet
+    if last.get("machine") == _machine():
+        return not _runs(int(last.get("pid") or 0))
+    return all_read and is_silent(last)
 
 
 def _runs(pid: int) -> bool:
