@@ -52,7 +52,7 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
 
 
 def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
-    """Return the plan for people, with what blocks it now."""
+    """Return the plan as lines to show, with what blocks it now."""
     if not names:
         return ["No node needs it."]
     blockers = [f"Blocked now: {one['text']}" for one in health.get("blockers", [])]

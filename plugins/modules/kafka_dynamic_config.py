@@ -33,7 +33,7 @@ description:
     once, and is none of the cluster's dynamic keys any more, loses its entry.
   - Pools of threads, which Kafka lets at most double or halve, change by degrees.
   - What Kafka refuses needs a restart, and marks the node for one. Its dynamic entry is deleted,
-    which would rule after the restart too.
+    which would override the file after the restart too.
 options:
   running:
     description: Whether the broker ran before its file was written; one that did not is not asked.
@@ -73,7 +73,7 @@ class Broker:
     """A running broker, asked for at most so many seconds each time."""
 
     def __init__(self, cluster: Cluster, node_id: int, wait: float) -> None:
-        """Remember whom to ask."""
+        """Keep the broker, and how long each question may take."""
         self._cluster, self._node_id, self._wait = cluster, node_id, wait
 
     def read(self, keys: list[str]) -> Found:

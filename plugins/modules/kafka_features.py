@@ -61,7 +61,7 @@ class Features:
     """The features of a cluster and of each of its brokers."""
 
     def __init__(self, cluster: Cluster, connection: Connection) -> None:
-        """Remember whom to ask."""
+        """Keep the cluster and how to connect to its brokers."""
         self._cluster, self._connection = cluster, connection
         self._brokers: dict[int, Cluster] = {}
 
@@ -145,7 +145,7 @@ def judge(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str,
 def membership(snapshot: Snapshot, params: Mapping[str, Any]) -> list[str]:
     """Return which nodes are there and should not be, or should and are not."""
     expected = options.expected_of(params)
-    # Partitions are the matter of the gate.
+    # Partitions are judged by the gate.
     alone = dataclasses.replace(snapshot, partitions=(), unreadable_topics={})
     problems = health.problems(alone, expected)
     if snapshot.quorum:

@@ -160,7 +160,7 @@ def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
 
 
 def report(verdict: dict[str, Any]) -> list[str]:
-    """Return the verdict as lines for people."""
+    """Return the verdict as lines to show."""
     wrong = list(verdict["wrong"])
     if "brokers" not in verdict:
         return wrong

@@ -40,6 +40,7 @@ attributes:
 """
 
 STOP_SECONDS = 30
+"""How long files are not put back under a process that still ends; then systemd ends it first."""
 
 
 def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:

@@ -48,10 +48,10 @@ def current(what: str) -> dict[str, Any]:
         "left": [],
         "node": "",
         "reason": "",
-        # Nothing writes it while a version is unpacked, or a cluster watched; a restart does.
+        # Nothing writes it while a version is unpacked, or the cluster watched; restarts set less.
         "quiet_seconds": LONG_QUIET_SECONDS,
     }
-    # The tasks of other hosts read it at the same time, or were faster.
+    # A task of another host may have created it at the same time.
     return record if create(path, json.dumps(record)) else current(what)
 
 
@@ -106,7 +106,7 @@ def describe(record: Mapping[str, Any]) -> str:
 
 
 def resume_command(playbook: str) -> str:
-    """Return the command that goes on from here, with the inventory and the limit of this run."""
+    """Return the command that resumes this run, with its inventory and limit."""
     return _words(f"playbooks/{playbook}.yml")
 
 
@@ -130,7 +130,7 @@ def _path() -> Path:
 
 
 def _machine() -> str:
-    """Return what tells this machine, and among its containers this one, from others."""
+    """Return what identifies this machine, and this container among those of the machine."""
     parts = [socket.gethostname()]
     for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
         with contextlib.suppress(OSError):

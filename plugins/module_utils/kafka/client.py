@@ -21,10 +21,10 @@ class UnavailableError(Exception):
 
 
 class Cluster:
-    """A cluster; whoever does not answer is passed over."""
+    """A cluster; a broker that does not answer is skipped."""
 
     def __init__(self, connection: Connection) -> None:
-        """Remember whom to ask and how."""
+        """Keep the bootstrap addresses and how to connect."""
         self._bootstrap = list(connection.bootstrap)
         self._security = connection.security()
         self._clients: list[Any] = []
@@ -60,7 +60,7 @@ class Cluster:
         return self.ask(lambda admin: snapshot.read(admin, gate=gate))
 
     def close(self) -> None:
-        """Drop the connection, and the thread of a client that did not get one."""
+        """Close the connections, also of clients that could not be made."""
         for client in self._clients:
             client.close()
         self._clients, self._admin = [], None
@@ -69,7 +69,7 @@ class Cluster:
         connect(address)  # the client waits ten seconds for a host that does not answer at all
 
         def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
-            # It would ask any broker it knows of, also one that hangs.
+            # kafka-python would ask any broker that it knows, also one that does not answer.
             self._clients.append(clients.pinned(**config))
             return self._clients[-1]
 
@@ -87,7 +87,7 @@ def connect(address: str) -> None:
     """Open a connection to `host:port` and close it again.
 
     Raises:
-        OSError: nobody accepts it.
+        OSError: the connection is refused, or not accepted in time.
 
     """
     host, _, port = address.rpartition(":")

@@ -50,7 +50,7 @@ def facts(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _lag_problems(snapshot: Snapshot, expected: Expected) -> list[str]:
-    """Name controllers and expected brokers that are behind; without a leader nobody knows."""
+    """Name controllers and expected brokers that are behind; only the leader knows that."""
     quorum = snapshot.quorum
     if quorum is None or quorum.leader_id < 0:
         return []

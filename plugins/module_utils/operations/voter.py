@@ -1,7 +1,7 @@
-"""What makes a controller a voter of a dynamic quorum (KIP-853) that it is none of.
+"""How a controller that is not a voter of its dynamic quorum becomes one (KIP-853).
 
 Pure: the caller asks the cluster and runs the commands. A voter is its node id with the directory
-id of its disk: with another disk it is another voter, since it forgot its log and whom it elected.
+id of its disk: with another disk it is another voter, since its log and its votes are lost.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def partition(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the metadata log out of the answer about the quorum.
 
     Raises:
-        LookupError: who was asked cannot tell, such as a former leader.
+        LookupError: the node that answered does not know it, such as a former leader.
 
     """
     log: Mapping[str, Any] = answer["topics"][0]["partitions"][0]
     if log.get("error"):
-        # It has no voters, which would read as nothing to do.
+        # Such an answer has no voters, which would mean that nothing is to be done.
         raise LookupError(str(log["error"]))
     return log
 
@@ -51,7 +51,7 @@ def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
     if set(voters.values()) <= {ZERO}:
         return Step()  # A static quorum: its members are in the files.
     former = voters.get(node_id)
-    # A voter without directory id is a static quorum's that just became dynamic: it tells its own.
+    # Without a directory id: of a static quorum that just became dynamic. It registers its own.
     if former in (directory, ZERO):
         return Step()
     return Step(remove=former or "", add=True)
@@ -106,5 +106,5 @@ def _id(replica: Mapping[str, Any]) -> int:
 
 
 def _directory(replica: Mapping[str, Any]) -> str:
-    # Brokers before Kafka 3.9 do not tell it.
+    # Brokers before Kafka 3.9 do not report it.
     return kafka_text(replica.get("replica_directory_id") or "0" * 32)
