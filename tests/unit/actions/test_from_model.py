@@ -131,8 +131,8 @@ def test_the_content_of_a_file_is_shown_in_no_failure(
     """Also where the module fails before it has looked at its options."""
     monkeypatch.setitem(module_options.OPERATIONS, "kafka_dynamic_config", with_secret)
     for check in (True, False):
-        ansible.module = lambda name, args, check=check: call_module(
-            name, {**args, **wrong, "library": "/nonexistent"}, check=check
+        ansible.module = lambda name, args: call_module(
+            name, {**args, **wrong, "library": "/nonexistent"}
         )
         found = ansible.task("kafka_dynamic_config", "k1", check=check)
         assert found["failed"]
