@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -67,18 +68,15 @@ def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> 
     try:
         if not restart.can_restore(previous):
             return {"start_failed": why}
-    except ValueError as error:
-        return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
-    one.unit.stop()
-    until = time.monotonic() + STOP_SECONDS
-    while not one.unit.state().stopped and time.monotonic() < until:
-        time.sleep(0.1)
-    progress.phase = "start"
-    try:
+        one.unit.stop()
+        until = time.monotonic() + STOP_SECONDS
+        while not one.unit.state().stopped and time.monotonic() < until:
+            time.sleep(0.1)
         restored = restart.restore(previous, [one.mark])
         one.start()
-    except (OSError, ValueError, ApplyError, StartFailedError) as error:
+    except (OSError, SubprocessError, ValueError, ApplyError, StartFailedError) as error:
         return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
+    progress.phase = "start"
     return {"start_failed": why, "restored": restored}
 
 
