@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..plugin_utils.action import FromModel
@@ -18,3 +19,14 @@ class ActionModule(FromModel):
         if not (args["running"] and node and node.is_broker):
             return {"changed": False, "set": {}, "deleted": [], "refused": {}}
         return super().act(args)
+
+    def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
+        """Call the module with the content of the file only where the file is not written yet.
+
+        Ansible shows a module's options with -vvv, and secrets may be among the content. As an
+        option with `no_log` it would hide the values of the diff too.
+        """
+        needed = {k: v for k, v in args.items() if k != "content" or self._task.check_mode}
+        answer = super().call(needed, module)
+        answer.get("invocation", {}).get("module_args", {}).pop("content", None)
+        return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..module_utils.host.operation import FINISHED
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 
@@ -11,10 +12,13 @@ from ..plugin_utils.action import Action
 class ActionModule(Action):
     """Ask the node; with `what`, a name of the operation, its host takes part in the lock."""
 
-    OWN = frozenset({"what", "host", "finish"})
+    OWN = frozenset({"what", "host", "complete", "finish"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
+        if args["complete"]:
+            operation.save({**operation.current(""), "state": FINISHED})
+            return {"changed": False}
         name, what = args["host"] or self.host, args["what"]
         lock_hosts = operation.lock_hosts(self.cluster)
         options = {key: one for key, one in args.items() if key not in self.OWN}

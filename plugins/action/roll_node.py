@@ -85,7 +85,7 @@ class ActionModule(Action):
             raise HostLostError(str(error)) from error
 
     def _quiet(self, options: Mapping[str, Any]) -> float:
-        """Return for how long nobody may hear of this run after this call."""
+        """Return for how many seconds this run may not write its record after this call."""
         rebooting = self._args["action"] == "reboot" and options["phase"] in ("gate", "stop")
         return QUIET_SECONDS + (float(self._limits["reboot"]) if rebooting else 0.0)
 
@@ -164,6 +164,6 @@ class ActionModule(Action):
 
 
 def die_with_ansible() -> None:
-    """Let this worker end when Ansible is killed: it would go on restarting nodes for nobody."""
+    """Let this worker end when Ansible is killed: it would go on to restart nodes by itself."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

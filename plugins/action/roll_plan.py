@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..module_utils.host.operation import RUNNING
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.operations import gate
 from ..plugin_utils import operation
@@ -30,16 +31,16 @@ class ActionModule(Action):
         others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
         lock = held(cluster, {**others, **nodes})
         planned = {name: node for name, node in nodes.items() if name in names}
-        not_taken = refusals(cluster, args["action"], planned)
+        refused = lock["refused"] or refusals(cluster, args["action"], planned)
         if not self._task.check_mode:
-            fresh = {"plan": names, "left": names, "done": [], "reason": ""}
+            fresh = {"state": RUNNING, "plan": names, "left": names, "done": [], "reason": refused}
             operation.save({**operation.current(""), **fresh})
         return {
             "changed": False,
             "plan": names,
             "versions": running_versions(cluster, planned),
             **lock,
-            "refused": lock["refused"] or not_taken,
+            "refused": refused,
             "lines": [lock["message"]] if lock["message"] else lines(names, args["health"]),
         }
 
@@ -51,7 +52,7 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
 
 
 def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
-    """Return the plan for people, with what blocks it now."""
+    """Return the plan as lines to show, with what blocks it now."""
     if not names:
         return ["No node needs it."]
     blockers = [f"Blocked now: {one['text']}" for one in health.get("blockers", [])]
@@ -133,14 +134,12 @@ def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         )
         return {"lock": "incomplete", "message": text, "refused": text}
     holder = nodes[lost[0]]["holder"]
-    # The host that it works on is written anew, so all have to be seen; the last one written tells
-    # for how long nobody may hear of it.
+    # It writes its record anew on the host that it works on, whichever that is.
     records = [node["former_operation"] for node in nodes.values()]
     own = [one for one in records if one.get("id") == holder["id"]]
-    last = min(own, key=lambda one: float(one["age"]), default=holder)
-    seen = all(host in nodes for host in cluster.kafka)
+    last = min(own, key=lambda one: float(one["age"]))
     described = operation.describe(holder)
-    if operation.is_dead(last, [float(last["age"])] if own and seen else []):
+    if operation.is_dead(last, all_read=all(host in nodes for host in cluster.kafka)):
         text = f"The lock of the cluster is taken over from a dead operation: {described}"
         return {"lock": "abandoned", "holder": holder["id"], "message": text, "refused": text}
     text = (

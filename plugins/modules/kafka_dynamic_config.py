@@ -33,7 +33,7 @@ description:
     once, and is none of the cluster's dynamic keys any more, loses its entry.
   - Pools of threads, which Kafka lets at most double or halve, change by degrees.
   - What Kafka refuses needs a restart, and marks the node for one. Its dynamic entry is deleted,
-    which would rule after the restart too.
+    which would override the file after the restart too.
 options:
   running:
     description: Whether the broker ran before its file was written; one that did not is not asked.
@@ -73,7 +73,7 @@ class Broker:
     """A running broker, asked for at most so many seconds each time."""
 
     def __init__(self, cluster: Cluster, node_id: int, wait: float) -> None:
-        """Remember whom to ask."""
+        """Keep the broker, and how long each question may take."""
         self._cluster, self._node_id, self._wait = cluster, node_id, wait
 
     def read(self, keys: list[str]) -> Found:
@@ -110,13 +110,11 @@ def recorded_keys(path: Path) -> frozenset[str]:
 
 
 def desired(module: AnsibleModule) -> dict[str, str]:
-    """Return key -> value of server.properties; its text is hidden from the result."""
-    text, path = module.params["content"], module.params["path"]
-    if text is not None:
-        module.params["content"] = "(hidden)"
+    """Return key -> value of server.properties, or of `content` where it is not written yet."""
+    path = module.params["path"]
     try:
-        planned = text if module.check_mode else None
-        return parse_properties(planned or Path(path).read_text(encoding="utf-8"))
+        text = module.params["content"] or Path(path).read_text(encoding="utf-8")
+        return parse_properties(text)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"{path} cannot be read: {error}")
 

@@ -41,10 +41,6 @@ options:
     description: Whether to finalize; otherwise the plan is returned.
     type: bool
     default: false
-  fail:
-    description: Whether a problem fails the task where nothing would be changed anyway.
-    type: bool
-    default: true
   wait:
     description: Seconds until every broker has to show a finalized level.
     type: float
@@ -65,7 +61,7 @@ class Features:
     """The features of a cluster and of each of its brokers."""
 
     def __init__(self, cluster: Cluster, connection: Connection) -> None:
-        """Remember whom to ask."""
+        """Keep the cluster and how to connect to its brokers."""
         self._cluster, self._connection = cluster, connection
         self._brokers: dict[int, Cluster] = {}
 
@@ -149,7 +145,7 @@ def judge(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str,
 def membership(snapshot: Snapshot, params: Mapping[str, Any]) -> list[str]:
     """Return which nodes are there and should not be, or should and are not."""
     expected = options.expected_of(params)
-    # Partitions are the matter of the gate.
+    # Partitions are judged by the gate.
     alone = dataclasses.replace(snapshot, partitions=(), unreadable_topics={})
     problems = health.problems(alone, expected)
     if snapshot.quorum:
@@ -187,7 +183,7 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
         "finalized": dict(finalized),
     }
     confirmed = params["confirm"] and not params["upgrade_from"]
-    if plan.problems and (params["fail"] or confirmed):
+    if plan.problems:
         running = ", ".join(params["upgrade_from"])
         what = f"move from Kafka {running} to" if running else "finalize the features of Kafka"
         lines = "\n- ".join(plan.problems)
@@ -226,7 +222,6 @@ def main() -> None:
         "target": {"type": "str", "required": True},
         "upgrade_from": {"type": "list", "elements": "str", "default": []},
         "confirm": {"type": "bool", "default": False},
-        "fail": {"type": "bool", "default": True},
         "wait": {"type": "float", "default": 60},
     }
     options.run(work, spec)

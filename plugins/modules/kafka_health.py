@@ -25,14 +25,6 @@ options:
     description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
     default: 0
-  max_lag:
-    description: Records of metadata that a controller or broker may be behind.
-    type: int
-    default: 100
-  max_behind_ms:
-    description: Milliseconds since a controller or broker last had all metadata.
-    type: int
-    default: 5000
   steady:
     description: Seconds for which it has to be healthy without a break, O(wait) later at most.
     type: float
@@ -168,7 +160,7 @@ def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
 
 
 def report(verdict: dict[str, Any]) -> list[str]:
-    """Return the verdict as lines for people."""
+    """Return the verdict as lines to show."""
     wrong = list(verdict["wrong"])
     if "brokers" not in verdict:
         return wrong
@@ -191,8 +183,7 @@ def report(verdict: dict[str, Any]) -> list[str]:
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Judge as the options say, and return the verdict."""
     params = module.params
-    limits = {name: params[name] for name in ("max_lag", "max_behind_ms")}
-    expected = options.expected_of(params, **limits)
+    expected = options.expected_of(params)
     policy = options.policy_of(params) if params["gate"] else None
     verdict = judge(cluster, expected, params["wait"], policy, params["steady"])
     # Blockers say it more exactly than problems do.
@@ -211,8 +202,6 @@ def main() -> None:
         **options.EXPECTED,
         **options.GATE,
         "wait": {"type": "float", "default": 0},
-        "max_lag": {"type": "int", "default": 100},
-        "max_behind_ms": {"type": "int", "default": 5000},
         "steady": {"type": "float", "default": 0},
         "gate": {"type": "bool", "default": False},
         "fail": {"type": "bool", "default": True},

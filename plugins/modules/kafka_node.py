@@ -35,8 +35,14 @@ options:
     description: The id of an operation whose lock may be taken, since its holder is dead.
     type: str
     default: ""
+  complete:
+    description: Record on the controller that every step of the operation is done. Nothing is done
+      on the host.
+    type: bool
+    default: false
   finish:
-    description: Record how the operation ended, which gives the lock back.
+    description: Record on the host how the operation ended, which gives the lock back. Without
+      O(complete) before it the operation counts as stopped.
     type: bool
     default: false
   request_restart:
@@ -94,7 +100,7 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
     if params["take"]:
         return operation.take(path, record, over=params["over"])
     found = operation.read(path)
-    operation.update(path, record)
+    operation.end(path, record)
     return found
 
 

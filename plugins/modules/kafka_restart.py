@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -40,6 +41,7 @@ attributes:
 """
 
 STOP_SECONDS = 30
+"""How long files are not put back under a process that still ends; then systemd ends it first."""
 
 
 def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
@@ -66,18 +68,15 @@ def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> 
     try:
         if not restart.can_restore(previous):
             return {"start_failed": why}
-    except ValueError as error:
-        return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
-    one.unit.stop()
-    until = time.monotonic() + STOP_SECONDS
-    while not one.unit.state().stopped and time.monotonic() < until:
-        time.sleep(0.1)
-    progress.phase = "start"
-    try:
+        one.unit.stop()
+        until = time.monotonic() + STOP_SECONDS
+        while not one.unit.state().stopped and time.monotonic() < until:
+            time.sleep(0.1)
         restored = restart.restore(previous, [one.mark])
         one.start()
-    except (OSError, ValueError, ApplyError, StartFailedError) as error:
+    except (OSError, SubprocessError, ValueError, ApplyError, StartFailedError) as error:
         return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
+    progress.phase = "start"
     return {"start_failed": why, "restored": restored}
 
 
@@ -85,34 +84,25 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     """Go on with the restart for a slice, and return the module's result."""
     params = module.params
     previous = Path(params["previous"])
-    progress = Progress(
-        params["phase"],
-        time.monotonic() + params["slice"],
-        params["phase"] if params["phase"] != "gate" else "",
-    )
+    progress = Progress(params["phase"], time.monotonic() + params["slice"])
     result: dict[str, Any] = {"deferred": False, "start_failed": "", "restored": []}
-    at_gate = params["phase"] == "gate"
-    unwanted = not (params["forced"] or one.mark.exists())
-    if at_gate and unwanted and one.unit.state().running:
-        progress.phase = "done"
-    elif at_gate and params["controller_last"] and one.must_be_last(set(params["remaining"])):
-        result["deferred"] = True
-    else:
-        try:
-            if params["start_timed_out"]:
-                result.update(put_back(one, progress, previous, "it did not start in time"))
-            else:
-                one.advance(progress, params["until"])
-        except StartFailedError as error:
-            result.update(put_back(one, progress, previous, str(error)))
-        except AbandonedError:
-            progress.waiting = ["Ansible is gone"]
-        if progress.phase == "done" and previous.is_file():
-            previous.unlink()  # the process runs on what followed
-        # Behind the gate there was nothing to do if somebody else restarted it meanwhile.
-        only_gate = set(progress.seconds) == {"gate"}
-        result["changed"] = not only_gate and progress.phase not in ("gate", "stop")
-    return {"changed": False, **result, **progress.as_data()}
+    last = progress.phase == "gate" and params["controller_last"]
+    if last and one.must_be_last(set(params["remaining"])):
+        return {"changed": False, **result, "deferred": True, **progress.as_data()}
+    try:
+        if params["start_timed_out"]:
+            result.update(put_back(one, progress, previous, "it did not start in time"))
+        else:
+            one.advance(progress, params["until"])
+    except StartFailedError as error:
+        result.update(put_back(one, progress, previous, str(error)))
+    except AbandonedError:
+        progress.waiting = ["Ansible is gone"]
+    if progress.phase == "done":
+        previous.unlink(missing_ok=True)  # the process runs on the files that followed
+    # After the gate alone nothing was left to do: somebody else had restarted the node.
+    changed = progress.phase not in ("gate", "stop") and set(progress.seconds) != {"gate"}
+    return {"changed": changed, **result, **progress.as_data()}
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:

@@ -28,10 +28,10 @@ module: kafka_voter
 short_description: Make a controller a voter of a dynamic quorum again
 description:
   - A controller with a new disk has a new directory id and is an observer of its quorum (KIP-853).
-    This takes the voter that it was out of the quorum, waits until the node has all metadata, and
-    adds it as the voter that it is.
+    This removes its former voter from the quorum, waits until the node has all metadata, and adds
+    it with its new directory id.
   - Does nothing where it is a voter already, or where the quorum is static.
-  - An interrupted run is taken up by the next one.
+  - After an interruption the next run goes on with what is left to do.
 attributes:
   check_mode:
     description: Reports what it would do.
@@ -47,7 +47,7 @@ class Voter:
     """A controller, seen by its quorum."""
 
     def __init__(self, module: AnsibleModule, cluster: Cluster, directory: str) -> None:
-        """Remember whom to ask about which voter."""
+        """Keep the cluster and the voter to ask about."""
         self._module, self._cluster, self.directory = module, cluster, directory
         self._id: int = module.params["node_id"]
         self._deadline = time.monotonic() + module.params["timeout"]
@@ -102,9 +102,7 @@ class Voter:
             return f"no broker answers ({error})"
         if log is None:
             return "the brokers do not know a quorum"
-        return quorum.not_ready_reason(
-            log, self._id, self.directory, self._module.params["max_lag"]
-        )
+        return quorum.not_ready_reason(log, self._id, self.directory)
 
     def _late(self) -> bool:
         return bool(time.monotonic() > self._deadline)
@@ -173,7 +171,7 @@ def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
 
 
 def summary(node_id: int, step: Step, *, planned: bool) -> str:
-    """Return what was done, or would be, for people."""
+    """Return what was done, or would be, as a message."""
     if not step.add:
         return f"controller {node_id} needs no change of the quorum"
     would = "would be " if planned else ""
@@ -185,7 +183,6 @@ def main() -> None:
     """Run the module."""
     spec = {
         **options.TOOL,
-        "max_lag": {"type": "int", "default": 100},
         "timeout": {"type": "float", "default": 120},
     }
     options.run(run, spec)

@@ -59,7 +59,7 @@ def line_of(path: str, pattern: str) -> str:
 
 
 def elected(path: str) -> bool:
-    """Whether a controller or a ZooKeeper has its part of a quorum that once had a leader here.
+    """Tell whether a controller or ZooKeeper server here was part of a quorum that had a leader.
 
     Kafka's leader-epoch-checkpoint has a version, a count and that many epochs; ZooKeeper's
     currentEpoch is 0 until its first election.
@@ -118,7 +118,7 @@ def open_files() -> int | None:
 
 
 def synchronised() -> bool | None:
-    """Tell whether the kernel calls its clock synchronised (adjtimex(2)); None if it won't say."""
+    """Tell whether the kernel's clock is synchronised (adjtimex(2)); None if that is not known."""
     words = (ctypes.c_long * 64)()
     try:
         answer = ctypes.CDLL(None).adjtimex(words)
@@ -160,7 +160,7 @@ def our_users() -> set[int]:
 def listeners(ports: set[int]) -> dict[int, str]:
     """Return port -> process, of those of the ports that somebody else listens on.
 
-    A socket tells its user; its process can be hidden even from root, as in a container.
+    A socket shows its user; its process can be hidden even from root, as in a container.
     """
     sockets: dict[str, int] = {}
     ours = our_users()

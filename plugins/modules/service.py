@@ -254,7 +254,7 @@ def run(module: AnsibleModule) -> dict[str, Any]:
 
 
 def remove(module: AnsibleModule) -> dict[str, Any]:
-    """Take the service off the host; return the module's result."""
+    """Remove the service from the host; return the module's result."""
     units = removal.units(module.params["units"])
     paths = removal.paths(module.params["removed"])
     gone = [*map(str, units), *paths]

@@ -13,13 +13,13 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible import constants, context
 
-from ..module_utils.host.operation import QUIET_SECONDS, RUNNING
+from ..module_utils.host.operation import FINISHED, RUNNING, STOPPED, is_silent
 from ..module_utils.model.cluster import Cluster
 from .files import create
 
@@ -48,10 +48,10 @@ def current(what: str) -> dict[str, Any]:
         "left": [],
         "node": "",
         "reason": "",
-        # Nothing writes it while a version is unpacked, or a cluster watched; a restart does.
+        # Nothing writes it while a version is unpacked, or the cluster watched; restarts set less.
         "quiet_seconds": LONG_QUIET_SECONDS,
     }
-    # The tasks of other hosts read it at the same time, or were faster.
+    # A task of another host may have created it at the same time.
     return record if create(path, json.dumps(record)) else current(what)
 
 
@@ -63,9 +63,11 @@ def save(record: Mapping[str, Any]) -> None:
 
 
 def ended(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record whose operation is over: all done, or stopped before that."""
-    stopped = record["left"] or record["reason"]
-    return {**record, "state": "stopped" if stopped else "finished", "node": ""}
+    """Return a record whose operation is over: finished, or stopped before its last step."""
+    if record["state"] == FINISHED:
+        return {**record, "node": ""}
+    reason = record["reason"] or "a task failed that takes no node; the output of the run names it"
+    return {**record, "state": STOPPED, "node": "", "reason": reason}
 
 
 def lock_hosts(cluster: Cluster) -> list[str]:
@@ -74,15 +76,14 @@ def lock_hosts(cluster: Cluster) -> list[str]:
     return list(controllers or cluster.inventory.members("kafka_brokers")[:MOST_LOCKED])
 
 
-def is_dead(holder: Mapping[str, Any], ages: Sequence[float]) -> bool:
-    """Tell whether another operation's holder is gone.
+def is_dead(last: Mapping[str, Any], *, all_read: bool) -> bool:
+    """Tell whether another operation's process is gone, by the record that it wrote last.
 
-    `ages` are the seconds since each host was written by it. On this machine its process tells.
+    On another machine that shows only by the age of its record, where every host's was read.
     """
-    if holder.get("machine") == _machine():
-        return not _runs(int(holder.get("pid") or 0))
-    quiet = float(holder.get("quiet_seconds") or QUIET_SECONDS)
-    return min(ages, default=0.0) > quiet
+    if last.get("machine") == _machine():
+        return not _runs(int(last.get("pid") or 0))
+    return all_read and is_silent(last)
 
 
 def _runs(pid: int) -> bool:
@@ -105,7 +106,7 @@ def describe(record: Mapping[str, Any]) -> str:
 
 
 def resume_command(playbook: str) -> str:
-    """Return the command that goes on from here, with the inventory and the limit of this run."""
+    """Return the command that resumes this run, with its inventory and limit."""
     return _words(f"playbooks/{playbook}.yml")
 
 
@@ -129,7 +130,7 @@ def _path() -> Path:
 
 
 def _machine() -> str:
-    """Return what tells this machine, and among its containers this one, from others."""
+    """Return what identifies this machine, and this container among those of the machine."""
     parts = [socket.gethostname()]
     for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
         with contextlib.suppress(OSError):

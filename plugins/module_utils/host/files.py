@@ -39,7 +39,7 @@ class ApplyError(Exception):
     """A path could not be written; `done` are those that were changed before it."""
 
     def __init__(self, path: str, reason: str, done: Sequence[str]) -> None:
-        """Put the reason into words."""
+        """Write the message."""
         self.done = list(done)
         super().__init__(
             f"{path} could not be written: {reason}. "
@@ -176,7 +176,7 @@ def plan(entries: Iterable[Entry], read: Read) -> list[Change]:
 
 
 def problems(entries: Sequence[Entry], read: Read, *, planned: bool = False) -> list[str]:
-    """Return what on the host stands in the way.
+    """Return what on the host prevents the changes.
 
     Where it is only `planned`, a parent that is missing may be what an earlier task would make.
     """
@@ -352,7 +352,7 @@ def _change(entry: Entry, found: Found) -> Change | None:
 def _restart_keys(keys: list[str], entry: Entry, found: Found) -> tuple[str, ...]:
     """Return those of the changed keys that the process does not take while it runs.
 
-    What `${...}` stands for only the process knows, so nobody can tell it the value.
+    Only the process knows what `${...}` is replaced by, so the value cannot be set online.
     """
     if not entry.dynamic or found.kind != "file":
         return tuple(keys)

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import files
 
-RUNNING = "running"
+RUNNING, FINISHED, STOPPED = "running", "finished", "stopped"
 QUIET_SECONDS = 120
 """Seconds that a holder may let pass between two writes, where its record gives no other number."""
 
@@ -66,16 +66,23 @@ def write(path: Path, record: Record) -> None:
 
 
 def update(path: Path, record: Record) -> bool:
-    """Write the record of an operation, unless another one has the file meanwhile; tell whether.
+    """Write the record of a running operation, unless another one runs here; tell whether.
 
     A running operation has the lock of the cluster, so the record of a dead one here is replaced.
     """
     with _alone(path):
         other = holder(read(path), str(record["id"]))
-        if other and not (record["state"] == RUNNING and is_silent(other)):
+        if other and not is_silent(other):
             return False
         write(path, record)
         return True
+
+
+def end(path: Path, record: Record) -> None:
+    """Write how an operation ended over its own record; that of another one stays."""
+    with _alone(path):
+        if read(path).get("id") == record["id"]:
+            write(path, record)
 
 
 @contextmanager

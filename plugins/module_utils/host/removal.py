@@ -1,4 +1,4 @@
-"""Take services off a host: their units, and the paths that are theirs."""
+"""Remove services from a host: their units, and the paths that are theirs."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def remove_unit(path: Path) -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove a path with all that is in it, and tell whether something went.
+    """Remove a path with all that is in it, and tell whether anything was removed.
 
-    One that ends with a slash goes only if nothing is left in it. Of a mounted disk the contents
-    go; its mount point stays, with the directories above it.
+    One that ends with a slash is removed only if nothing is left in it. Of a mounted disk only the
+    contents are removed, not its mount point and the directories above it.
     """
     if path.endswith("/"):
         try:

@@ -19,7 +19,7 @@ from .files import Change, Entry
 def add_to_mark(mark: Path, changed: Mapping[str, Iterable[str]]) -> None:
     """Add changed paths and their keys to a service's restart mark.
 
-    A service that does not run has no directory for it and needs none.
+    A service that does not run has no directory for the mark, and needs none.
     """
     with contextlib.suppress(FileNotFoundError):
         existing = mark.read_text(errors="replace") if mark.is_file() else ""
@@ -51,7 +51,7 @@ def make(
     """Make all changes; if one needs a restart, write the marks first.
 
     Before, the former state is kept of what a service reads while it runs, that is while a mark's
-    directory exists. What was kept stays as long as a mark stands: the running process was started
+    directory exists. What was kept stays as long as a mark exists: the running process was started
     with that.
 
     Raises:

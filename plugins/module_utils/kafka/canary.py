@@ -74,25 +74,34 @@ def round_trip(connection: Connection, partition: int, seconds: float) -> None:
 
     """
     value = uuid.uuid4().bytes
-    settings = {**connection.settings(), "request_timeout_ms": REQUEST_MS}
-    with _as_unavailable("it takes no client"):
-        producer = library.KafkaProducer(
-            acks="all", delivery_timeout_ms=int(seconds * 1000), **settings
-        )
-        consumer = library.KafkaConsumer(enable_auto_commit=False, **settings)
-    try:
+    place = library.TopicPartition(TOPIC, partition)
+    with contextlib.ExitStack() as opened:
+
+        def network(**config: object) -> Any:  # noqa: ANN401  as above
+            # A producer or consumer that is not made leaves its connection and thread open.
+            client = library.KafkaNetClient(**config)
+            opened.callback(client.close)
+            return client
+
+        settings = {
+            **connection.settings(),
+            "kafka_client": network,
+            "request_timeout_ms": REQUEST_MS,
+            "bootstrap_timeout_ms": int(seconds * 1000),
+        }
+        with _as_unavailable("it takes no client"):
+            producer = library.KafkaProducer(
+                acks="all", delivery_timeout_ms=int(seconds * 1000), **settings
+            )
+            opened.callback(producer.close, timeout=REQUEST_MS / 1000)
+            consumer = library.KafkaConsumer(enable_auto_commit=False, **settings)
+            opened.callback(consumer.close)
         with _as_unavailable("it acknowledged no record"):
             sent = producer.send(TOPIC, value, partition=partition).get(timeout=seconds)
-    finally:
-        producer.close(timeout=REQUEST_MS / 1000)
-    place = library.TopicPartition(TOPIC, partition)
-    try:
         with _as_unavailable("it gave no record"):
             consumer.assign([place])
             consumer.seek(place, sent.offset)
             found = _read(consumer, sent.offset, seconds)
-    finally:
-        consumer.close()
     if found != value:
         text = f"the record written at offset {sent.offset} was not read back"
         raise UnavailableError(text)

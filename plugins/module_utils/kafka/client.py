@@ -21,10 +21,10 @@ class UnavailableError(Exception):
 
 
 class Cluster:
-    """A cluster; whoever does not answer is passed over."""
+    """A cluster; a broker that does not answer is skipped."""
 
     def __init__(self, connection: Connection) -> None:
-        """Remember whom to ask and how."""
+        """Keep the bootstrap addresses and how to connect."""
         self._bootstrap = list(connection.bootstrap)
         self._security = connection.security()
         self._clients: list[Any] = []
@@ -60,17 +60,16 @@ class Cluster:
         return self.ask(lambda admin: snapshot.read(admin, gate=gate))
 
     def close(self) -> None:
-        """Drop the connection, and the thread of a client that did not get one."""
+        """Close the connections, also of clients that could not be made."""
         for client in self._clients:
             client.close()
-            client._manager._net.stop()
         self._clients, self._admin = [], None
 
     def _connect(self, address: str) -> Any:  # noqa: ANN401  kafka-python has no types
         connect(address)  # the client waits ten seconds for a host that does not answer at all
 
         def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
-            # It would ask any broker it knows of, also one that hangs.
+            # kafka-python would ask any broker that it knows, also one that does not answer.
             self._clients.append(clients.pinned(**config))
             return self._clients[-1]
 
@@ -88,7 +87,7 @@ def connect(address: str) -> None:
     """Open a connection to `host:port` and close it again.
 
     Raises:
-        OSError: nobody accepts it.
+        OSError: the connection is refused, or not accepted in time.
 
     """
     host, _, port = address.rpartition(":")

@@ -59,8 +59,8 @@ def _client(kind: Any, connection: Connection, settings: Mapping[str, object]) -
 def rebootstrapping(**config: object) -> Any:  # noqa: ANN401  as above
     """Return a network client that goes back to its bootstrap addresses when it reaches no broker.
 
-    kafka-python asks only those of the last metadata: when these end before it hears of others, it
-    asks them for ever.
+    kafka-python asks only those of the last metadata: when all of them stop before it learns of
+    others, it asks them for ever.
     """
     client = library.KafkaNetClient(**config)
     manager = client._manager
@@ -143,7 +143,7 @@ class TransactionalProducer:
         self._wait(manager.send_offsets_to_transaction(offsets, group))
 
     def commit(self) -> None:
-        """Commit it; after an error nobody knows whether it is."""
+        """Commit it; after an error it is unknown whether it was committed."""
         self._wait(self._producer._transaction_manager.begin_commit())
 
     def abort(self) -> None:

@@ -17,10 +17,10 @@ _WRAPPING = re.compile(r"^Invalid value \S+: | for configuration Invalid dynamic
 
 @dataclass(frozen=True)
 class Setting:
-    """A key as a broker has it: `value` is what rules.
+    """A key as a broker has it: `value` is the effective one.
 
-    `entry` is the broker's own dynamic value, `below` what would rule without it, `static` what its
-    file had when it started, `default` Kafka's own. Each is None where there is none.
+    `entry` is the broker's own dynamic value, `below` what would be effective without it, `static`
+    what its file had when it started, `default` Kafka's own. Each is None where there is none.
     """
 
     kind: str
@@ -43,7 +43,7 @@ def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:  # no
 def setting(key: str, answer: Mapping[str, Any]) -> Setting:
     """Return what kafka-python says of a key of a broker, asked with synonyms.
 
-    These come in the order in which they rule. One of another name is another key, such as
+    These come in the order of precedence. One of another name is another key, such as
     log.retention.hours of log.retention.ms.
     """
     own = [one for one in answer.get("synonyms") or () if one["name"] == key]

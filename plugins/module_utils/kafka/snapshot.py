@@ -1,4 +1,4 @@
-"""A cluster at one moment: brokers, quorum, partitions, as the admin client's answers tell them."""
+"""A cluster at one moment: brokers, quorum and partitions, from the admin client's answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID = attrgetter("id")
 
 @dataclass(frozen=True)
 class Broker:
-    """A registered broker; a fenced one is registered but serves nobody (KIP-631)."""
+    """A registered broker; a fenced one is registered but does not serve clients (KIP-631)."""
 
     id: int
     host: str = ""
@@ -67,7 +67,7 @@ class Partition:
 
     @property
     def offline(self) -> bool:
-        """Tell whether nobody leads it."""
+        """Tell whether it has no leader."""
         return self.leader < 0
 
     @property
@@ -85,8 +85,8 @@ class Partition:
 class Snapshot:
     """A cluster at one moment, internal topics included; without quorum it runs on ZooKeeper.
 
-    `reassigning` are partitions on the move, `throttled` topics whose replication is held back;
-    both are read for the gate alone.
+    `reassigning` are partitions that are being reassigned, `throttled` topics whose replication is
+    throttled; both are read for the gate alone.
     """
 
     cluster_id: str

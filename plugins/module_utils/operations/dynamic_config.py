@@ -18,7 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 @dataclass(frozen=True)
 class Plan:
-    """What to alter: key -> (value that rules, value to set), keys to delete, keys refused.
+    """What to alter: key -> (effective value, value to set), keys to delete, keys refused.
 
     `cluster` is set for the whole cluster, `set` and `deleted` for this broker. `refused` says why
     only a restart brings a key.
@@ -81,7 +81,7 @@ def plan(
 
     A key that is not in the file, and was not when the broker started, is the operator's, unless it
     is `recorded` as set from the file, or its entry is no more than Kafka's default. A recorded key
-    that is none of `keys` any more loses its entry, which would rule over the file for ever.
+    that is none of `keys` any more loses its entry, which would override the file for good.
 
     With `elr`, eligible leader replicas (KIP-966), Kafka takes min.insync.replicas for the whole
     cluster alone, and forgets all eligible leaders each time it is set; `cluster_wide` names the
@@ -149,7 +149,7 @@ def alter(
 
 
 def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) -> dict[str, str]:
-    """Return key -> a value on the way, of the refused numbers that Kafka changes only by degrees.
+    """Return key -> an intermediate value, of refused numbers that Kafka changes only by degrees.
 
     A pool of threads grows at most to its double and shrinks at most to its half (KIP-226); the
     reason that Kafka gives says so.

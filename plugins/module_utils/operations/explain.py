@@ -27,7 +27,7 @@ _SECRET = re.compile(r"password|secret|passphrase|token|credential|jaas\.config"
 
 
 def shown(key: str, value: Any, table: key_table.Table) -> str | None:  # noqa: ANN401 - as above
-    """Return a value for people; a secret is hidden unless Kafka itself reads it elsewhere."""
+    """Return a value to show; a secret is hidden unless Kafka itself reads it elsewhere."""
     written = property_text(value)
     if written is None or re.fullmatch(r"\$\{[^}]*\}", written):
         return written

@@ -41,7 +41,7 @@ def upgrade_problems(current: str, target: str, finalized: Levels, mode: str) ->
     """Say why a cluster that runs one version cannot move to another; empty if it can.
 
     `mode` is kraft or zookeeper, `finalized` is feature -> level, empty in ZooKeeper mode. An
-    earlier target is a way back: then what is finalized decides.
+    earlier target is a rollback, which what is finalized decides.
     """
     if target == current:
         return []
@@ -80,7 +80,7 @@ def rollback_problems(target: str, finalized: Levels) -> list[str]:
     return [
         f"{_level(feature, level)} is finalized, Kafka {target} "
         + (f"knows up to {_number(feature, known[feature])}" if feature in known else "has none")
-        + ": after finalize there is no way back; keep the version, or restore the data from "
+        + ": no rollback is possible after finalize; keep the version, or restore the data from "
         "before it"
         for feature, level in sorted(finalized.items())
         if feature != _KRAFT and level > known.get(feature, 0)
@@ -127,23 +127,23 @@ def membership_problems(
     observers: Iterable[int], brokers: Iterable[int], voters: Iterable[int]
 ) -> list[str]:
     """Name nodes that follow the metadata and are neither a broker nor a controller we know."""
-    ghosts = set(observers) - set(brokers) - set(voters)
+    unknown = set(observers) - set(brokers) - set(voters)
     return [
         f"node {node} follows the controllers and is neither a broker nor a controller of the "
         "inventory: add it, or stop it"
-        for node in sorted(ghosts)
+        for node in sorted(unknown)
     ]
 
 
 def lines(target: str, made: Plan) -> list[str]:
-    """Return a plan for people."""
-    words = [
+    """Return a plan as lines to show."""
+    shown = [
         f"{feature}: {_number(feature, before)} -> {_number(feature, after)}"
         for feature, before, after in made.steps
     ]
     if not made.steps and not made.problems:
-        words = [f"All features of Kafka {target} are finalized."]
-    return [*words, *(f"Note: {one}" for one in made.warnings), *made.problems]
+        shown = [f"All features of Kafka {target} are finalized."]
+    return [*shown, *(f"Note: {one}" for one in made.warnings), *made.problems]
 
 
 def _different(min_isr: Mapping[int, str]) -> list[str]:

@@ -7,12 +7,12 @@ about this moment only; it is asked again right before each stop.
 The rules are those of Strimzi's KafkaAvailability and KafkaQuorumCheck, made stricter: partitions
 that no order of restarts can keep available are refused unless their topic is named.
 
-An unready node, one that serves nobody though it may run, can only be helped by a restart. So what
-is wrong because just this node is down does not forbid it: that it is not registered, fenced, not
-in sync or behind as a voter; and a partition on it may be offline, below min.insync.replicas or
-half moved. All else still forbids: a fault of another cause must not be hidden by the next change.
-What the operator must decide before any node is touched (topics without a spare replica) is asked
-all the same.
+An unready node is one that does not serve, though its process may run. Only a restart can repair
+it, so what follows from its own state does not forbid the restart: that it is not registered,
+fenced, not in sync or behind as a voter; and a partition on it may be offline, below
+min.insync.replicas or being reassigned. Every other problem forbids it: the next change must not
+hide a fault of another cause. Topics without a spare replica are refused all the same: about them
+the operator decides before any node is touched.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from ..kafka.snapshot import Partition, Quorum, Snapshot
 from .gate_texts import TEXTS
 
 SHOWN = 5
-NOBODY: frozenset[int] = frozenset()
+NO_NODES: frozenset[int] = frozenset()
 CAUGHT_UP_MS = 2000
 """A voter that had all metadata this long ago is caught up: Kafka's own default of
 controller.quorum.fetch.timeout.ms."""
+MAX_LAG = 100
+"""Records that a replica of the metadata log may be behind: idle controllers write as many in 50 s
+(KIP-835)."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the inventory says; None or empty means any. `max_lag` in records of metadata."""
+    """What the inventory says; None or empty means any."""
 
     brokers: frozenset[int] = frozenset()
     voters: frozenset[int] = frozenset()
     cluster_id: str | None = None
-    max_lag: int = 100
-    max_behind_ms: int = 5000
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Blocker:
 class Node:
     """A node that is to be restarted; a combined one has both roles.
 
-    `ready` tells whether it serves: an unready one may be stopped, or run and not get anywhere.
+    `ready` tells whether it serves: the process of an unready one may be stopped, or run.
     """
 
     id: int
@@ -104,7 +105,7 @@ class Node:
 
 
 def cluster_blockers(
-    snapshot: Snapshot, expected: Expected, policy: Policy, unready: frozenset[int] = NOBODY
+    snapshot: Snapshot, expected: Expected, policy: Policy, unready: frozenset[int] = NO_NODES
 ) -> list[Blocker]:
     """Return what forbids touching any node but for `unready`, whichever it is."""
     return [
@@ -112,7 +113,7 @@ def cluster_blockers(
         *_quorum_blockers(snapshot, expected, unready),
         *_broker_blockers(snapshot, expected, unready),
         *_partition_blockers(snapshot, policy, unready),
-        *_shape_blockers(snapshot, policy),
+        *_replica_count_blockers(snapshot, policy),
     ]
 
 
@@ -121,9 +122,9 @@ def stop_blockers(
 ) -> list[Blocker]:
     """Return what forbids stopping this node: what forbids touching any, and what would follow.
 
-    An unready node's own trouble is no reason; the others must still carry on without it.
+    An unready node's own state is no reason; the others must still serve without it.
     """
-    unready = NOBODY if node.ready else frozenset({node.id})
+    unready = NO_NODES if node.ready else frozenset({node.id})
     return [
         *cluster_blockers(snapshot, expected, policy, unready),
         *(_replica_blockers(snapshot, node) if node.broker else []),
@@ -157,7 +158,7 @@ def order(
 def must_wait_for_others(node: int, remaining: Collection[int], snapshot: Snapshot) -> bool:
     """Tell whether a ready node is the active controller while others are among `remaining`.
 
-    Leadership may have moved since the order was made. An unready node waits for nobody.
+    Leadership may have moved since the order was made. An unready node waits for no other.
     """
     peers = snapshot.quorum.voters if snapshot.quorum else snapshot.brokers
     others = {peer.id for peer in peers} - {node}
@@ -182,14 +183,14 @@ def _quorum_blockers(
         ]
     voters = frozenset(voter.id for voter in quorum.voters)
     led = quorum.leader_id >= 0
-    helped = not unready.isdisjoint(voters | expected.voters)
+    affected = not unready.isdisjoint(voters | expected.voters)
     return [
-        *([] if led or helped else [_blocker("no-leader")]),
+        *([] if led or affected else [_blocker("no-leader")]),
         *_about_nodes(
             ("voter-missing", expected.voters - voters - unready),
-            ("unexpected-voter", voters - expected.voters if expected.voters else NOBODY),
-            # Without a leader nobody knows who has how much.
-            ("voter-behind", voters - caught_up(quorum) - unready if led else NOBODY),
+            ("unexpected-voter", voters - expected.voters if expected.voters else NO_NODES),
+            # Without a leader it is not known how far each voter is.
+            ("voter-behind", voters - caught_up(quorum) - unready if led else NO_NODES),
             allowed=CAUGHT_UP_MS,
         ),
     ]
@@ -198,7 +199,7 @@ def _quorum_blockers(
 def caught_up(quorum: Quorum) -> frozenset[int]:
     """Return the voters that could carry the quorum; the leader always is one."""
     if quorum.leader_id < 0:
-        return NOBODY
+        return NO_NODES
     return frozenset(
         voter.id
         for voter in quorum.voters
@@ -212,7 +213,7 @@ def _broker_blockers(
 ) -> list[Blocker]:
     registered = frozenset(broker.id for broker in snapshot.brokers)
     fenced = frozenset(broker.id for broker in snapshot.brokers if broker.fenced)
-    unexpected = registered - expected.brokers if expected.brokers else NOBODY
+    unexpected = registered - expected.brokers if expected.brokers else NO_NODES
     return _about_nodes(
         ("not-registered", expected.brokers - registered - unready),
         ("fenced", fenced - unexpected - unready),
@@ -223,8 +224,8 @@ def _broker_blockers(
 def _partition_blockers(
     snapshot: Snapshot, policy: Policy, unready: frozenset[int]
 ) -> list[Blocker]:
-    helped = {one.name for one in snapshot.partitions if not unready.isdisjoint(one.replicas)}
-    rest = [one for one in snapshot.partitions if one.name not in helped]
+    affected = {one.name for one in snapshot.partitions if not unready.isdisjoint(one.replicas)}
+    rest = [one for one in snapshot.partitions if one.name not in affected]
     missing = {
         one.name: set(one.replicas) - set(one.isr) - unready
         for one in snapshot.partitions
@@ -238,13 +239,13 @@ def _partition_blockers(
         ("offline", [one.name for one in rest if one.offline]),
         ("under-min-isr", [one.name for one in rest if one.under_min_isr]),
         ("under-replicated", [name for name, brokers in missing.items() if brokers]),
-        ("reassigning", set(snapshot.reassigning) - helped),
+        ("reassigning", set(snapshot.reassigning) - affected),
         ids=_listed(set().union(*missing.values())),
     )
 
 
-def _shape_blockers(snapshot: Snapshot, policy: Policy) -> list[Blocker]:
-    """Name partitions that no order of restarts keeps available, whatever state they are in."""
+def _replica_count_blockers(snapshot: Snapshot, policy: Policy) -> list[Blocker]:
+    """Name partitions with too few replicas to stay available, in whatever order nodes restart."""
     asked = [
         one for one in snapshot.partitions if not _has_spare(one) and not policy.allows(one.topic)
     ]
@@ -267,7 +268,7 @@ def _replica_blockers(snapshot: Snapshot, node: Node) -> list[Blocker]:
         if node.id not in (one.replicas if node.ready else one.isr):
             continue
         if not _has_spare(one) and set(one.isr).issuperset(one.replicas):
-            # Its shape is to blame: allowed, or named for the whole cluster.
+            # It has too few replicas: that is allowed, or named for the whole cluster.
             continue
         left = set(one.isr) - {node.id}
         if not left:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _SPARE = "add replicas, or name the topics in kafka_allow_outage"
 _IN_SYNC = "wait until their other replicas are in sync, or see the journals of those brokers"
 
-# By predicate; what stands in braces are the figures that `gate` fills in.
+# By predicate; `gate` fills in the figures in braces.
 TEXTS: Mapping[str, str] = {
     # The cluster
     "wrong-cluster": (

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..kafka.snapshot import Replica, Snapshot
-from .gate import Expected, Policy, cluster_blockers
+from .gate import MAX_LAG, Expected, Policy, cluster_blockers
 
-# What the gate finds beside these may keep a node from being stopped, and is no trouble by itself.
+MAX_BEHIND_MS = 5000
+"""Milliseconds since a replica last had all metadata: ten of the records that controllers write
+twice a second (KIP-835)."""
+# What else the gate finds may forbid the stop of a node, but the cluster is healthy with it.
 _UNHEALTHY = frozenset(
     {
         *("wrong-cluster", "no-leader", "no-quorum", "voter-missing", "unexpected-voter"),
@@ -47,24 +50,20 @@ def facts(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _lag_problems(snapshot: Snapshot, expected: Expected) -> list[str]:
-    """Name controllers and expected brokers that are behind; without a leader nobody knows."""
+    """Name controllers and expected brokers that are behind; only the leader knows that."""
     quorum = snapshot.quorum
     if quorum is None or quorum.leader_id < 0:
         return []
     replicas = [("controller", one) for one in quorum.voters]
     replicas += [("broker", one) for one in quorum.observers if one.id in expected.brokers]
-    return [f"{what} {one.id} {text}" for what, one in replicas if (text := _behind(one, expected))]
+    return [f"{what} {one.id} {text}" for what, one in replicas if (text := _behind(one))]
 
 
-def _behind(replica: Replica, expected: Expected) -> str | None:
-    if replica.lag > expected.max_lag:
-        return (
-            f"is {replica.lag} records behind the controllers' leader, allowed {expected.max_lag}"
-        )
-    if replica.behind_ms is not None and replica.behind_ms > expected.max_behind_ms:
-        return (
-            f"last had all metadata {replica.behind_ms} ms ago, allowed {expected.max_behind_ms} ms"
-        )
+def _behind(replica: Replica) -> str | None:
+    if replica.lag > MAX_LAG:
+        return f"is {replica.lag} records behind the controllers' leader, allowed {MAX_LAG}"
+    if replica.behind_ms is not None and replica.behind_ms > MAX_BEHIND_MS:
+        return f"last had all metadata {replica.behind_ms} ms ago, allowed {MAX_BEHIND_MS} ms"
     if replica.behind_ms is None and replica.lag > 0:
         return f"never had all metadata yet, {replica.lag} records are missing"
     return None

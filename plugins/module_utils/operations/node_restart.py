@@ -1,7 +1,8 @@
 """The restart of one Kafka node: gate, stop, start, ready, canary.
 
-It is done in slices, so that whoever waits hears of it: each slice goes on from the phase that the
-last one reached. Between stop and start no slice ends, unless the stop itself takes long.
+It is done in slices, after each of which the controller can show what is waited for: each goes on
+from the phase that the last one reached. Between stop and start no slice ends, unless the stop
+itself takes long.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .gate import Expected, Policy
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
 CANARY_SECONDS = 10.0
+"""How long one try of the canary may take; how often it is tried, the controller limits."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
@@ -57,20 +59,24 @@ class Node:
 class Progress:
     """How far a restart is; `seconds` by phase, `waiting` says why the phase is not over.
 
-    `entered` is the phase that an earlier slice left unfinished, empty in the first one.
-    `non_retriable` tells that no waiting will end what is waited for.
+    `entered` is the phase in which this slice begins; an earlier one may have begun it already.
+    `non_retriable` says that waiting does not change what is waited for.
     """
 
     phase: str
     deadline: float
-    entered: str = ""
+    entered: str = field(init=False)
     waiting: list[str] = field(default_factory=list)
     non_retriable: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Keep the phase in which the slice begins."""
+        self.entered = self.phase
+
     def as_data(self) -> dict[str, Any]:
-        """Return what the controller has to know to go on."""
+        """Return what the controller needs for the next slice."""
         return {
             "phase": self.phase,
             "waiting": self.waiting,
@@ -125,10 +131,10 @@ class NodeRestart:
     def must_be_last(self, remaining: set[int]) -> bool:
         """Tell whether the node leads the metadata now and other controllers are still to come.
 
-        One that is down, or serves nobody, is repaired first and waits for nobody.
+        One that is down, or does not serve, is repaired first: it waits for no other.
         """
         others = remaining - {self.node.id}
-        if not others:
+        if not others or not self._wanted():
             return False
         try:
             snapshot = self.cluster.read()
@@ -138,7 +144,7 @@ class NodeRestart:
         return ready and gate.must_wait_for_others(self.node.id, others, snapshot)
 
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
-        """Return what forbids to stop this node; one that serves nobody needs only the others."""
+        """Return what forbids to stop this node; if it does not serve, only the others count."""
         ready = self._serves(snapshot)
         node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
         return gate.stop_blockers(snapshot, node, self.expected, self.policy)
@@ -156,7 +162,7 @@ class NodeRestart:
         def reasons() -> list[str]:
             if not self.unit.state().running or not self._wanted():
                 return []
-            # The cluster believes in a node that just died until its session ends.
+            # The cluster lists a node that has just died until its session ends.
             dead = [peer for peer in self.node.peers if not listens(peer)]
             found = self.blockers(self.cluster.read(gate=True))
             progress.non_retriable = any(one.predicate in gate.NON_RETRIABLE for one in found)
@@ -181,7 +187,7 @@ class NodeRestart:
 
         if not self._wait(progress, reasons):
             return "stop"
-        # A node that was down before was stopped by nobody here.
+        # A node that was down before was not stopped by this restart.
         if state.running or state.stopping or progress.entered == "stop":
             progress.degraded += self._unclean(self.unit.state())
         return "start"
@@ -279,14 +285,14 @@ class NodeRestart:
 
 
 def abandoned() -> bool:
-    """Tell whether nobody reads what this process will print: its Ansible is gone."""
+    """Tell whether the Ansible that started this process, and reads its output, is gone."""
     poll = select.poll()
     poll.register(1, select.POLLERR)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def not_ready_reasons(snapshot: Snapshot, node: Node) -> list[str]:
-    """Return what a restarted node still lacks: registration, metadata, in-sync replicas."""
+    """Return why a restarted node is not ready: registration, metadata, replicas in sync."""
     found: list[str] = []
     if node.broker:
         own = next((broker for broker in snapshot.brokers if broker.id == node.id), None)
@@ -298,12 +304,12 @@ def not_ready_reasons(snapshot: Snapshot, node: Node) -> list[str]:
         if out:
             found.append(f"{len(out)} partitions do not have it in sync yet: {', '.join(out[:5])}")
         if own is None or own.fenced:
-            found.append("it is not registered" if own is None else "it is fenced still")
+            found.append("it is not registered" if own is None else "it is still fenced")
     if node.controller and snapshot.quorum:
         voters = {voter.id: voter for voter in snapshot.quorum.voters}
         voter = voters.get(node.id)
         if voter is None or snapshot.quorum.leader_id < 0:
-            found.append("it is no voter" if voter is None else "the quorum has no leader")
+            found.append("it is not a voter" if voter is None else "the quorum has no leader")
         elif node.id not in gate.caught_up(snapshot.quorum):
             found.append(f"it is {voter.lag} records of metadata behind")
     return found

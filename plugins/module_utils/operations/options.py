@@ -87,13 +87,12 @@ def run(work: Work, argument_spec: Mapping[str, Any], **keywords: bool) -> None:
     module.exit_json(**result)
 
 
-def expected_of(params: Mapping[str, Any], **limits: int) -> Expected:
-    """Return what the options say of the cluster; `limits` are those of `Expected`."""
+def expected_of(params: Mapping[str, Any]) -> Expected:
+    """Return what the options say of the cluster."""
     return Expected(
         brokers=frozenset(params["expect_brokers"]),
         voters=frozenset(params["expect_voters"]),
         cluster_id=params["cluster_id"] or None,
-        **limits,
     )
 
 

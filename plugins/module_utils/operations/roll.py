@@ -1,4 +1,4 @@
-"""A roll: the same action on one Kafka node after the other, and each node's way through it.
+"""A roll: the same action on one Kafka node after the other, and the phases of each node.
 
 Pure, over functions that the controller gives: one that calls the module `kafka_restart` on the
 node's host, one for each step that the controller does itself, a clock.
@@ -47,14 +47,14 @@ _WHAT_NOW = {
 
 
 class HostLostError(Exception):
-    """The node's host is not reached any more."""
+    """The node's host cannot be reached any more."""
 
 
 class StoppedError(Exception):
     """The roll ends at this node; the text says why, `now` what to do."""
 
     def __init__(self, text: str, now: str = _LATER, *, touched: bool = True) -> None:
-        """Say what to do now, and whether the node was touched."""
+        """Keep the reason, what to do now, and whether the node was touched."""
         super().__init__(text)
         self.now, self.touched = now, touched
 
@@ -65,10 +65,10 @@ Step = Callable[[], Optional[str]]
 
 @dataclass
 class NodeRoll:
-    """One node on its way through an action.
+    """One node in a roll, taken through the phases of an action.
 
-    `call` gives options to the module and returns its answer. `steps` do what the controller does
-    itself, and return why they could not. `say` shows a line to the operator.
+    `call` runs the module with options and returns its result. `steps` are what the controller does
+    itself; each returns why it failed, if it did. `say` shows a line to the operator.
     """
 
     action: str

@@ -1,7 +1,7 @@
-"""What makes a controller a voter of a dynamic quorum (KIP-853) that it is none of.
+"""How a controller that is not a voter of its dynamic quorum becomes one (KIP-853).
 
 Pure: the caller asks the cluster and runs the commands. A voter is its node id with the directory
-id of its disk: with another disk it is another voter, since it forgot its log and whom it elected.
+id of its disk: with another disk it is another voter, since its log and its votes are lost.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from ..model.properties import parse_properties
 from ..model.uuids import ZERO, kafka_text
+from .gate import MAX_LAG
 
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 # What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.
@@ -34,12 +35,12 @@ def partition(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the metadata log out of the answer about the quorum.
 
     Raises:
-        LookupError: who was asked cannot tell, such as a former leader.
+        LookupError: the node that answered does not know it, such as a former leader.
 
     """
     log: Mapping[str, Any] = answer["topics"][0]["partitions"][0]
     if log.get("error"):
-        # It has no voters, which would read as nothing to do.
+        # Such an answer has no voters, which would mean that nothing is to be done.
         raise LookupError(str(log["error"]))
     return log
 
@@ -50,13 +51,13 @@ def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
     if set(voters.values()) <= {ZERO}:
         return Step()  # A static quorum: its members are in the files.
     former = voters.get(node_id)
-    # A voter without directory id is a static quorum's that just became dynamic: it tells its own.
+    # Without a directory id: of a static quorum that just became dynamic. It registers its own.
     if former in (directory, ZERO):
         return Step()
     return Step(remove=former or "", add=True)
 
 
-def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str, max_lag: int) -> str:
+def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str) -> str:
     """Return why the node cannot be added yet; empty if it can."""
     end = next(
         (one["log_end_offset"] for one in log["current_voters"] if _id(one) == log["leader_id"]),
@@ -68,7 +69,7 @@ def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str, max_l
     for one in log["observers"]:
         if (_id(one), _directory(one)) == own:
             lag = end - one["log_end_offset"]
-            return "" if lag <= max_lag else f"it is {lag} records of metadata behind"
+            return "" if lag <= MAX_LAG else f"it is {lag} records of metadata behind"
     return "the quorum's leader does not see it as an observer"
 
 
@@ -105,5 +106,5 @@ def _id(replica: Mapping[str, Any]) -> int:
 
 
 def _directory(replica: Mapping[str, Any]) -> str:
-    # Brokers before Kafka 3.9 do not tell it.
+    # Brokers before Kafka 3.9 do not report it.
     return kafka_text(replica.get("replica_directory_id") or "0" * 32)

@@ -11,7 +11,7 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
 
-from tests.unit.in_process import AnsibleRun, Answer
+from tests.unit.in_process import AnsibleRun, Answer, call_module
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 HOSTS = """\
@@ -122,3 +122,33 @@ def test_only_a_broker_that_ran_is_asked(
     assert bool(ansible.calls) is asked
     assert asked or found["refused"] == {}
     assert not asked or "running" not in found["options"]
+
+
+@pytest.mark.parametrize("wrong", [{}, {"wait": "long"}], ids=["no library", "invalid option"])
+def test_the_content_of_a_file_is_shown_in_no_failure(
+    ansible: AnsibleRun, monkeypatch: pytest.MonkeyPatch, wrong: Answer
+) -> None:
+    """Also where the module fails before it has looked at its options."""
+    monkeypatch.setitem(module_options.OPERATIONS, "kafka_dynamic_config", with_secret)
+    for check in (True, False):
+        ansible.module = lambda name, args: call_module(
+            name, {**args, **wrong, "library": "/nonexistent"}
+        )
+        found = ansible.task("kafka_dynamic_config", "k1", check=check)
+        assert found["failed"]
+        assert found["invocation"]["module_args"]["path"]
+        assert "hunter2" not in json.dumps(found)
+    (_, planned), (_, made) = ansible.calls
+    assert "hunter2" in planned["content"], "the file is not written yet"
+    assert "content" not in made
+
+
+def with_secret(*_: object) -> Answer:
+    """Options of the module as the model gives them, of a node with a password."""
+    return {
+        "bootstrap": ["k1:9092"],
+        "node_id": 1,
+        "keys": [],
+        "path": "/etc/kafka/server.properties",
+        "content": "ssl.key.password=hunter2\n",
+    }

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.action import kafka_node
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.model import small
@@ -44,8 +43,10 @@ def test_only_the_hosts_of_the_lock_take_it(tasks: Tasks) -> None:
 
 def test_every_host_hears_how_the_operation_ended(tasks: Tasks) -> None:
     ask(tasks, "c1", what="rolling_restart")
-    assert ask(tasks, "b1", finish=True)["operation"]["state"] == "finished"
-    operation.save({**operation.current(""), "left": ["b2"]})
     ended = ask(tasks, "b1", finish=True)
-    assert ended["operation"]["state"] == "stopped"
+    assert ended["operation"]["state"] == "stopped", "every node is done, and a later task failed"
     assert not ended.get("take"), "it would take the lock of who began meanwhile"
+    asked = len(tasks.calls)
+    assert tasks.run(kafka_node, {"complete": True}) == {"changed": False}
+    assert len(tasks.calls) == asked, "only the controller keeps that"
+    assert ask(tasks, "b1", finish=True)["operation"]["state"] == "finished"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.action import roll_plan
 from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    FINISHED,
     QUIET_SECONDS,
     RUNNING,
 )
@@ -239,6 +240,15 @@ def test_the_plan_is_part_of_the_operations_record(tasks: Tasks) -> None:
     assert "k3, k1" in "\n".join(made["lines"])
     record = operation.current("")
     assert (record["plan"], record["left"], record["done"]) == (["k3", "k1"], ["k3", "k1"], [])
+    assert (record["state"], record["reason"]) == (RUNNING, "")
+
+
+def test_a_second_roll_of_a_run_begins_anew(tasks: Tasks) -> None:
+    first = {"state": FINISHED, "done": ["k1"], "reason": "k1: broken"}
+    operation.save({**operation.current("rolling_restart"), **first})
+    plan(tasks, MARKED)
+    record = operation.current("")
+    assert (record["state"], record["done"], record["reason"]) == (RUNNING, [], "")
 
 
 def test_what_is_in_the_way_now_is_shown_and_refuses_nothing(tasks: Tasks) -> None:
@@ -258,6 +268,7 @@ def test_the_lock_of_another_operation_refuses_the_roll(tasks: Tasks) -> None:
     made = plan(tasks, dict.fromkeys(MARKED, lost()))
     assert (made["lock"], made["holder"]) == ("held", "other")
     assert "rolling_upgrade" in made["refused"]
+    assert operation.current("")["reason"] == made["refused"]
 
 
 def test_what_cannot_be_rebooted_refuses_the_roll(tasks: Tasks) -> None:

@@ -41,10 +41,10 @@ def test_an_operation_may_take_its_own_lock_again(path: Path) -> None:
     assert takes(path, "first")
 
 
-@pytest.mark.parametrize("state", ["finished", "stopped"])
+@pytest.mark.parametrize("state", [operation.FINISHED, operation.STOPPED])
 def test_an_operation_that_has_ended_leaves_the_lock_and_its_record(path: Path, state: str) -> None:
     assert takes(path, "first")
-    operation.update(path, record("first", state, left=["k3"]))
+    operation.end(path, record("first", state, left=["k3"]))
     found = operation.take(path, record("second"))
     assert (found["id"], found["left"]) == ("first", ["k3"])
     assert operation.holder(found, "second") == {}
@@ -79,10 +79,22 @@ def test_who_has_the_lock_writes_over_what_a_dead_operation_left_on_a_node(path:
     """Only some hosts hold the lock; on the others a record is what somebody wrote last."""
     operation.write(path, record("dead"))
     silent(path, operation.QUIET_SECONDS + 60)
-    operation.update(path, record("second", "stopped"))
+    operation.end(path, record("second", operation.STOPPED))
     assert operation.read(path)["id"] == "dead", "it may never have had the lock"
     operation.update(path, record("second"))
     assert operation.read(path)["id"] == "second"
+
+
+@pytest.mark.parametrize("state", [operation.FINISHED, operation.STOPPED])
+def test_the_end_of_an_operation_leaves_the_record_of_an_earlier_one(
+    path: Path, state: str
+) -> None:
+    """A refused run never had the lock, and what an upgrade left to do is of more use."""
+    operation.end(path, record("refused", operation.STOPPED))
+    assert not path.exists()
+    operation.write(path, record("earlier", state, left=["k3"]))
+    operation.end(path, record("refused", operation.STOPPED))
+    assert operation.read(path)["left"] == ["k3"]
 
 
 def test_a_host_that_reboots_may_be_silent_for_as_long_as_its_operation_said(path: Path) -> None:

@@ -1,12 +1,17 @@
-"""The topic of the canary: a partition for each broker, which leads it."""
+"""The canary: its topic, with a partition that each broker leads, and its record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary, library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    UnavailableError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 
 TOPIC = canary.TOPIC
 
@@ -87,3 +92,78 @@ def test_the_broker_is_elected_where_it_does_not_lead_its_partition() -> None:
     admin.leaderless = True
     assert not canary.leads(admin, 2, 1)
     assert admin.elected == [1]
+
+
+class Broker:
+    """A broker that takes one record and gives it back; `breaks` names the step that fails.
+
+    `left_open` are the clients that were made, or begun, and not closed.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, breaks: str = "") -> None:
+        self.breaks, self.left_open, self.record = breaks, ["nothing was opened"], b""
+        monkeypatch.setattr(library, "KafkaNetClient", lambda **_: self._opened("network"))
+        monkeypatch.setattr(library, "KafkaProducer", self._producer)
+        monkeypatch.setattr(library, "KafkaConsumer", self._consumer)
+
+    def _opened(self, name: str, **methods: Any) -> Any:
+        if self.left_open == ["nothing was opened"]:
+            self.left_open = []
+        self.left_open.append(name)
+
+        def close(**_: object) -> None:
+            self.left_open.remove(name)
+
+        return SimpleNamespace(close=close, **methods)
+
+    def _step(self, name: str) -> None:
+        if self.breaks == name:
+            raise library.errors.KafkaTimeoutError(name)
+
+    def _producer(self, *, kafka_client: Any, **_: Any) -> Any:
+        kafka_client()
+        self._step("producer")
+        return self._opened("producer", send=self._send)
+
+    def _consumer(self, *, kafka_client: Any, **_: Any) -> Any:
+        kafka_client()
+        self._step("consumer")
+        return self._opened(
+            "consumer", assign=lambda _: None, seek=lambda *_: None, poll=self._poll
+        )
+
+    def _send(self, topic: str, value: bytes, partition: int) -> Any:
+        assert (topic, partition) == (TOPIC, 4)
+        self.record = value
+
+        def get(timeout: float) -> Any:
+            assert timeout
+            self._step("send")
+            return SimpleNamespace(offset=7)
+
+        return SimpleNamespace(get=get)
+
+    def _poll(self, timeout_ms: int) -> dict[int, list[Any]]:
+        assert timeout_ms
+        self._step("poll")
+        value = b"another" if self.breaks == "value" else self.record
+        records = [] if self.breaks == "silent" else [SimpleNamespace(offset=7, value=value)]
+        return {0: records}
+
+
+def test_a_record_goes_through_the_broker_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker(monkeypatch)
+    canary.round_trip(Connection(("k1:9092",)), 4, 1)
+    assert len(broker.record) == 16
+    assert broker.left_open == []
+
+
+@pytest.mark.parametrize("breaks", ["producer", "consumer", "send", "poll", "value", "silent"])
+def test_a_record_that_does_not_come_back_leaves_no_client_open(
+    monkeypatch: pytest.MonkeyPatch, breaks: str
+) -> None:
+    """It is tried again ten times a second, and each client has a thread."""
+    broker = Broker(monkeypatch, breaks)
+    with pytest.raises(UnavailableError):
+        canary.round_trip(Connection(("k1:9092",)), 4, 0.05)
+    assert broker.left_open == []

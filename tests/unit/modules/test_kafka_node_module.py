@@ -223,6 +223,7 @@ def test_the_lock_of_a_dead_holder_is_taken_over(host: Host, check: bool) -> Non
 def test_an_operation_that_ends_gives_the_lock_back(host: Host) -> None:
     host.take("first")
     host.run(operation={"id": "first", "state": "finished"})
+    assert operation.read(host.record)["state"] == "finished"
     assert host.take("second")["holder"] == {}
     host.run(operation={"id": "first", "state": "finished"})
     assert operation.read(host.record)["id"] == "second"

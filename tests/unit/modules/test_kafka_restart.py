@@ -84,7 +84,7 @@ def test_a_node_without_a_mark_that_runs_is_left_alone(host: Host) -> None:
     host.rig.mark.unlink()
     result = host.run()
     assert (result["phase"], result["changed"], host.rig.unit.calls) == ("done", False, [])
-    assert host.previous.exists()
+    assert not host.previous.exists(), "its process runs on what followed these"
     assert host.run(until="stop", forced=True)["phase"] == "stop"
 
 
@@ -160,6 +160,14 @@ def test_former_files_that_cannot_be_put_back_are_named_with_the_first_reason(ho
     assert "no such class" in failed["start_failed"]
     assert str(host.file) in failed["start_failed"]
     assert failed["restored"] == []
+
+
+def test_a_process_that_cannot_be_stopped_keeps_its_files_and_the_first_reason(host: Host) -> None:
+    host.rig.unit.states, host.rig.unit.refuses_stop = [FAILED], "systemctl stop: timed out"
+    failed = host.run("start")
+    assert "no such class" in failed["start_failed"]
+    assert "timed out" in failed["start_failed"]
+    assert (failed["restored"], host.file.read_text()) == ([], "new=1\n")
 
 
 def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -> None:

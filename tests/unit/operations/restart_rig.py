@@ -89,6 +89,7 @@ class FakeUnit:
     after_start: tuple[State, ...] = (STARTING, RUNNING)
     calls: list[str] = field(default_factory=list)
     refuses: str = ""
+    refuses_stop: str = ""
 
     def state(self) -> State:
         return self.states[0]
@@ -98,6 +99,8 @@ class FakeUnit:
             self.states.pop(0)
 
     def stop(self) -> None:
+        if self.refuses_stop:
+            raise OSError(self.refuses_stop)
         self.calls.append("stop")
         self.states = list(self.after_stop)
 
@@ -191,7 +194,7 @@ class Rig:
         node: Node = COMBINED,
     ) -> Progress:
         """Do one slice."""
-        progress = Progress(phase, self.now + seconds, phase if phase != "gate" else "")
+        progress = Progress(phase, self.now + seconds)
         self.restart(node, forced=forced).advance(progress, until)
         return progress
 

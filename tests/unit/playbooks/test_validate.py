@@ -1,4 +1,4 @@
-"""The playbook validate.yml as a build server runs it: exit code, files, and no host contacted.
+"""validate.yml and explain.yml as a build server runs them: exit code, files, no host contacted.
 
 What it judges is in tests/unit/rules, how in tests/unit/actions.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
+
+import pytest
 
 from tests.support.refusal import ANSIBLE
 from tests.support.topology import ROOT
@@ -31,14 +34,14 @@ LINE = 1 + HOSTS.splitlines().index('    kafka_rack: "{{ nowhere }}"')
 EMPTY = "all: {hosts: {}, children: {zookeeper: {}}}\n"
 
 
-def validate(place: Path, hosts: str, *options: str) -> tuple[int, str]:
-    """Run the playbook from a directory of the caller; any use of ssh leaves a file there."""
+def run(place: Path, hosts: str, *options: str, playbook: str = "validate") -> tuple[int, str]:
+    """Run a playbook from a directory of the caller; any use of ssh leaves a file there."""
     ssh = place / "ssh"
     ssh.write_text(f"#!/bin/sh\ntouch {place}/contacted\nexit 255\n")
     ssh.chmod(0o755)
     (place / "hosts.yml").write_text(hosts)
     done = subprocess.run(  # noqa: S603 - own arguments, no shell
-        [ANSIBLE, "-i", "hosts.yml", ROOT / "playbooks/validate.yml", *options],
+        [ANSIBLE, "-i", "hosts.yml", ROOT / f"playbooks/{playbook}.yml", *options],
         check=False,
         capture_output=True,
         text=True,
@@ -59,7 +62,7 @@ def validate(place: Path, hosts: str, *options: str) -> tuple[int, str]:
 
 def test_an_error_is_named_with_its_file_and_line(tmp_path: Path) -> None:
     files = ("-e", "validate_json=verdict.json", "-e", "validate_junit=verdict.xml")
-    code, output = validate(tmp_path, HOSTS, *files)
+    code, output = run(tmp_path, HOSTS, *files)
     assert code == 2, output
     assert f"{tmp_path}/hosts.yml:{LINE}" in output
     assert "[unresolved-variable]" in output
@@ -70,9 +73,33 @@ def test_an_error_is_named_with_its_file_and_line(tmp_path: Path) -> None:
     assert suites.get("failures") != "0"
 
 
+UNKNOWN_CONNECTION = HOSTS.replace(
+    "all:\n  vars:\n",
+    """\
+all:
+  vars:
+    ansible_connection: "{{ nowhere }}"
+    ansible_port: "{{ nowhere }}"
+    ansible_user: "{{ nowhere }}"
+    ansible_become_password: "{{ nowhere }}"
+""",
+).replace("192.0.2.1", '"{{ nowhere }}"')
+
+
+@pytest.mark.parametrize(("playbook", "expected"), [("validate", 2), ("explain", 0)])
+def test_a_connection_that_cannot_be_resolved_ends_no_task(
+    tmp_path: Path, playbook: str, expected: int
+) -> None:
+    """It is one of the problems, or one of the variables that are left out."""
+    code, output = run(tmp_path, UNKNOWN_CONNECTION, playbook=playbook)
+    assert code == expected, output
+    assert re.search(r"ansible_host\b.*nowhere", output)
+    assert "kafka_rack" in output
+
+
 def test_an_inventory_without_hosts_is_refused(tmp_path: Path) -> None:
     """Otherwise every play would be skipped, and that would look like success."""
-    code, output = validate(tmp_path, EMPTY)
+    code, output = run(tmp_path, EMPTY)
     assert code != 0, output
     assert "hosts.yml" in output
     assert "no hosts" in output

@@ -11,8 +11,10 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+    FINISHED,
     QUIET_SECONDS,
     RUNNING,
+    STOPPED,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 
@@ -36,16 +38,25 @@ def test_tasks_of_many_hosts_begin_the_same_operation(local_tmp: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "reason", "state"),
-    [([], "", "finished"), (["k2"], "", "stopped"), ([], "k1: broken", "stopped")],
+    ("state", "left", "reason", "ends"),
+    [
+        (FINISHED, [], "", FINISHED),
+        (RUNNING, ["k2"], "k2: broken", STOPPED),
+        (RUNNING, ["k2"], "", STOPPED),
+        # Every node is done, and the cluster does not become healthy.
+        (RUNNING, [], "", STOPPED),
+    ],
 )
-def test_an_operation_ends_finished_or_stopped(
-    local_tmp: Path, left: list[str], reason: str, state: str
+def test_an_operation_is_finished_only_if_its_last_step_was_done(
+    local_tmp: Path, state: str, left: list[str], reason: str, ends: str
 ) -> None:
-    record = {**operation.current("x"), "left": left, "reason": reason, "node": "k1"}
+    found = {"state": state, "left": left, "reason": reason, "node": "k1"}
+    record = {**operation.current("x"), **found}
     ended = operation.ended(record)
-    assert (ended["state"], ended["node"], ended["left"]) == (state, "", left)
-    assert record["state"] == RUNNING
+    assert (ended["state"], ended["node"], ended["left"]) == (ends, "", left)
+    assert reason in ended["reason"]
+    assert bool(ended["reason"]) is (ends == STOPPED)
+    assert record["state"] == state
 
 
 @pytest.mark.parametrize(
@@ -62,24 +73,21 @@ def test_controllers_hold_the_lock_or_else_a_few_brokers(cluster: Any, hosts: li
 
 
 @pytest.mark.parametrize(
-    ("ages", "quiet", "dead"),
+    ("age", "quiet", "dead"),
     [
-        ([QUIET_SECONDS - 1], None, False),
-        ([QUIET_SECONDS + 1], None, True),
-        # The host that heard of it last counts.
-        ([QUIET_SECONDS + 900, 3], None, False),
-        ([QUIET_SECONDS + 900, QUIET_SECONDS + 1], None, True),
-        # It said that it would be silent for longer.
-        ([QUIET_SECONDS + 1], 900, False),
-        ([901], 900, True),
-        ([], None, False),
+        (QUIET_SECONDS - 1, None, False),
+        (QUIET_SECONDS + 1, None, True),
+        # Its record says that it will write nothing for longer.
+        (QUIET_SECONDS + 1, 900, False),
+        (901, 900, True),
     ],
 )
 def test_a_holder_on_another_machine_is_dead_when_it_is_silent_for_too_long(
-    ages: list[float], quiet: float | None, dead: bool
+    age: float, quiet: float | None, dead: bool
 ) -> None:
-    holder = {"machine": "another", "pid": os.getpid(), "quiet_seconds": quiet}
-    assert operation.is_dead(holder, ages) is dead
+    last = {"machine": "another", "pid": os.getpid(), "quiet_seconds": quiet, "age": age}
+    assert operation.is_dead(last, all_read=True) is dead
+    assert not operation.is_dead(last, all_read=False), "it may be at work on another host"
 
 
 @pytest.mark.parametrize("age", [0, QUIET_SECONDS + 1])
@@ -87,8 +95,8 @@ def test_a_holder_on_this_machine_is_dead_when_its_process_is_gone(
     local_tmp: Path, age: float
 ) -> None:
     own = operation.current("x")
-    assert not operation.is_dead({**own, "pid": os.getpid()}, [age])
-    assert operation.is_dead({**own, "pid": NO_PROCESS}, [age])
+    assert not operation.is_dead({**own, "pid": os.getpid(), "age": age}, all_read=True)
+    assert operation.is_dead({**own, "pid": NO_PROCESS, "age": age}, all_read=False)
 
 
 def test_a_description_says_who_does_what_and_how_far_it_is(local_tmp: Path) -> None:
