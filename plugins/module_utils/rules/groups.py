@@ -9,7 +9,7 @@ from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
 from ..model.values import integer, listing
 from .engine import Finding, Findings, rule
-from .shared import held_twice
+from .shared import PORTS, held_twice
 
 _PARTNERS = {
     "kafka_brokers": "kafka_controllers",
@@ -18,7 +18,6 @@ _PARTNERS = {
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
-_HIGHEST_PORT = 65535
 _PARENTS = ("kafka", "spark")  # of the example inventories, for variables of both kinds
 _SIMILAR = 0.9
 
@@ -108,9 +107,9 @@ def _ssh_port(cluster: Cluster) -> Findings:
     for host in cluster.inventory.placed():
         value = cluster.inventory.hosts[host].connection.get("ansible_port", _SSH_PORT)
         port = integer(value)
-        if port is None or not 1 <= port <= _HIGHEST_PORT:
+        if port not in PORTS:
             what = f"{value!r} is no port."
-            yield Finding(what, f"Set a number from 1 to {_HIGHEST_PORT}.", hosts=(host,))
+            yield Finding(what, f"Set a number from 1 to {PORTS[-1]}.", hosts=(host,))
 
 
 @rule("same-address", where="ansible_host")

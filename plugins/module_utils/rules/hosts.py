@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.heap import heap_mb
@@ -13,23 +14,21 @@ from ..model.service import Service
 from ..model.values import integer, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import HOST, brokers
+from .shared import HOST, PORTS, brokers, free_port
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
 
 
-def _ports(cluster: Cluster) -> Iterator[tuple[str, dict[str, int], dict[str, int]]]:
-    """Give each host with the ports of Kafka and of the others; of theirs the system chooses 0."""
+Ports = dict[str, Any]
+
+
+def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
+    """Give each host with the ports of Kafka and of the others, as the inventory gives them."""
     for host in cluster.hosts:
         services = cluster.services(host)
         kafka = services.pop("kafka", None)
-        written = {
-            variable: integer(port)
-            for service in services.values()
-            for variable, port in service.ports.items()
-        }
-        others = {variable: port for variable, port in written.items() if port}
+        others = {name: port for one in services.values() for name, port in one.ports.items()}
         yield host, dict(kafka.ports) if kafka else {}, others
 
 
@@ -51,23 +50,23 @@ def _service_address(service: Service) -> Findings:
 
 
 @rule("port-range", each=_ports, where="ports")
-def _port_range(kafka: dict[str, int], others: dict[str, int]) -> Findings:
+def _port_range(kafka: Ports, others: Ports) -> Findings:
     """There is no such port."""
     for name, port in {**kafka, **others}.items():
-        if not 1 <= port <= 65535:
-            yield Finding(f"{name} has port {port}.", "Set a free port from 1 to 65535.")
+        if integer(port) not in PORTS:
+            yield Finding(f"{name} has port {port!r}.", f"Set a free port from 1 to {PORTS[-1]}.")
 
 
 @rule("port-clash", each=_ports, where="ports")
-def _port_clash(kafka: dict[str, int], others: dict[str, int]) -> Findings:
+def _port_clash(kafka: Ports, others: Ports) -> Findings:
     """The second one to start fails."""
     names = {port: name for name, port in kafka.items()}
-    used = {*names, *others.values()}
-    for name, port in others.items():
+    legal = {name: one for name, port in others.items() if (one := integer(port)) in PORTS}
+    used = {*names, *legal.values()}
+    for name, port in legal.items():
         if port in names:
-            free = next(number for number in range(port + 1, 2**17) if number not in used)
             what = f"{names[port]} and {name} both have port {port}."
-            yield Finding(what, f"Set {name}: {free}.")
+            yield Finding(what, f"Set {name}: {free_port(port, used)}.")
         names.setdefault(port, name)
 
 

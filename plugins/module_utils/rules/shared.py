@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "spark": spark.LAYERS,
 }
 
+PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
 SCALA = "2.13"  # of the archives of Kafka and the jars of Spark
 
@@ -82,6 +83,12 @@ def place(node: KafkaNode, *keys: str) -> str:
     key = next((key for key in keys if node.layer_of(key)), keys[0])
     layer = node.layer_of(key)
     return f"{layer}[{key}]" if layer else f"kafka_config[{key}] (not set)"
+
+
+def free_port(taken: int, used: Container[int]) -> int:
+    """Return the next port above one that is taken, from 1024 on again after the last one."""
+    above = range(taken + 1, PORTS.stop) if taken in PORTS else ()
+    return next(port for port in (*above, *PORTS[1023:]) if port not in used)
 
 
 def has_default_instead(cluster: Cluster, host: str, *variables: str) -> bool:

@@ -58,15 +58,8 @@ CASES: list[Legal] = [
     ),
     ("service-address", "IPv6", lambda d: d.variable("spark_host", "[::1:2]", on=("k2",))),
     ("port-range", "highest", lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT"))),
-    ("port-range", "the system's choice", lambda d: d.variable("spark_worker_port", 0)),
+    ("port-range", "lowest", lambda d: d.variable("spark_worker_port", 1)),
     ("port-clash", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),
-    (
-        "port-clash",
-        "a shuffle service whose port is none",
-        lambda d: d.own_spark("spark.shuffle.service.enabled", "true").own_spark(
-            "spark.shuffle.service.port", "here"
-        ),
-    ),
     ("heap-value", "KiB", lambda d: d.variable("kafka_heap", "524288k")),
     (
         "heap-over-memory",

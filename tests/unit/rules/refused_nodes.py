@@ -29,6 +29,39 @@ CASES: list[Case] = [
         lambda d: d.variable("spark_master_port", -1, on=("k1",)),
         ("spark_master_port has port -1", "ports of k1"),
     ),
+    *(
+        (
+            "port-range",
+            f"{variable} {port}",
+            lambda d, variable=variable, port=port: d.ensemble().variable(
+                variable, port, on=("k1", "z1")
+            ),
+            (f"{variable} has port {port}", "Set a free port from 1 to 65535"),
+        )
+        for variable, port in (
+            ("zookeeper_client_port", 0),
+            ("zookeeper_peer_port", 65536),
+            ("zookeeper_election_port", -1),
+            ("spark_master_ui_port", 0),
+            ("spark_history_port", 70000),
+        )
+    ),
+    (
+        "port-range",
+        "shuffle service",
+        lambda d: d.own_spark("spark.shuffle.service.enabled", "true").own_spark(
+            "spark.shuffle.service.port", "here"
+        ),
+        ("spark.shuffle.service.port has port 'here'", "ports of k2, k3"),
+    ),
+    (
+        "port-clash",
+        "highest",
+        lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT")).variable(
+            "spark_master_ui_port", 65535, on=("k1",)
+        ),
+        ("both have port 65535", "Set spark_master_ui_port: 1024."),
+    ),
     (
         "port-clash",
         "kafka and spark",
