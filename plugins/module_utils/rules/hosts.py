@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,12 @@ from .shared import HOST, PORTS, brokers, free_port
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
+_HEAP_VARIABLES = {
+    "zookeeper": "zookeeper_heap",
+    "kafka": "kafka_heap",
+    "spark": "spark_daemon_heap",
+}
+_HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 
 
 Ports = dict[str, Any]
@@ -32,18 +39,17 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
         yield host, dict(kafka.ports) if kafka else {}, others
 
 
-def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
-    """Give ZooKeeper and Spark; what Kafka advertises has a rule of its own."""
+def _all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
     for host in cluster.hosts:
-        for product, service in cluster.services(host).items():
-            if product != "kafka":
-                yield host, service
+        for service in cluster.services(host).values():
+            yield host, service
 
 
-@rule("service-address", each=_services)
+@rule("service-address", each=_all_services)
 def _service_address(service: Service) -> Findings:
     """It stands before `:port` in what other hosts connect to."""
-    if not HOST.fullmatch(service.address):
+    # What Kafka advertises has rules of its own.
+    if service.product != "kafka" and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is no host."
         fix = "Set a name or an address alone, without port; an IPv6 address in brackets."
         yield Finding(what, fix, service.address_variable)
@@ -84,12 +90,27 @@ def _heap_value(_: HostSettings, heaps: dict[str, str]) -> Findings:
             yield Finding(f"{heap!r} is no heap size.", fix, name)
 
 
+@rule("heap-option", each=_all_services)
+def _heap_option(service: Service) -> Findings:
+    """The unit sets the heap from its own variable. Of two such options the JVM takes the last
+    one, and the memory of the host would be judged by the other.
+    """
+    options, heap = f"{service.product}_java_options", _HEAP_VARIABLES[service.product]
+    for option in " ".join(service.settings[options]).split():
+        match = _HEAP_OPTION.match(option)
+        if match:
+            size = option[match.end() :]
+            value = f": {size}" if heap_mb(size) else ""
+            fix = f"Remove it from {options} and set {heap}{value}."
+            yield Finding(f"{options} sets the heap by {option}.", fix, options)
+
+
 @rule("heap-over-memory", each=_heaps, where="heaps")
 def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings:
     """The kernel kills one of them under load."""
     sizes = {name: size for name, heap in heaps.items() if (size := heap_mb(heap))}
-    memory, total = settings.memory_mb, sum(sizes.values())
-    if not memory or total <= memory:
+    memory, total = settings.memory_mb or 0, sum(sizes.values())
+    if memory <= 0 or total <= memory:
         return
     parts = listing(f"{name} {size} MiB" for name, size in sizes.items())
     largest = max(sizes, key=lambda name: sizes[name])

@@ -34,6 +34,15 @@ CASES: list[Legal] = [
     ("unresolved-variable", "resolved", lambda d: d.variable("kafka_heap", "1g")),
     ("variable-value", "number in quotes", lambda d: d.variable("host_memory_mb", "6144")),
     ("variable-value", "without a value", lambda d: d.variable("kafka_heap", None)),
+    *(
+        ("variable-range", name, lambda d, name=name: d.variable(name, 0))
+        for name in ("spark_worker_cores", "host_memory_mb", "kafka_gate_timeout")
+    ),
+    (
+        "heap-option",
+        "other options",
+        lambda d: d.variable("kafka_java_options", ["-Xss4m", "-XX:MaxGCPauseMillis=20"]),
+    ),
     ("version", "older", lambda d: d.variable("kafka_version", "4.2.1")),
     (
         "version-differs",

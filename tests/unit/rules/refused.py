@@ -108,6 +108,22 @@ CASES: list[Case] = [
         lambda d: d.variable("kafka_profile", "fast", on=("k2",)),
         ("got: fast", "kafka_profile of k2", "durable, throughput or small"),
     ),
+    *(
+        (
+            "variable-range",
+            f"{name} {value}",
+            lambda d, name=name, value=value: d.variable(name, value, on=("k2",)),
+            (f"{name} is {value}.", f"{name} of k2", f"from {lowest} to 2147483647"),
+        )
+        for name, value, lowest in (
+            ("spark_worker_cores", -5, 0),
+            ("spark_worker_cores", 2**31, 0),
+            ("spark_start_timeout", 0, 1),
+            ("spark_uid", 0, 1),
+            ("kafka_stop_timeout", -4, 1),
+            ("host_memory_mb", -1, 0),
+        )
+    ),
     (
         "variable-value",
         "choice of a part",

@@ -98,6 +98,23 @@ CASES: list[Case] = [
         lambda d: d.variable("spark_worker_memory", 2048, on=("k2",)),
         ("2048", "Set spark_worker_memory to a number with m or g"),
     ),
+    *(
+        (
+            "heap-option",
+            f"{variable} {option}",
+            lambda d, variable=variable, option=option: d.ensemble().variable(
+                variable, ["-Xss1m", option], on=("k2", "z1")
+            ),
+            (f"{variable} sets the heap by", f"{variable} of {host}", f"set {fix}."),
+        )
+        for variable, option, host, fix in (
+            ("kafka_java_options", "-Xmx4g", "k2", "kafka_heap: 4g"),
+            ("kafka_java_options", "-XX:+UseG1GC -Xms512m", "k2", "kafka_heap: 512m"),
+            ("kafka_java_options", "-Xmx4294967296", "k2", "kafka_heap"),
+            ("spark_java_options", "-XX:MaxHeapSize=1g", "k2", "spark_daemon_heap: 1g"),
+            ("zookeeper_java_options", "-Xmx1g", "z1", "zookeeper_heap: 1g"),
+        )
+    ),
     (
         "heap-over-memory",
         "largest fits",
