@@ -196,8 +196,8 @@ def explain(
     """Return all that is known, as plain data.
 
     `hosts` is host -> version, mode, profile, roles, `properties` (key -> answer), `changes`
-    (key -> effect) and `unresolved` (variable -> why it is left out); `changes` is key -> kind ->
-    hosts.
+    (key -> effect) and `unresolved` (variable or file -> why it is left out); `changes` is
+    key -> kind -> hosts.
     """
     changes = changes or {}
     outcome = effects(cluster, changes) if changes else {}
@@ -208,7 +208,7 @@ def explain(
                 "mode": node.mode,
                 "profile": node.settings["kafka_profile"],
                 "roles": list(node.roles),
-                "unresolved": dict(cluster.inventory.hosts[name].unresolved),
+                "unresolved": cluster.inventory.hosts[name].left_out,
                 "properties": answers(node, contains),
                 "changes": outcome.get(name, {}),
             }

@@ -67,7 +67,8 @@ def _port_range(kafka: Ports, others: Ports) -> Findings:
 def _port_clash(kafka: Ports, others: Ports) -> Findings:
     """The second one to start fails."""
     names = {port: name for name, port in kafka.items()}
-    legal = {name: one for name, port in others.items() if (one := integer(port)) in PORTS}
+    numbers = {name: integer(port) or 0 for name, port in others.items()}
+    legal = {name: port for name, port in numbers.items() if port in PORTS}
     used = {*names, *legal.values()}
     for name, port in legal.items():
         if port in names:

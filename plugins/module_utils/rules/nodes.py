@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..model.cluster import Cluster
+from ..model.inventory import CLUSTER_ID_FILE
 from ..model.kafka import KafkaNode
 from ..model.uuids import is_cluster_id
 from ..model.values import integer, listing
@@ -24,14 +25,14 @@ _ALLOW_ENSEMBLE = "zookeeper_allow_unsafe_ensemble"
 def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int]]:
     """Return host -> id as the inventory gives it, and the legal ones as numbers.
 
-    A host where the variable cannot be resolved is left out: nothing is known of its id.
+    A host where the variable is not known is left out.
     """
     hosts = cluster.kafka if variable == "kafka_node_id" else cluster.zookeeper
     inventory = {host: cluster.inventory.hosts[host] for host in hosts}
     written = {
         host: one.variables.get(variable)
         for host, one in inventory.items()
-        if variable not in one.unresolved
+        if not one.is_unknown(variable)
     }
     numbers = {host: integer(value) for host, value in written.items()}
     allowed = _LEGAL_IDS[variable]
@@ -173,6 +174,17 @@ def _cluster_id(node: KafkaNode) -> Findings:
     if value and not is_cluster_id(value):
         fix = "Leave it empty to generate one, or copy cluster.id from a node's meta.properties."
         yield Finding(f"{value!r} is no cluster id.", fix)
+
+
+@rule("cluster-id-file", where=CLUSTER_ID_FILE)
+def _cluster_id_file(cluster: Cluster) -> Findings:
+    """Nodes are formatted with the id in it: with another one they would be another cluster."""
+    error = cluster.inventory.cluster_id_error
+    if cluster.kafka and error:
+        fix = "Restore the file from version control, or write cluster.id from a node's "
+        fix += "meta.properties into it. Delete it only if no node was ever formatted: then a new "
+        fix += "id is generated."
+        yield Finding(f"{error}.", fix)
 
 
 @rule("cluster-id-differs", where="kafka_cluster_id")

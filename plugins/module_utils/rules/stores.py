@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
 from ..model.values import listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import nodes
+from .shared import has_default_instead, nodes
 
 # Any of them gives a listener its key; the last is a class of one's own.
 _KEYS = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
@@ -20,7 +23,13 @@ _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
 
 
-@rule("listener-stores", each=nodes, where="kafka_config[ssl.keystore.location]")
+def _with_known_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
+    for host, node in nodes(cluster):
+        if not has_default_instead(cluster, host, "kafka_config"):
+            yield host, node
+
+
+@rule("listener-stores", each=_with_known_properties, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
     """Without a key and a certificate it has nothing to show, and every connection fails."""
     for one in node.listeners:

@@ -50,6 +50,15 @@ def _unknown_variable(host: HostVariables) -> Findings:
         yield Finding(what, fix, name)
 
 
+@rule("unreadable-file", each=_hosts)
+def _unreadable_file(host: HostVariables) -> Findings:
+    """What it sets is not known; its hosts are judged by what other files set."""
+    for path, reason in host.unreadable.items():
+        fix = "Make it a YAML file of variables that Ansible can read; an encrypted one needs its "
+        fix += "vault password."
+        yield Finding(f"{path} cannot be read: {reason}.", fix, path)
+
+
 @rule("unresolved-variable", each=_hosts)
 def _unresolved_variable(host: HostVariables) -> Findings:
     """Everything that depends on it would be wrong; the other rules judge its default instead."""

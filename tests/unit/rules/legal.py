@@ -10,6 +10,11 @@ def one_node(draft: Draft) -> Draft:
     return draft.without_kafka("k2", "k3")
 
 
+def without_kafka(draft: Draft) -> Draft:
+    """Leave Spark alone."""
+    return draft.drop_group("kafka_brokers").drop_group("kafka_controllers")
+
+
 CASES: list[Legal] = [
     ("empty-group", "absent", lambda d: d.drop_group("spark_history")),
     *(
@@ -31,6 +36,8 @@ CASES: list[Legal] = [
         lambda d: d.reached_at("k1", "127.0.0.1", 2201),
     ),
     ("unknown-variable", "of a role", lambda d: d.variable("kafka_heap", "1g")),
+    ("unreadable-file", "all read", lambda d: d),
+    ("cluster-id-file", "without Kafka", lambda d: without_kafka(d).kept_cluster_id("x")),
     ("unresolved-variable", "resolved", lambda d: d.variable("kafka_heap", "1g")),
     ("variable-value", "number in quotes", lambda d: d.variable("host_memory_mb", "6144")),
     ("variable-value", "without a value", lambda d: d.variable("kafka_heap", None)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.rules.draft import Case, Change
+from tests.unit.rules.draft import NODES, Case, Change
 
 # A variable to the inventory that would be refused with its default.
 UNKNOWN: dict[str, Change] = {
@@ -15,6 +15,24 @@ UNKNOWN: dict[str, Change] = {
 }
 
 CASES: list[Case] = [
+    (
+        "unreadable-file",
+        "of one host",
+        lambda d: d.unread("host_vars/k2.yml", on=("k2",)),
+        ("host_vars/k2.yml of k2", "A key is missing"),
+    ),
+    (
+        "unreadable-file",
+        "of all, with key stores",
+        lambda d: d.listeners(("CLIENT", 9092, "SSL")).unread("group_vars/all.yml", on=NODES),
+        ("group_vars/all.yml of k1, k2, k3",),
+    ),
+    (
+        "cluster-id-file",
+        "other content",
+        lambda d: d.kept_cluster_id("/i/kafka_cluster_id.txt holds 'x'"),
+        ("/i/kafka_cluster_id.txt holds 'x'", "Restore the file", "meta.properties"),
+    ),
     (
         "empty-group",
         "history",
