@@ -17,7 +17,7 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory
 from .service import Service
-from .values import is_true, mapping
+from .values import by_name, is_true
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
@@ -139,9 +139,9 @@ class SparkHost(Service):
         return [host.address(self.address_variable) for host in self.workers.values()]
 
     def at_masters(self, variable: str) -> list[str]:
-        """Return `host:port` of all masters, the port by this host's variable."""
+        """Return `host:port` of all masters, the port by the variable of each."""
         return [
-            f"{host.address(self.address_variable)}:{self.settings[variable]}"
+            f"{host.address(self.address_variable)}:{host.settings[variable]}"
             for host in self.masters.values()
         ]
 
@@ -246,7 +246,7 @@ class SparkHost(Service):
         """Return the file by which a job connects to the inventory's brokers."""
         if not self.kafka_client:
             return {}
-        config = {**self.kafka_client, **mapping(self.settings["spark_kafka_client_config"])}
+        config = {**self.kafka_client, **by_name(self.settings["spark_kafka_client_config"])}
         file = files.property_file(config, mode="0640", group=self.user, secret=True)
         return {job.kafka_client: file}
 
