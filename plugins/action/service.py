@@ -67,7 +67,7 @@ class ActionModule(Action):
 
     def _refuse_defaults(self) -> None:
         """Refuse to remove by defaults what the inventory says otherwise and cannot be read."""
-        wrong = self.cluster.inventory.hosts[self.host].left_out
+        wrong = dict(self.cluster.inventory.hosts[self.host].unresolved)
         wrong |= {one.name: one.message for one in self.cluster.invalid.get(self.host, ())}
         if wrong:
             found = "; ".join(f"{name}: {why}" for name, why in sorted(wrong.items()))

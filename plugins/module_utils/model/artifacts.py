@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COLLECTION = Path(__file__).resolve().parents[3]
+from .files import COLLECTION
+
 RECIPES = COLLECTION / "artifacts"
 HOMES = "/opt/millrace"
 

@@ -33,11 +33,6 @@ class HostVariables:
         missing = bool(self.unreadable) and variable not in self.variables
         return missing or variable in self.unresolved
 
-    @property
-    def left_out(self) -> dict[str, str]:
-        """Variable or file -> why what it sets is missing."""
-        return {**self.unresolved, **self.unreadable}
-
 
 @dataclass(frozen=True)
 class Inventory:

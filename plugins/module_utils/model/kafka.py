@@ -148,12 +148,12 @@ class KafkaNode(Server):
     @cached_property
     def client_listeners(self) -> tuple[Listener, ...]:
         """What brokers listen on, as this node's variables say."""
-        return tuple(_listener(one) for one in self.settings["kafka_listeners"])
+        return tuple(Listener(**one) for one in self.settings["kafka_listeners"])
 
     @property
     def controller_listener(self) -> Listener:
         """What the controllers listen on."""
-        return _listener(self.settings["kafka_controller_listener"])
+        return Listener(**self.settings["kafka_controller_listener"])
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -456,7 +456,3 @@ def dynamic_keys(version: str) -> list[str]:
         and key not in never
         and not key.startswith(_RESTARTED_PREFIXES)
     )
-
-
-def _listener(written: Mapping[str, Any]) -> Listener:
-    return Listener(str(written["name"]), int(written["port"]), str(written["protocol"]))

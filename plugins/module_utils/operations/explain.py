@@ -199,7 +199,7 @@ def explain(
     (key -> effect) and `unresolved` (variable or file -> why it is left out); `changes` is
     key -> kind -> hosts.
     """
-    changes = changes or {}
+    changes, written = changes or {}, cluster.inventory.hosts
     outcome = effects(cluster, changes) if changes else {}
     return {
         "hosts": {
@@ -208,7 +208,7 @@ def explain(
                 "mode": node.mode,
                 "profile": node.settings["kafka_profile"],
                 "roles": list(node.roles),
-                "unresolved": cluster.inventory.hosts[name].left_out,
+                "unresolved": {**written[name].unresolved, **written[name].unreadable},
                 "properties": answers(node, contains),
                 "changes": outcome.get(name, {}),
             }

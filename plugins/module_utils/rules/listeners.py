@@ -46,7 +46,8 @@ def _listener_port(node: KafkaNode, used: set[Any]) -> Findings:
     for port, count in ports.items():
         if count > 1:
             names = [one.name for one in node.listeners if one.port == port]
-            what = f"The listeners {listing(names)} both have port {port}."
+            both = "both" if count == 2 else "all"
+            what = f"The listeners {listing(names)} {both} have port {port}."
             yield Finding(what, f"Set port: {free_port(port, used)} for {names[-1]}.")
 
 

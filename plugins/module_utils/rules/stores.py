@@ -1,4 +1,4 @@
-"""The rules about keys and certificates of listeners, and whether Millrace's own client gets in."""
+"""The rules about listeners' keys and certificates, and whether Millrace's own client can connect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
-from ..model.values import listing, mapping
+from ..model.values import listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import has_default_instead, nodes
@@ -58,8 +58,7 @@ def _listener_unreachable(node: KafkaNode) -> Findings:
 
 def _unreadable_store(node: KafkaNode, listener: Listener) -> str:
     """Name the store that the health check would need and cannot read, empty if it can."""
-    client_config = mapping(node.settings["kafka_client_config"])
-    config = {**node.listener_config(listener), **client_config}
+    config = {**node.listener_config(listener), **node.settings["kafka_client_config"]}
     stores = ["trust store"]
     if str(config.get("ssl.client.auth") or "none") != "none":
         stores.append("key store")
