@@ -174,7 +174,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
 
 
 def written_at(value: object) -> str:
-    """Return where a value stands, as ` (file:line)`; empty where Ansible does not know."""
+    """Return where a value is written, as ` (file:line)`; empty where Ansible does not know."""
     found = Origin.get_tag(value)
     if found is None and isinstance(value, Mapping):
         found = next((tag for one in value.values() if (tag := Origin.get_tag(one))), None)

@@ -1,4 +1,4 @@
-"""A product's distribution: where it lies on the controller and on a host, and its tools."""
+"""A product's distribution: where it is on the controller and on a host, and its tools."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Cluster:
 
 
 def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> Cluster:
-    """Return the cluster of an inventory; `facts` are what was found on hosts, of those asked."""
+    """Return the cluster of an inventory; `facts` is what was found on hosts so far."""
     hosts: dict[str, HostSettings] = {}
     invalid: dict[str, list[Invalid]] = {}
     for name, host in inventory.hosts.items():

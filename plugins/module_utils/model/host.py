@@ -71,24 +71,24 @@ class HostSettings:
 
     @property
     def memory_mb(self) -> int | None:
-        """Memory in MiB, None where nobody knows it yet."""
+        """Memory in MiB, None while it is not known."""
         given: int = self.settings["host_memory_mb"]
         return given or (self.facts.memory_mb if self.facts else None) or None
 
     @property
     def cores(self) -> int:
-        """Number of cores, 2 before the host was asked."""
+        """Number of cores, 2 before the host was inspected."""
         return self.facts.cores if self.facts else 2
 
     @property
     def family(self) -> Family:
-        """The family of its system, the default one before the host was asked."""
+        """The family of its system, the default one before the host was inspected."""
         found = self.facts.family if self.facts else None
         return found or systems.families()[systems.DEFAULT]
 
     @property
     def java(self) -> Java:
-        """The Java that runs its services; the system's own before the host was asked."""
+        """The Java that runs its services; the system's own before the host was inspected."""
         given, package = self.settings["java_home"], self.settings["java_package"]
         # Compared with what the host reports: without a slash at its end.
         home = str(PurePosixPath(given)) if given else ""

@@ -114,7 +114,7 @@ class SparkHost(Service):
 
     @property
     def recovery(self) -> str:
-        """How a master knows its applications again: zookeeper, filesystem, or not at all.
+        """How a new master recovers applications: zookeeper, filesystem, or not at all.
 
         With an ensemble, one of several masters leads and another takes over when it is gone. A
         single one reads its own directory: without that, drivers would wait for ever.
@@ -307,14 +307,14 @@ class SparkHost(Service):
             words += ["--cores", settings["spark_worker_cores"] or self.host.cores]
             words += ["--memory", settings["spark_worker_memory"]]
             words += ["--work-dir", f"{_STATE}/work", self.master_url]
-        # A master that loses ZooKeeper ends with 0, as if it had been asked to; it is to come back
-        # and stand by.
-        stands_by = role == "master" and self.recovery == "zookeeper"
+        # A master that loses ZooKeeper exits with 0, as after a stop: systemd is to start it again,
+        # as a standby.
+        may_be_standby = role == "master" and self.recovery == "zookeeper"
         return self.unit(
             f"spark-{role}",
             f"{self.title} {self.version} {what}",
             " ".join(map(str, words)),
-            **({"restart": "always"} if stands_by else {}),
+            **({"restart": "always"} if may_be_standby else {}),
         )
 
 

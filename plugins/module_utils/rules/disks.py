@@ -52,7 +52,7 @@ def _mount_missing(host: InspectedHost) -> Findings:
 
 @host_rule("data-dir-parent", each=InspectedHost.on_present_disks)
 def _data_dir_parent(wanted: DataDirectory, found: Directory) -> Findings:
-    """A path with a mistake in it, or a disk that was not mounted, look the same."""
+    """The path may be wrong, or a disk may not be mounted."""
     parent = found.path.rstrip("/").rpartition("/")[0]
     if not found.parent and parent not in _STATE:
         what = f"{found.path} cannot be made: {parent} does not exist."
@@ -72,7 +72,7 @@ def _mount_would_hide(host: InspectedHost) -> Findings:
 
 @host_rule("data-in-memory")
 def _data_in_memory(host: InspectedHost) -> Findings:
-    """What is written there is gone after the next boot."""
+    """What is written there is lost at the next boot."""
     accepted = [mount["path"] for mount in host.host.mounts if mount["fstype"] in _MEMORY]
     for wanted, found in host.on_present_disks():
         if found.fstype in _MEMORY and found.mount not in accepted:
@@ -138,7 +138,7 @@ def _data_on_root(wanted: DataDirectory, found: Directory) -> Findings:
 
 @host_rule("disk-shared", where="kafka_data_dirs", severity="warning")
 def _disk_shared(host: InspectedHost) -> Findings:
-    """They fail together and share its throughput, so the second one brings nothing."""
+    """They fail together and share the throughput of the device, so the second one is of no use."""
     devices = {
         found.path: found.device
         for wanted, found in host.on_present_disks()
@@ -152,7 +152,7 @@ def _disk_shared(host: InspectedHost) -> Findings:
     "mount-inside", each=InspectedHost.on_present_disks, where="kafka_data_dirs", severity="warning"
 )
 def _mount_inside(wanted: DataDirectory, found: Directory) -> Findings:
-    """Kafka counts on one directory being one disk when it moves or deletes partitions."""
+    """Kafka assumes that a directory is on one disk when it moves or deletes partitions."""
     inside = [path for path in found.mounts_inside if is_below(path, found.path)]
     if wanted.variable == "kafka_data_dirs" and inside:
         fix = "Mount it beside the directory."

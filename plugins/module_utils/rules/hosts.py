@@ -47,7 +47,7 @@ def _all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
 
 @rule("service-address", each=_all_services)
 def _service_address(service: Service) -> Findings:
-    """It stands before `:port` in what other hosts connect to."""
+    """Other hosts connect to it as `address:port`."""
     # What Kafka advertises has rules of its own.
     if service.product != "kafka" and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is no host."
@@ -65,7 +65,7 @@ def _port_range(kafka: Ports, others: Ports) -> Findings:
 
 @rule("port-clash", each=_ports, where="ports")
 def _port_clash(kafka: Ports, others: Ports) -> Findings:
-    """The second one to start fails."""
+    """The service that starts second fails."""
     names = {port: name for name, port in kafka.items()}
     numbers = {name: integer(port) or 0 for name, port in others.items()}
     legal = {name: port for name, port in numbers.items() if port in PORTS}

@@ -1,4 +1,4 @@
-"""The rules about listeners' keys and certificates, and whether Millrace's own client can connect."""
+"""The rules about keys and certificates of listeners, and whether Millrace itself can connect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _with_known_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
 
 @rule("listener-stores", each=_with_known_properties, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
-    """Without a key and a certificate it has nothing to show, and every connection fails."""
+    """Without a key and a certificate every TLS handshake fails."""
     for one in node.listeners:
         config = node.listener_config(one)
         if one.encrypted and not any(config.get(key) for key in _KEYS):
@@ -42,7 +42,7 @@ def _listener_stores(node: KafkaNode) -> Findings:
 @rule("listener-unreachable", each=nodes)
 def _listener_unreachable(node: KafkaNode) -> Findings:
     """Millrace connects to this listener to see whether brokers are healthy before and after
-    each restart; it speaks PLAINTEXT and SSL and reads PEM alone.
+    each restart; it supports PLAINTEXT and SSL, and stores in PEM only.
     """
     for one in node.broker_listeners[:1]:
         if one.protocol.startswith("SASL_"):
@@ -86,7 +86,7 @@ def _store_unusable(host: InspectedHost) -> Findings:
 
 @host_rule("certificate-due", where="kafka_config", severity="warning")
 def _certificate_due(host: InspectedHost) -> Findings:
-    """Clients check both, and a certificate takes time to get."""
+    """Clients check both, and it takes time to get a certificate."""
     advertised = host.kafka.address if host.kafka else ""
     accepted = {advertised, f"*.{advertised.partition('.')[2]}"}
     for one in host.found.certificates:
