@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 from ..model.cluster import Cluster
@@ -41,24 +42,23 @@ def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int
     }
 
 
-def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
+def _set_ids(cluster: Cluster, variable: str, hosts: Sequence[str]) -> str:
     """Name a free id for each of some hosts.
 
     The same for a host whatever rule asks, and another for each host that needs one.
     """
-    written, legal = _ids(cluster, "kafka_node_id")
+    written, legal = _ids(cluster, variable)
     used = {*legal.values()}
     firsts = {names[0] for names in holders(legal).values()}
     suggested: dict[str, int] = {}
     for host in written:
         if host in firsts:
             continue
-        free = 1 if cluster.kafka[host].is_broker else _FIRST_CONTROLLER_ID
-        while free in used:
-            free += 1
-        used.add(free)
-        suggested[host] = free
-    return "Set " + listing(f"kafka_node_id: {suggested[host]} on {host}" for host in hosts) + "."
+        node = cluster.kafka.get(host) if variable == "kafka_node_id" else None
+        first = _FIRST_CONTROLLER_ID if node and not node.is_broker else 1
+        suggested[host] = next(free for free in count(first) if free not in used)
+        used.add(suggested[host])
+    return "Set " + listing(f"{variable}: {suggested[host]} on {host}" for host in hosts) + "."
 
 
 @rule("node-id-missing", where="kafka_node_id")
@@ -68,7 +68,7 @@ def _node_id_missing(cluster: Cluster) -> Findings:
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
         what = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
-        yield Finding(what, _set_node_ids(cluster, hosts), hosts=tuple(hosts))
+        yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts), hosts=tuple(hosts))
 
 
 @rule("node-id-invalid", where="kafka_node_id")
@@ -77,7 +77,7 @@ def _node_id_invalid(cluster: Cluster) -> Findings:
     written, legal = _ids(cluster, "kafka_node_id")
     for host, value in written.items():
         if value not in (None, "") and host not in legal:
-            fix = _set_node_ids(cluster, [host])
+            fix = _set_ids(cluster, "kafka_node_id", [host])
             yield Finding(f"{value!r} is no node.id.", fix, hosts=(host,))
 
 
@@ -87,7 +87,7 @@ def _node_id_duplicate(cluster: Cluster) -> Findings:
     _, legal = _ids(cluster, "kafka_node_id")
     for number, hosts in held_twice(legal):
         what = f"node.id {number} is used by {listing(hosts)}."
-        yield Finding(what, _set_node_ids(cluster, hosts[1:]), hosts=tuple(hosts))
+        yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts[1:]), hosts=tuple(hosts))
 
 
 def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
@@ -100,12 +100,12 @@ def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
 
 def _unsafe_size(kind: str, members: Sequence[str], accept: str) -> Findings:
     """Find a number of members that tolerates no failure, or no more than one less would."""
-    count = len(members)
-    if count == 0 or (count > 1 and count % 2 == 1):
+    size = len(members)
+    if size == 0 or (size > 1 and size % 2 == 1):
         return
-    what = f"{count} {kind}{'s' if count > 1 else ''} ({listing(members)}) "
-    what += f"tolerate{'' if count > 1 else 's'} {(count - 1) // 2} failures."
-    sizes = f"{count - 1} or {count + 1}" if count > 3 else "3 or 5"
+    what = f"{size} {kind}{'s' if size > 1 else ''} ({listing(members)}) "
+    what += f"tolerate{'' if size > 1 else 's'} {(size - 1) // 2} failures."
+    sizes = f"{size - 1} or {size + 1}" if size > 3 else "3 or 5"
     yield Finding(what, f"Use {sizes} {kind}s, or set {accept}: true.")
 
 
@@ -131,13 +131,6 @@ def _broker_id_reserved(cluster: Cluster) -> Findings:
             yield Finding(what, fix, hosts=(host,))
 
 
-def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
-    _, legal = _ids(cluster, "zookeeper_id")
-    used = {*legal.values()}
-    free = next(number for number in range(1, len(used) + 2) if number not in used)
-    return f"Set zookeeper_id: {free} on {host}."
-
-
 @rule("zookeeper-id", where="zookeeper_id")
 def _zookeeper_id(cluster: Cluster) -> Findings:
     """A member's data is bound to its id, which ZooKeeper takes from 1 to 255."""
@@ -146,7 +139,7 @@ def _zookeeper_id(cluster: Cluster) -> Findings:
         if host not in legal:
             missing = value in (None, "")
             what = f"{host} has no zookeeper_id." if missing else f"{value!r} is no ZooKeeper id."
-            yield Finding(what, _set_zookeeper_id(cluster, host), hosts=(host,))
+            yield Finding(what, _set_ids(cluster, "zookeeper_id", [host]), hosts=(host,))
 
 
 @rule("zookeeper-id-duplicate", where="zookeeper_id")
@@ -157,7 +150,7 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
     _, legal = _ids(cluster, "zookeeper_id")
     for number, hosts in held_twice(legal):
         what = f"zookeeper_id {number} is used by {listing(hosts)}."
-        yield Finding(what, _set_zookeeper_id(cluster, hosts[1]), hosts=tuple(hosts))
+        yield Finding(what, _set_ids(cluster, "zookeeper_id", hosts[1:]), hosts=tuple(hosts))
 
 
 @rule("ensemble-size", where="group zookeeper")
