@@ -73,11 +73,11 @@ class Draft:
             self.unresolved.setdefault(host, {})[name] = reason
         return self
 
-    def unread(self, file: str, on: tuple[str, ...]) -> Self:
-        """Keep a file from being read, and with it what a host has no legal default for."""
+    def unread(self, file: str, on: tuple[str, ...], *names: str) -> Self:
+        """Keep a file of some variables from being read."""
         for host in on:
-            for name in ("kafka_node_id", "kafka_allow_plaintext"):
-                self.variables[host].pop(name)
+            for name in names:
+                self.variables[host].pop(name, None)
             self.unreadable[host] = {file: "A key is missing"}
         return self
 

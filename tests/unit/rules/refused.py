@@ -18,14 +18,28 @@ CASES: list[Case] = [
     (
         "unreadable-file",
         "of one host",
-        lambda d: d.unread("host_vars/k2.yml", on=("k2",)),
+        lambda d: d.unread("host_vars/k2.yml", ("k2",), "kafka_node_id", "kafka_allow_plaintext"),
         ("host_vars/k2.yml of k2", "A key is missing"),
     ),
     (
         "unreadable-file",
         "of all, with key stores",
-        lambda d: d.listeners(("CLIENT", 9092, "SSL")).unread("group_vars/all.yml", on=NODES),
+        lambda d: d.listeners(("CLIENT", 9092, "SSL")).unread(
+            "group_vars/all.yml", NODES, "kafka_node_id", "kafka_allow_plaintext"
+        ),
         ("group_vars/all.yml of k1, k2, k3",),
+    ),
+    *(
+        (
+            "unreadable-file",
+            f"with {name}",
+            lambda d, name=name, change=change: (
+                change(d),
+                d.unread("group_vars/all.yml", tuple(d.groups["all"]), name),
+            ),
+            ("group_vars/all.yml of k1, k2, k3",),
+        )
+        for name, change in UNKNOWN.items()
     ),
     (
         "cluster-id-file",
