@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..module_utils.model.inventory import CLUSTER_ID_FILE
 from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
-from ..plugin_utils import cluster_id, inventory, run
+from ..plugin_utils import cluster_id, run
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write
 
@@ -57,15 +58,12 @@ class ActionModule(Action):
         cluster = self.cluster
         kraft = bool(cluster.controllers)
         wanted = args["known_cluster_id"] or (args["generate_cluster_id"] and kraft)
-        path = Path(cluster.inventory.directory) / inventory.CLUSTER_ID_FILE
-        found = cluster_id.read(path) if cluster.kafka else ""
-        if any(node.settings["kafka_cluster_id"] for node in cluster.kafka.values()):
-            return False
-        if found or not wanted:
+        if not wanted or any(node.cluster_id for node in cluster.kafka.values()):
             return False
         if self._task.check_mode:
             kept = args["known_cluster_id"] or random_cluster_id()
         else:
+            path = Path(cluster.inventory.directory) / CLUSTER_ID_FILE
             kept = cluster_id.keep(path, args["known_cluster_id"])
         run.renew(self.variables, {}, kept)
         return True

@@ -1,4 +1,4 @@
-"""The controller's half of the module kafka_storage: nothing is asked of a formatted host."""
+"""The controller's half of the module kafka_storage: a formatted host is not contacted."""
 
 from __future__ import annotations
 

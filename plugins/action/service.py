@@ -66,7 +66,7 @@ class ActionModule(Action):
         return {name: option for name, option in options.items() if name in names}
 
     def _refuse_defaults(self) -> None:
-        """Refuse to remove by defaults what the inventory says otherwise and cannot be read."""
+        """Refuse to remove by defaults where variables of the inventory have no valid value."""
         wrong = dict(self.cluster.inventory.hosts[self.host].unresolved)
         wrong |= {one.name: one.message for one in self.cluster.invalid.get(self.host, ())}
         if wrong:

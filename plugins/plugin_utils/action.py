@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.model import module_options
 from ..module_utils.model.cluster import Cluster, NoServiceError
+from ..module_utils.model.files import parse_yaml
 from . import run
 from .files import write_event
 
@@ -27,8 +27,7 @@ MODULES = Path(__file__).resolve().parents[1] / "modules"
 def options(module: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the options that a task with a module may have: those that its page documents."""
     found = re.search(r'DOCUMENTATION = r"""(.+?)"""', (MODULES / f"{module}.py").read_text(), re.S)
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    page = yaml.load(found[1], Loader=loader) if found else {}  # noqa: S506 - a safe loader
+    page = parse_yaml(found[1]) if found else {}
     return dict(page.get("options", {}))
 
 

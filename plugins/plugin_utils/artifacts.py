@@ -25,7 +25,7 @@ def wanted(cluster: Cluster) -> list[Distribution]:
     return list(found.values())
 
 
-def have(distributions: Iterable[Distribution], say: Callable[[str], None]) -> list[str]:
+def have(distributions: Iterable[Distribution], display: Callable[[str], None]) -> list[str]:
     """Pack what is missing, check everything, and return what was packed.
 
     Raises:
@@ -35,7 +35,7 @@ def have(distributions: Iterable[Distribution], say: Callable[[str], None]) -> l
     packed = []
     for one in distributions:
         if not one.tarball.is_file():
-            say(f"  packing {one.product} {one.version}, once")
+            display(f"  packing {one.product} {one.version}, once")
             _pack(one)
             packed.append(str(one.tarball))
         verify(one.tarball, one.sha256, one.checksum_file)

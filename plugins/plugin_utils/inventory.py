@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
@@ -17,11 +19,12 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 from ..module_utils.model import kafka, spark, zookeeper
-from ..module_utils.model.inventory import HostVariables, Inventory
+from ..module_utils.model.inventory import CLUSTER_ID_FILE, HostVariables, Inventory
+from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
+from . import cluster_id
 
 CONNECTION = ("ansible_host", "ansible_port")
-CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
 
 
@@ -39,11 +42,12 @@ def from_hostvars(
     directory = ""
     for host in hostvars:
         name = str(host)
-        own = raw_of(hostvars, name)
+        own, unreadable = raw_of(hostvars, name)
         directory = directory or str(own.get("inventory_dir") or "")
-        hosts[name] = read_host(name, own, hostvars, overrides, play or {})
-    members = {str(group): [str(host) for host in found] for group, found in groups.items()}
-    return Inventory(members, hosts, directory, kept_cluster_id(directory))
+        found = read_host(name, own, hostvars, overrides, play or {})
+        hosts[name] = dataclasses.replace(found, unreadable=unreadable)
+    members = {str(group): [str(host) for host in names] for group, names in groups.items()}
+    return Inventory(members, hosts, directory, *cluster_id.read(Path(directory) / CLUSTER_ID_FILE))
 
 
 def from_directory(path: Path) -> Inventory:
@@ -56,19 +60,63 @@ def from_directory(path: Path) -> Inventory:
     return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
 
 
-def raw_of(hostvars: HostVars, name: str) -> Any:  # noqa: ANN401 - Ansible's
-    """Return a host's variables as they are written.
+class _PartialLoader(DataLoader):
+    """Reads files of variables; one that cannot be read is empty, and `unreadable` says why."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.set_basedir(loader.get_basedir())
+        self.set_vault_secrets(loader._vault.secrets)
+        self.unreadable: dict[str, str] = {}
+
+    def load_from_file(self, file_name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as there
+        """Return what a file holds."""
+        try:
+            found = super().load_from_file(file_name, *args, **options)
+        except (AnsibleError, OSError, ValueError) as error:
+            origin = getattr(error, "obj", None)
+            line = f" (line {origin.line_num})" if isinstance(origin, Origin) else ""
+            self.unreadable[file_name] = f"{error}".rstrip(". ") + line
+            return {}
+        if found and not isinstance(found, Mapping):
+            self.unreadable[file_name] = f"it is a {yaml_type(found)}, no mapping of variables"
+            return {}
+        return found
+
+    def list_directory(self, path: str) -> list[str]:
+        """Return what is in a directory of files of variables."""
+        try:
+            return list(super().list_directory(path))
+        except OSError as error:
+            self.unreadable[path] = str(error.strerror)
+            return []
+
+
+def raw_of(hostvars: HostVars, name: str) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Return a host's variables as they are written, and file -> why it cannot be read.
+
+    Ansible reads all variables of a host or none: where a file of host_vars or group_vars fails,
+    they are read again without it. Ansible reads those of the host of a task before the task, so
+    this is of use for hosts other than the one that a play begins with.
 
     Raises:
-        AnsibleActionFail: a file with them cannot be read; names the host.
+        AnsibleActionFail: something else than such a file fails; names the host.
 
     """
     try:
-        return hostvars.raw_get(name)
+        found: Any = hostvars.raw_get(name)
+    except AnsibleError:
+        loader = _PartialLoader(hostvars._loader)
+    else:
+        return found, {}
+    manager = VariableManager(loader=loader, inventory=hostvars._inventory)
+    host = hostvars._inventory.get_host(name)
+    try:
+        found = manager.get_vars(host=host, include_hostvars=False)
     except AnsibleError as error:
-        files = "its file in host_vars, or one of its groups in group_vars"
-        message = f"The variables of {name} cannot be read ({files}): {error}"
+        message = f"The variables of {name} cannot be read: {error}"
         raise AnsibleActionFail(message) from error
+    return found, loader.unreadable
 
 
 def read_host(
@@ -126,9 +174,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
 
 
 def written_at(value: object) -> str:
-    """Return where a value stands, as ` (file:line)`; empty where Ansible does not know."""
-    from ansible._internal._datatag._tags import Origin
-
+    """Return where a value is written, as ` (file:line)`; empty where Ansible does not know."""
     found = Origin.get_tag(value)
     if found is None and isinstance(value, Mapping):
         found = next((tag for one in value.values() if (tag := Origin.get_tag(one))), None)
@@ -175,11 +221,3 @@ def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
         and (name not in own or own[name] is not task_vars[name])
         and task_vars[name] != own.get(name, option.get("default"))
     }
-
-
-def kept_cluster_id(directory: str) -> str:
-    """Return the cluster id that is kept beside an inventory, empty if there is none."""
-    try:
-        return (Path(directory) / CLUSTER_ID_FILE).read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""

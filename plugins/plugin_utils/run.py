@@ -46,7 +46,8 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
 
 def inspections(hostvars: HostVars) -> dict[str, Inspection]:
     """Return host -> what the play has found on it, of those inspected in this run."""
-    registered = {str(x): inventory.raw_of(hostvars, str(x)).get(INSPECTION) for x in hostvars}
+    raw = {str(host): inventory.raw_of(hostvars, str(host))[0] for host in hostvars}
+    registered = {name: variables.get(INSPECTION) for name, variables in raw.items()}
     answers = {name: inventory.plain(one) for name, one in registered.items() if one}
     return {
         name: Inspection.of(answer["found"], answer["clock_offset"])

@@ -15,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     Cluster,
     resolve,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import advertised_host
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,8 @@ class Topology:
     @cached_property
     def addresses(self) -> dict[str, str]:
         """Host to where this machine and clients reach it."""
-        return {host: self.cluster.address(host) for host in self.cluster.hosts}
+        hosts = self.cluster.hosts.items()
+        return {name: advertised_host(host.settings, name) or name for name, host in hosts}
 
     def node(self, number: int) -> str:
         """The host of a Kafka node."""

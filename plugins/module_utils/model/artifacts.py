@@ -1,4 +1,4 @@
-"""A product's distribution: where it lies on the controller and on a host, and its tools."""
+"""A product's distribution: where it is on the controller and on a host, and its tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COLLECTION = Path(__file__).resolve().parents[3]
+from .files import COLLECTION
+
 RECIPES = COLLECTION / "artifacts"
 HOMES = "/opt/millrace"
 

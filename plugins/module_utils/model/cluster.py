@@ -82,11 +82,6 @@ class Cluster:
         services = self.services(host).values()
         return {name: heap for service in services for name, heap in service.heaps.items()}
 
-    def address(self, host: str) -> str:
-        """Return where the controller and clients reach a host."""
-        settings = self.hosts[host].settings
-        return kafka.advertised_host(settings, host) or host
-
     @property
     def brokers(self) -> list[KafkaNode]:
         """The brokers in the order of their group."""
@@ -99,7 +94,7 @@ class Cluster:
 
 
 def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> Cluster:
-    """Return the cluster of an inventory; `facts` are what was found on hosts, of those asked."""
+    """Return the cluster of an inventory; `facts` is what was found on hosts so far."""
     hosts: dict[str, HostSettings] = {}
     invalid: dict[str, list[Invalid]] = {}
     for name, host in inventory.hosts.items():

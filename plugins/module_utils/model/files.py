@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 COLLECTION = Path(__file__).resolve().parents[3]
@@ -37,6 +38,11 @@ def properties(values: Mapping[str, Any]) -> str:
 def read(path: str) -> str:
     """Return a file of the collection."""
     return (COLLECTION / path).read_text(encoding="utf-8")
+
+
+def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever a document holds
+    """Return what a YAML document of the collection holds, parsed in C where libyaml is there."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
 
 
 def text(content: str, **options: Any) -> Entry:  # noqa: ANN401 - mode, owner, group, restart, ...

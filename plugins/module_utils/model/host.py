@@ -11,7 +11,6 @@ from typing import Any
 from . import systems
 from .files import Entry, properties, render, text
 from .systems import Family
-from .values import mapping, sequence
 
 SYSCTL_FILE = "/etc/sysctl.d/60-millrace.conf"
 TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"
@@ -72,24 +71,24 @@ class HostSettings:
 
     @property
     def memory_mb(self) -> int | None:
-        """Memory in MiB, None where nobody knows it yet."""
+        """Memory in MiB, None while it is not known."""
         given: int = self.settings["host_memory_mb"]
         return given or (self.facts.memory_mb if self.facts else None) or None
 
     @property
     def cores(self) -> int:
-        """Number of cores, 2 before the host was asked."""
+        """Number of cores, 2 before the host was inspected."""
         return self.facts.cores if self.facts else 2
 
     @property
     def family(self) -> Family:
-        """The family of its system, the default one before the host was asked."""
+        """The family of its system, the default one before the host was inspected."""
         found = self.facts.family if self.facts else None
         return found or systems.families()[systems.DEFAULT]
 
     @property
     def java(self) -> Java:
-        """The Java that runs its services; the system's own before the host was asked."""
+        """The Java that runs its services; the system's own before the host was inspected."""
         given, package = self.settings["java_home"], self.settings["java_package"]
         # Compared with what the host reports: without a slash at its end.
         home = str(PurePosixPath(given)) if given else ""
@@ -106,7 +105,7 @@ class HostSettings:
     @property
     def mounts(self) -> list[Mapping[str, Any]]:
         """The entries of host_mounts."""
-        return [mapping(one) for one in sequence(self.settings["host_mounts"]) if mapping(one)]
+        return list(self.settings["host_mounts"])
 
     @property
     def time_service(self) -> Mapping[str, str]:
@@ -123,17 +122,13 @@ class HostSettings:
             SYSCTL_FILE: text(properties(self.settings["host_sysctl"])),
             TMPFILES_FILE: text(f"w /sys/kernel/mm/transparent_hugepage/enabled - - - - {pages}\n"),
         }
-        for unit, mount in self._mount_units():
+        for unit, mount in self.mount_units().items():
             entries[f"/etc/systemd/system/{unit}"] = text(render("mount.j2", mount=mount))
         return entries
 
-    def mount_units(self) -> list[str]:
-        """Return the names of the units that mount something."""
-        return [unit for unit, _ in self._mount_units()]
-
-    def _mount_units(self) -> list[tuple[str, Mapping[str, Any]]]:
-        wanted = [mount for mount in self.mounts if mount.get("src")]
-        return [(mount_unit(str(mount["path"])), mount) for mount in wanted]
+    def mount_units(self) -> dict[str, Mapping[str, Any]]:
+        """Return unit -> what it mounts, of the mounts that have a source."""
+        return {mount_unit(mount["path"]): mount for mount in self.mounts if mount["src"]}
 
 
 def mount_unit(path: str) -> str:

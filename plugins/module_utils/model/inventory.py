@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history")
+CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
 
 
@@ -14,7 +15,8 @@ GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
 class HostVariables:
     """A host's variables as they are resolved.
 
-    `unresolved` is variable -> why it has no value, with the file where it is written.
+    `unresolved` is variable -> why it has no value, with the file where it is written, `unreadable`
+    file -> why the variables in it are missing.
     `connection` holds `ansible_host` and `ansible_port` where they are set, `hidden` the places
     (`variable[key]`, or a whole variable) of values that come from a vault or an expression.
     """
@@ -24,16 +26,26 @@ class HostVariables:
     unresolved: Mapping[str, str] = field(default_factory=dict)
     connection: Mapping[str, Any] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+    def is_unknown(self, variable: str) -> bool:
+        """Tell whether the inventory may set a variable to what could not be found out."""
+        missing = bool(self.unreadable) and variable not in self.variables
+        return missing or variable in self.unresolved
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Groups and hosts; `directory` is the inventory's, `cluster_id` the id that is kept there."""
+    """Groups and hosts; `directory` is the inventory's.
+
+    `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file.
+    """
 
     groups: Mapping[str, Sequence[str]]
     hosts: Mapping[str, HostVariables]
     directory: str = ""
     cluster_id: str = ""
+    cluster_id_error: str = ""
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

@@ -1,4 +1,4 @@
-"""A Kafka node: who it is, where it listens, and the properties it gets from which layer.
+"""A Kafka node: its identity, its listeners, and its properties with the layer of each.
 
 The layers of a property: profile < topology < kafka_config < kafka_host_config < owned keys.
 """
@@ -70,7 +70,7 @@ _SECRET_ENDS = ("password", "secret", "sasl.jaas.config")
 # Listeners and their security belong together, and Kafka takes many of them per listener alone.
 _RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
 _RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
-# Which disks take new partitions is what an operation on them says, not the file.
+# An operation on the disks decides which of them take new partitions, not the file.
 _OPERATED = ("cordoned.log.dirs",)
 _DYNAMIC_MODES = ("per-broker", "cluster-wide")
 
@@ -137,7 +137,7 @@ class KafkaNode(Server):
 
     @property
     def address(self) -> str:
-        """Where it tells others to find it."""
+        """The name or address that it advertises."""
         return advertised_host(self.settings, self.host.name)
 
     @cached_property
@@ -148,12 +148,12 @@ class KafkaNode(Server):
     @cached_property
     def client_listeners(self) -> tuple[Listener, ...]:
         """What brokers listen on, as this node's variables say."""
-        return tuple(_listener(one) for one in self.settings["kafka_listeners"])
+        return tuple(Listener(**one) for one in self.settings["kafka_listeners"])
 
     @property
     def controller_listener(self) -> Listener:
         """What the controllers listen on."""
-        return _listener(self.settings["kafka_controller_listener"])
+        return Listener(**self.settings["kafka_controller_listener"])
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -341,7 +341,7 @@ class KafkaNode(Server):
         return {key: value for key, value in config.items() if not self.table or key in self.table}
 
     def _topology_config(self) -> dict[str, int]:
-        """Replication from the number of brokers: one may be away and acks=all producers go on.
+        """Replication from the number of brokers: with one down producers with acks=all go on.
 
         On controllers too, since they seed min.insync.replicas (KIP-966).
         """
@@ -392,8 +392,8 @@ class KafkaNode(Server):
     def _client_tls(self) -> dict[str, Any]:
         """Return what a client takes over from the broker: stores and protocols.
 
-        The key store is left out where nobody asks for it, and passwords always are, since
-        everybody on the host reads the answer.
+        The key store is left out where brokers request no certificate of clients, and passwords
+        always are, since every user of the host may read the file.
         """
         if not self.client_listeners or not self.client_listeners[0].encrypted:
             return {}
@@ -456,7 +456,3 @@ def dynamic_keys(version: str) -> list[str]:
         and key not in never
         and not key.startswith(_RESTARTED_PREFIXES)
     )
-
-
-def _listener(written: Mapping[str, Any]) -> Listener:
-    return Listener(str(written["name"]), int(written["port"]), str(written["protocol"]))

@@ -46,7 +46,7 @@ def _kafka_health(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_restart(cluster: Cluster, host: str) -> Options:
-    # Those that do not change while a roll goes on.
+    # The options that stay the same for a whole roll.
     node = cluster.kafka[host]
     return {
         **_kafka_health(cluster, host),
@@ -68,6 +68,7 @@ def limits(node: KafkaNode) -> Mapping[str, float]:
     settings = node.settings
     return {
         "gate": settings["kafka_gate_timeout"],
+        # After its timeout systemd kills the process; 30 s are for that and for a slow host.
         "stop": settings["kafka_stop_timeout"] + 30,
         "reboot": settings["kafka_reboot_timeout"],
         "start": settings["kafka_start_timeout"],
@@ -105,7 +106,7 @@ def _kafka_features(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
-    # The broker itself is asked.
+    # The connection is to the broker itself.
     node = cluster.kafka[host]
     return {
         "bootstrap": [f"{node.address}:{node.listeners[0].port}"] if node.listeners else [],
@@ -129,7 +130,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
 
 
 def _as_service_user(node: KafkaNode) -> Options:
-    """Return by what Kafka's own tools run on the node's host."""
+    """Return what Kafka's own tools are run with on the node's host."""
     user = node.settings["kafka_user"]
     return {
         "home": node.distribution.home,

@@ -33,19 +33,21 @@ class Profile:
 _PER_LISTENER = "per listener; resizable online within half to double"
 _CATCH_UP = "catch-up after a restart"
 _UNCLEAN_START = Setting(
-    lambda cores: cores, "an unclean start decides how long a roll takes", formula="cores"
+    lambda cores: cores,
+    "recovery after an unclean shutdown decides how long a restart takes",
+    formula="cores",
 )
 _SEGMENTS = "retention works by segments"
 _ROUND_TRIP = "bandwidth times round trip"
 _COMMON: Mapping[str, Setting] = {
     "replica.fetch.backoff.ms": Setting(
-        100, "a follower that asks a new leader too early holds up acks=all"
+        100, "a follower that asks a new leader too early waits this long, and acks=all with it"
     ),
     "replica.fetch.wait.max.ms": Setting(
-        100, "a follower with nothing else to fetch takes up a new leader no sooner"
+        100, "a follower with nothing to fetch begins to follow a new leader only after this wait"
     ),
     "controller.socket.timeout.ms": Setting(
-        5000, "what a broker asks of a controller that hangs fails no sooner"
+        5000, "a broker's request to a controller that hangs fails only after this time"
     ),
     "auto.create.topics.enable": Setting(False, "a typing error must not become a topic"),
     "unclean.leader.election.enable": Setting(

@@ -209,8 +209,8 @@ class Server(Service):
 
     def server(self, who: str, logging: str, program: str) -> dict[str, Entry]:
         """Return its systemd service: who it is, options of its logging, class and arguments."""
-        # Out of memory a JVM may go on with half of its threads: better it ends, and systemd
-        # starts it.
+        # A JVM that ran out of memory may go on without some of its threads: it exits instead, and
+        # systemd starts it again.
         command = (
             f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
             f"-Djava.awt.headless=true {logging} -cp {self.distribution.home}/libs/* {program}"

@@ -17,7 +17,7 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory
 from .service import Service
-from .values import is_true, mapping
+from .values import by_name, is_true
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
@@ -114,7 +114,7 @@ class SparkHost(Service):
 
     @property
     def recovery(self) -> str:
-        """How a master knows its applications again: zookeeper, filesystem, or not at all.
+        """How a new master recovers applications: zookeeper, filesystem, or not at all.
 
         With an ensemble, one of several masters leads and another takes over when it is gone. A
         single one reads its own directory: without that, drivers would wait for ever.
@@ -139,9 +139,9 @@ class SparkHost(Service):
         return [host.address(self.address_variable) for host in self.workers.values()]
 
     def at_masters(self, variable: str) -> list[str]:
-        """Return `host:port` of all masters, the port by this host's variable."""
+        """Return `host:port` of all masters, the port by the variable of each."""
         return [
-            f"{host.address(self.address_variable)}:{self.settings[variable]}"
+            f"{host.address(self.address_variable)}:{host.settings[variable]}"
             for host in self.masters.values()
         ]
 
@@ -246,7 +246,7 @@ class SparkHost(Service):
         """Return the file by which a job connects to the inventory's brokers."""
         if not self.kafka_client:
             return {}
-        config = {**self.kafka_client, **mapping(self.settings["spark_kafka_client_config"])}
+        config = {**self.kafka_client, **by_name(self.settings["spark_kafka_client_config"])}
         file = files.property_file(config, mode="0640", group=self.user, secret=True)
         return {job.kafka_client: file}
 
@@ -307,14 +307,14 @@ class SparkHost(Service):
             words += ["--cores", settings["spark_worker_cores"] or self.host.cores]
             words += ["--memory", settings["spark_worker_memory"]]
             words += ["--work-dir", f"{_STATE}/work", self.master_url]
-        # A master that loses ZooKeeper ends with 0, as if it had been asked to; it is to come back
-        # and stand by.
-        stands_by = role == "master" and self.recovery == "zookeeper"
+        # A master that loses ZooKeeper exits with 0, as after a stop: systemd is to start it again,
+        # as a standby.
+        may_be_standby = role == "master" and self.recovery == "zookeeper"
         return self.unit(
             f"spark-{role}",
             f"{self.title} {self.version} {what}",
             " ".join(map(str, words)),
-            **({"restart": "always"} if stands_by else {}),
+            **({"restart": "always"} if may_be_standby else {}),
         )
 
 

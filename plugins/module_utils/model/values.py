@@ -15,9 +15,9 @@ def mapping(value: object) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def by_name(value: object) -> dict[str, Any]:
+def by_name(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a mapping with its keys as texts."""
-    return {str(key): one for key, one in mapping(value).items()}
+    return {str(key): one for key, one in value.items()}
 
 
 def sequence(value: object) -> list[Any]:

@@ -6,16 +6,14 @@ import copy
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from . import files
 from .inventory import HostVariables
 from .values import yaml_type
 
-COLLECTION = Path(__file__).resolve().parents[3]
 ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
 # A former name to what replaced it.
@@ -35,11 +33,9 @@ class Invalid:
 @functools.cache
 def documented() -> Mapping[str, Option]:
     """Return variable -> its argument spec, of the main entry point of every role."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found: dict[str, Option] = {}
     for role in ROLES:
-        path = COLLECTION / "roles" / role / "meta" / "argument_specs.yml"
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader, in C where there is one
+        document = files.parse_yaml(files.read(f"roles/{role}/meta/argument_specs.yml"))
         options = document["argument_specs"]["main"]["options"]
         # What the internal role requires is given by the roles that use it.
         found |= {x: o for x, o in options.items() if role != "service" or not o.get("required")}

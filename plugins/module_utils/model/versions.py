@@ -106,7 +106,7 @@ SPARK = Product("Spark", "4.2.0", {"4.2.0": Release(java=(17, 21))})
 ZOOKEEPER = Product("ZooKeeper", "3.9.5", {"3.9.5": Release(java=(11, 17, 21))})
 PRODUCTS: Mapping[str, Product] = {"kafka": KAFKA, "spark": SPARK, "zookeeper": ZOOKEEPER}
 
-# What to set instead of a key that is deprecated or gone.
+# What to set instead of a key that is deprecated or removed.
 _SUCCESSORS: Mapping[str, str] = {
     "auto.include.jmx.reporter": "metric.reporters",
     "control.plane.listener.name": "controller.listener.names",
@@ -179,7 +179,7 @@ def removed_keys() -> Mapping[str, KeyChange]:
 
 
 def removed(key: str, version: str) -> KeyChange | None:
-    """Return when a key was removed, if it is gone in this version."""
+    """Return when a key was removed, if this version does not have it."""
     return _already(removed_keys().get(key), version)
 
 

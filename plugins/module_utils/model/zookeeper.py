@@ -31,7 +31,7 @@ _TOPOLOGY: Mapping[str, int] = {
 }
 # Keys that only Millrace writes, with the variable that sets each.
 OWNED: Mapping[str, str] = {
-    "4lw.commands.whitelist": "nothing, the health check needs srvr and mntr and nobody the rest",
+    "4lw.commands.whitelist": "nothing, the health check needs srvr and mntr, and no others",
     "admin.enableServer": "nothing, it is open to everybody",
     "clientPort": "zookeeper_client_port",
     "dataDir": "zookeeper_data_dir",

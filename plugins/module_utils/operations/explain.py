@@ -196,10 +196,10 @@ def explain(
     """Return all that is known, as plain data.
 
     `hosts` is host -> version, mode, profile, roles, `properties` (key -> answer), `changes`
-    (key -> effect) and `unresolved` (variable -> why it is left out); `changes` is key -> kind ->
-    hosts.
+    (key -> effect) and `unresolved` (variable or file -> why it is left out); `changes` is
+    key -> kind -> hosts.
     """
-    changes = changes or {}
+    changes, written = changes or {}, cluster.inventory.hosts
     outcome = effects(cluster, changes) if changes else {}
     return {
         "hosts": {
@@ -208,7 +208,7 @@ def explain(
                 "mode": node.mode,
                 "profile": node.settings["kafka_profile"],
                 "roles": list(node.roles),
-                "unresolved": dict(cluster.inventory.hosts[name].unresolved),
+                "unresolved": {**written[name].unresolved, **written[name].unreadable},
                 "properties": answers(node, contains),
                 "changes": outcome.get(name, {}),
             }

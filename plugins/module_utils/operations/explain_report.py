@@ -14,7 +14,7 @@ def report(found: Mapping[str, Any], *, properties: bool = True) -> str:
     """Return the text of an explanation, without the properties where only changes were asked."""
     hosts: Hosts = found["hosts"]
     lines = [
-        f"{name}: {variable} cannot be resolved and is left out: {why}"
+        f"{name}: {variable} cannot be resolved or read and is left out: {why}"
         for name, host in hosts.items()
         for variable, why in host["unresolved"].items()
     ]

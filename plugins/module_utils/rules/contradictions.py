@@ -116,7 +116,9 @@ def _message_over_request(node: KafkaNode) -> Findings:
 
 @rule("message-over-fetch", each=nodes, severity="warning")
 def _message_over_fetch(node: KafkaNode) -> Findings:
-    """A larger record is copied to followers alone, one a fetch, and replication falls behind."""
+    """A follower fetches such a record by itself, one in each request, and replication falls
+    behind.
+    """
     yield from _above(node, "message.max.bytes", "replica.fetch.max.bytes", slack=_BATCH_OVERHEAD)
 
 
@@ -144,8 +146,8 @@ def _retention_zero(node: KafkaNode) -> Findings:
 
 @rule("retention-below-roll", each=nodes, severity="warning")
 def _retention_below_roll(node: KafkaNode) -> Findings:
-    """A segment goes as a unit, after its newest record: on a quiet topic records stay for the
-    age of a segment and the retention together.
+    """A segment is deleted as a whole, after its newest record has expired: on a topic with few
+    writes records stay for the age of a segment plus the retention time.
     """
     key, retention = _milliseconds(node, "log.retention")
     roll_key, roll = _milliseconds(node, "log.roll")
@@ -157,7 +159,7 @@ def _retention_below_roll(node: KafkaNode) -> Findings:
 
 @rule("retention-below-segment", each=nodes, severity="warning")
 def _retention_below_segment(node: KafkaNode) -> Findings:
-    """Only complete segments go, so a partition keeps more than the limit says."""
+    """Only whole segments are deleted, so a partition keeps more than the limit."""
     retention, segment = "log.retention.bytes", "log.segment.bytes"
     limit, size = node.number(retention), node.number(segment)
     if limit is not None and size is not None and 0 <= limit < size:

@@ -52,7 +52,7 @@ def _data_dir_missing(node: KafkaNode) -> Findings:
 
 @rule("data-dir-relative", each=_directories)
 def _data_dir_relative(one: DataDirectory) -> Findings:
-    """It would lie wherever the service happens to start."""
+    """Where it is would depend on the working directory of the service."""
     if not one.path.startswith("/"):
         fix = f"Set an absolute path, such as {_BETTER[one.service]}."
         yield Finding(f"{one.path!r} is no absolute path.", fix, one.variable)
@@ -69,7 +69,7 @@ def _data_dir_name(one: DataDirectory) -> Findings:
 
 @rule("data-dir-in-tmp", each=_directories)
 def _data_dir_in_tmp(one: DataDirectory) -> Findings:
-    """It is emptied at boot or by age, and the data with it."""
+    """The system deletes old files there, or all of them at boot, and with them the data."""
     if any(_place(one).is_relative_to(scratch) for scratch in _SCRATCH):
         fix = f"Set {_BETTER[one.service]} or another directory outside /tmp."
         yield Finding(f"{one.path} is emptied by the system.", fix, one.variable)

@@ -23,7 +23,7 @@ _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 def _mount_path(settings: HostSettings) -> Findings:
     """systemd mounts absolute paths, and the root file system is mounted before it starts."""
     for mount in settings.mounts:
-        path = str(mount["path"])
+        path = mount["path"]
         if not path.startswith("/") or not path.strip("/"):
             fix = "Set an absolute path, such as /data1."
             yield Finding(f"Nothing can be mounted on {path!r}.", fix)
@@ -33,7 +33,7 @@ def _mount_path(settings: HostSettings) -> Findings:
 def _mount_missing(host: InspectedHost) -> Findings:
     """The data would fill the root file system, and vanish under the disk once it is mounted."""
     for mount in host.host.mounts:
-        path, source = str(mount["path"]), str(mount.get("src") or "")
+        path, source = mount["path"], mount["src"]
         if path in host.found.mount_points:
             continue
         if not source:
@@ -42,7 +42,7 @@ def _mount_missing(host: InspectedHost) -> Findings:
         elif source in host.found.absent_sources:
             what = f"{source}, to be mounted on {path}, does not exist."
             yield Finding(what, "Attach the disk, or correct src.")
-    ours = [str(mount["path"]) for mount in host.host.mounts]
+    ours = [mount["path"] for mount in host.host.mounts]
     for wanted, found in host.data():
         path = found.unmounted
         if path and path not in ours:
@@ -52,7 +52,7 @@ def _mount_missing(host: InspectedHost) -> Findings:
 
 @host_rule("data-dir-parent", each=InspectedHost.on_present_disks)
 def _data_dir_parent(wanted: DataDirectory, found: Directory) -> Findings:
-    """A path with a mistake in it, or a disk that was not mounted, look the same."""
+    """The path may be wrong, or a disk may not be mounted."""
     parent = found.path.rstrip("/").rpartition("/")[0]
     if not found.parent and parent not in _STATE:
         what = f"{found.path} cannot be made: {parent} does not exist."
@@ -65,15 +65,15 @@ def _mount_would_hide(host: InspectedHost) -> Findings:
     """The disk would hide them: data that Kafka wrote there would seem to be lost."""
     hidden = {*host.found.occupied} - {*host.found.mount_points}
     for mount in host.host.mounts:
-        if mount.get("src") and mount["path"] in hidden:
+        if mount["src"] and mount["path"] in hidden:
             fix = "Copy them to the disk, or move them away."
             yield Finding(f"{mount['path']} holds files, which {mount['src']} would hide.", fix)
 
 
 @host_rule("data-in-memory")
 def _data_in_memory(host: InspectedHost) -> Findings:
-    """What is written there is gone after the next boot."""
-    accepted = [mount["path"] for mount in host.host.mounts if mount.get("fstype") in _MEMORY]
+    """What is written there is lost at the next boot."""
+    accepted = [mount["path"] for mount in host.host.mounts if mount["fstype"] in _MEMORY]
     for wanted, found in host.on_present_disks():
         if found.fstype in _MEMORY and found.mount not in accepted:
             what = f"{found.path} is in memory: {found.mount} is a {found.fstype}."
@@ -138,7 +138,7 @@ def _data_on_root(wanted: DataDirectory, found: Directory) -> Findings:
 
 @host_rule("disk-shared", where="kafka_data_dirs", severity="warning")
 def _disk_shared(host: InspectedHost) -> Findings:
-    """They fail together and share its throughput, so the second one brings nothing."""
+    """They fail together and share the throughput of the device, so the second one is of no use."""
     devices = {
         found.path: found.device
         for wanted, found in host.on_present_disks()
@@ -152,7 +152,7 @@ def _disk_shared(host: InspectedHost) -> Findings:
     "mount-inside", each=InspectedHost.on_present_disks, where="kafka_data_dirs", severity="warning"
 )
 def _mount_inside(wanted: DataDirectory, found: Directory) -> Findings:
-    """Kafka counts on one directory being one disk when it moves or deletes partitions."""
+    """Kafka assumes that a directory is on one disk when it moves or deletes partitions."""
     inside = [path for path in found.mounts_inside if is_below(path, found.path)]
     if wanted.variable == "kafka_data_dirs" and inside:
         fix = "Mount it beside the directory."

@@ -1,4 +1,4 @@
-"""The rules about groups and addresses: who is there, and whether each host is one machine."""
+"""The rules about groups and addresses, and whether each host is one machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
 from ..model.values import integer, listing
 from .engine import Finding, Findings, rule
-from .shared import held_twice
+from .shared import PORTS, held_twice
 
 _PARTNERS = {
     "kafka_brokers": "kafka_controllers",
@@ -18,7 +18,6 @@ _PARTNERS = {
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
-_HIGHEST_PORT = 65535
 _PARENTS = ("kafka", "spark")  # of the example inventories, for variables of both kinds
 _SIMILAR = 0.9
 
@@ -43,7 +42,7 @@ def _similar_group(name: str) -> str:
 
 @rule("unknown-group")
 def _unknown_group(cluster: Cluster) -> Findings:
-    """Ansible makes a group of every name: its hosts and variables would be left out."""
+    """Ansible accepts a group of any name, and Millrace would ignore its hosts and variables."""
     for group in cluster.inventory.groups:
         near = _similar_group(str(group))
         if near:
@@ -53,7 +52,7 @@ def _unknown_group(cluster: Cluster) -> Findings:
 
 @rule("empty-group")
 def _empty_group(cluster: Cluster) -> Findings:
-    """A misspelt or forgotten host must not become a cluster without it."""
+    """With a misspelt or missing host name the cluster would lack that host."""
     for group in GROUPS:
         if group in cluster.inventory.groups and not cluster.inventory.members(group):
             fix = f"Add a host to {group}, or delete the group."
@@ -108,9 +107,9 @@ def _ssh_port(cluster: Cluster) -> Findings:
     for host in cluster.inventory.placed():
         value = cluster.inventory.hosts[host].connection.get("ansible_port", _SSH_PORT)
         port = integer(value)
-        if port is None or not 1 <= port <= _HIGHEST_PORT:
+        if port not in PORTS:
             what = f"{value!r} is no port."
-            yield Finding(what, f"Set a number from 1 to {_HIGHEST_PORT}.", hosts=(host,))
+            yield Finding(what, f"Set a number from 1 to {PORTS[-1]}.", hosts=(host,))
 
 
 @rule("same-address", where="ansible_host")
@@ -126,7 +125,9 @@ def _same_address(cluster: Cluster) -> Findings:
 
 @rule("loopback-address", where="ansible_host")
 def _loopback_address(cluster: Cluster) -> Findings:
-    """It is the controller itself, and the other hosts would look for it on themselves."""
+    """It is the Ansible controller itself, and each of the other hosts would connect to itself
+    instead.
+    """
     hosts = cluster.inventory.placed()
     for host in hosts if len(hosts) > 1 else ():
         address, port = _reached_at(cluster, host)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.heap import heap_mb
@@ -13,61 +15,65 @@ from ..model.service import Service
 from ..model.values import integer, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import HOST, brokers
+from .shared import HOST, PORTS, brokers, free_port
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
+_HEAP_VARIABLES = {
+    "zookeeper": "zookeeper_heap",
+    "kafka": "kafka_heap",
+    "spark": "spark_daemon_heap",
+}
+_HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 
 
-def _ports(cluster: Cluster) -> Iterator[tuple[str, dict[str, int], dict[str, int]]]:
-    """Give each host with the ports of Kafka and of the others; of theirs the system chooses 0."""
+Ports = dict[str, Any]
+
+
+def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
+    """Give each host with the ports of Kafka and of the others, as the inventory gives them."""
     for host in cluster.hosts:
         services = cluster.services(host)
         kafka = services.pop("kafka", None)
-        written = {
-            variable: integer(port)
-            for service in services.values()
-            for variable, port in service.ports.items()
-        }
-        others = {variable: port for variable, port in written.items() if port}
+        others = {name: port for one in services.values() for name, port in one.ports.items()}
         yield host, dict(kafka.ports) if kafka else {}, others
 
 
-def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
-    """Give ZooKeeper and Spark; what Kafka advertises has a rule of its own."""
+def _all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
     for host in cluster.hosts:
-        for product, service in cluster.services(host).items():
-            if product != "kafka":
-                yield host, service
+        for service in cluster.services(host).values():
+            yield host, service
 
 
-@rule("service-address", each=_services)
+@rule("service-address", each=_all_services)
 def _service_address(service: Service) -> Findings:
-    """It stands before `:port` in what other hosts connect to."""
-    if not HOST.fullmatch(service.address):
+    """Other hosts connect to it as `address:port`."""
+    # What Kafka advertises has rules of its own.
+    if service.product != "kafka" and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is no host."
         fix = "Set a name or an address alone, without port; an IPv6 address in brackets."
         yield Finding(what, fix, service.address_variable)
 
 
 @rule("port-range", each=_ports, where="ports")
-def _port_range(kafka: dict[str, int], others: dict[str, int]) -> Findings:
+def _port_range(kafka: Ports, others: Ports) -> Findings:
     """There is no such port."""
     for name, port in {**kafka, **others}.items():
-        if not 1 <= port <= 65535:
-            yield Finding(f"{name} has port {port}.", "Set a free port from 1 to 65535.")
+        if integer(port) not in PORTS:
+            yield Finding(f"{name} has port {port!r}.", f"Set a free port from 1 to {PORTS[-1]}.")
 
 
 @rule("port-clash", each=_ports, where="ports")
-def _port_clash(kafka: dict[str, int], others: dict[str, int]) -> Findings:
-    """The second one to start fails."""
+def _port_clash(kafka: Ports, others: Ports) -> Findings:
+    """The service that starts second fails."""
     names = {port: name for name, port in kafka.items()}
-    used = {*names, *others.values()}
-    for name, port in others.items():
+    numbers = {name: integer(port) or 0 for name, port in others.items()}
+    legal = {name: port for name, port in numbers.items() if port in PORTS}
+    used = {*names, *legal.values()}
+    for name, port in legal.items():
         if port in names:
-            free = next(number for number in range(port + 1, 2**17) if number not in used)
             what = f"{names[port]} and {name} both have port {port}."
-            yield Finding(what, f"Set {name}: {free}.")
+            yield Finding(what, f"Set {name}: {free_port(port, used)}.")
         names.setdefault(port, name)
 
 
@@ -85,12 +91,27 @@ def _heap_value(_: HostSettings, heaps: dict[str, str]) -> Findings:
             yield Finding(f"{heap!r} is no heap size.", fix, name)
 
 
+@rule("heap-option", each=_all_services)
+def _heap_option(service: Service) -> Findings:
+    """The unit sets the heap from its own variable. Of two such options the JVM takes the last
+    one, and the memory of the host would be judged by the other.
+    """
+    options, heap = f"{service.product}_java_options", _HEAP_VARIABLES[service.product]
+    for option in " ".join(service.settings[options]).split():
+        match = _HEAP_OPTION.match(option)
+        if match:
+            size = option[match.end() :]
+            value = f": {size}" if heap_mb(size) else ""
+            fix = f"Remove it from {options} and set {heap}{value}."
+            yield Finding(f"{options} sets the heap by {option}.", fix, options)
+
+
 @rule("heap-over-memory", each=_heaps, where="heaps")
 def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings:
     """The kernel kills one of them under load."""
     sizes = {name: size for name, heap in heaps.items() if (size := heap_mb(heap))}
-    memory, total = settings.memory_mb, sum(sizes.values())
-    if not memory or total <= memory:
+    memory, total = settings.memory_mb or 0, sum(sizes.values())
+    if memory <= 0 or total <= memory:
         return
     parts = listing(f"{name} {size} MiB" for name, size in sizes.items())
     largest = max(sizes, key=lambda name: sizes[name])

@@ -183,9 +183,9 @@ class InspectedHost:
     def on_present_disks(self) -> Iterator[tuple[DataDirectory, Directory]]:
         """Give the data directories whose disk is there: not those that are yet to be mounted."""
         pending = [
-            str(mount["path"])
+            mount["path"]
             for mount in self.host.mounts
-            if mount.get("src") and mount.get("path") not in self.found.mount_points
+            if mount["src"] and mount["path"] not in self.found.mount_points
         ]
         for wanted, found in self.data():
             if not any(is_below(found.path, path) for path in pending):

@@ -37,7 +37,7 @@ def _misread(node: KafkaNode, one: Property) -> bool:
 
 @rule("owned-key", each=properties(*LAYERS, owned=True))
 def _owned_key(service: Service, one: Property) -> Findings:
-    """Millrace derives the key on every host; a second source would disagree with it."""
+    """Millrace derives the value on every host; a second one could contradict it."""
     owner = service.owned[one.key]
     instead = f"it follows from {owner}" if " " in owner else f"set {owner} instead"
     if owner.startswith("nothing, "):
@@ -117,7 +117,7 @@ def _list_empty_entry(one: Property, entries: list[str]) -> Findings:
 
 @rule("list-duplicate-entry", each=_strict_lists, severity="warning")
 def _list_duplicate_entry(one: Property, entries: list[str]) -> Findings:
-    """Kafka drops the second one and complains in its log (KIP-1161)."""
+    """Kafka ignores the second one and logs a warning (KIP-1161)."""
     counts = Counter(filter(None, entries))
     twice = [entry for entry, count in counts.items() if count > 1]
     if twice:

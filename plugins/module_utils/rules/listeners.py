@@ -5,14 +5,15 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
-from ..model.values import listing
+from ..model.values import integer, listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback
-from .shared import HOST, brokers, differing, has_default_instead, nodes
+from .shared import HOST, brokers, differing, free_port, has_default_instead, nodes
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -32,16 +33,22 @@ def _listener_missing(node: KafkaNode) -> Findings:
         yield Finding("The broker has no listener.", fix)
 
 
-@rule("listener-port", each=nodes, where="kafka_listeners")
-def _listener_port(node: KafkaNode) -> Findings:
+def _nodes_and_ports(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, set[Any]]]:
+    """Give each Kafka node with the ports of all services of its host."""
+    for host, node in nodes(cluster):
+        yield host, node, {integer(port) for _, port in cluster.ports(host)}
+
+
+@rule("listener-port", each=_nodes_and_ports, where="kafka_listeners")
+def _listener_port(node: KafkaNode, used: set[Any]) -> Findings:
     """A node binds each listener to its own port."""
     ports = Counter(one.port for one in node.listeners)
     for port, count in ports.items():
         if count > 1:
             names = [one.name for one in node.listeners if one.port == port]
-            free = next(number for number in range(port + 1, port + 100) if number not in ports)
-            what = f"The listeners {listing(names)} both have port {port}."
-            yield Finding(what, f"Set port: {free} for {names[-1]}.")
+            both = "both" if count == 2 else "all"
+            what = f"The listeners {listing(names)} {both} have port {port}."
+            yield Finding(what, f"Set port: {free_port(port, used)} for {names[-1]}.")
 
 
 @rule("listener-name", each=nodes)

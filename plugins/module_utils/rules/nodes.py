@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 from ..model.cluster import Cluster
+from ..model.inventory import CLUSTER_ID_FILE
 from ..model.kafka import KafkaNode
 from ..model.uuids import is_cluster_id
 from ..model.values import integer, listing
@@ -24,14 +26,14 @@ _ALLOW_ENSEMBLE = "zookeeper_allow_unsafe_ensemble"
 def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int]]:
     """Return host -> id as the inventory gives it, and the legal ones as numbers.
 
-    A host where the variable cannot be resolved is left out: nothing is known of its id.
+    A host where the variable is not known is left out.
     """
     hosts = cluster.kafka if variable == "kafka_node_id" else cluster.zookeeper
     inventory = {host: cluster.inventory.hosts[host] for host in hosts}
     written = {
         host: one.variables.get(variable)
         for host, one in inventory.items()
-        if variable not in one.unresolved
+        if not one.is_unknown(variable)
     }
     numbers = {host: integer(value) for host, value in written.items()}
     allowed = _LEGAL_IDS[variable]
@@ -40,24 +42,23 @@ def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int
     }
 
 
-def _set_node_ids(cluster: Cluster, hosts: Sequence[str]) -> str:
+def _set_ids(cluster: Cluster, variable: str, hosts: Sequence[str]) -> str:
     """Name a free id for each of some hosts.
 
     The same for a host whatever rule asks, and another for each host that needs one.
     """
-    written, legal = _ids(cluster, "kafka_node_id")
+    written, legal = _ids(cluster, variable)
     used = {*legal.values()}
     firsts = {names[0] for names in holders(legal).values()}
     suggested: dict[str, int] = {}
     for host in written:
         if host in firsts:
             continue
-        free = 1 if cluster.kafka[host].is_broker else _FIRST_CONTROLLER_ID
-        while free in used:
-            free += 1
-        used.add(free)
-        suggested[host] = free
-    return "Set " + listing(f"kafka_node_id: {suggested[host]} on {host}" for host in hosts) + "."
+        node = cluster.kafka.get(host) if variable == "kafka_node_id" else None
+        first = _FIRST_CONTROLLER_ID if node and not node.is_broker else 1
+        suggested[host] = next(free for free in count(first) if free not in used)
+        used.add(suggested[host])
+    return "Set " + listing(f"{variable}: {suggested[host]} on {host}" for host in hosts) + "."
 
 
 @rule("node-id-missing", where="kafka_node_id")
@@ -67,7 +68,7 @@ def _node_id_missing(cluster: Cluster) -> Findings:
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
         what = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
-        yield Finding(what, _set_node_ids(cluster, hosts), hosts=tuple(hosts))
+        yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts), hosts=tuple(hosts))
 
 
 @rule("node-id-invalid", where="kafka_node_id")
@@ -76,7 +77,7 @@ def _node_id_invalid(cluster: Cluster) -> Findings:
     written, legal = _ids(cluster, "kafka_node_id")
     for host, value in written.items():
         if value not in (None, "") and host not in legal:
-            fix = _set_node_ids(cluster, [host])
+            fix = _set_ids(cluster, "kafka_node_id", [host])
             yield Finding(f"{value!r} is no node.id.", fix, hosts=(host,))
 
 
@@ -86,7 +87,7 @@ def _node_id_duplicate(cluster: Cluster) -> Findings:
     _, legal = _ids(cluster, "kafka_node_id")
     for number, hosts in held_twice(legal):
         what = f"node.id {number} is used by {listing(hosts)}."
-        yield Finding(what, _set_node_ids(cluster, hosts[1:]), hosts=tuple(hosts))
+        yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts[1:]), hosts=tuple(hosts))
 
 
 def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
@@ -99,12 +100,12 @@ def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
 
 def _unsafe_size(kind: str, members: Sequence[str], accept: str) -> Findings:
     """Find a number of members that tolerates no failure, or no more than one less would."""
-    count = len(members)
-    if count == 0 or (count > 1 and count % 2 == 1):
+    size = len(members)
+    if size == 0 or (size > 1 and size % 2 == 1):
         return
-    what = f"{count} {kind}{'s' if count > 1 else ''} ({listing(members)}) "
-    what += f"tolerate{'' if count > 1 else 's'} {(count - 1) // 2} failures."
-    sizes = f"{count - 1} or {count + 1}" if count > 3 else "3 or 5"
+    what = f"{size} {kind}{'s' if size > 1 else ''} ({listing(members)}) "
+    what += f"tolerate{'' if size > 1 else 's'} {(size - 1) // 2} failures."
+    sizes = f"{size - 1} or {size + 1}" if size > 3 else "3 or 5"
     yield Finding(what, f"Use {sizes} {kind}s, or set {accept}: true.")
 
 
@@ -130,13 +131,6 @@ def _broker_id_reserved(cluster: Cluster) -> Findings:
             yield Finding(what, fix, hosts=(host,))
 
 
-def _set_zookeeper_id(cluster: Cluster, host: str) -> str:
-    _, legal = _ids(cluster, "zookeeper_id")
-    used = {*legal.values()}
-    free = next(number for number in range(1, len(used) + 2) if number not in used)
-    return f"Set zookeeper_id: {free} on {host}."
-
-
 @rule("zookeeper-id", where="zookeeper_id")
 def _zookeeper_id(cluster: Cluster) -> Findings:
     """A member's data is bound to its id, which ZooKeeper takes from 1 to 255."""
@@ -145,7 +139,7 @@ def _zookeeper_id(cluster: Cluster) -> Findings:
         if host not in legal:
             missing = value in (None, "")
             what = f"{host} has no zookeeper_id." if missing else f"{value!r} is no ZooKeeper id."
-            yield Finding(what, _set_zookeeper_id(cluster, host), hosts=(host,))
+            yield Finding(what, _set_ids(cluster, "zookeeper_id", [host]), hosts=(host,))
 
 
 @rule("zookeeper-id-duplicate", where="zookeeper_id")
@@ -156,7 +150,7 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
     _, legal = _ids(cluster, "zookeeper_id")
     for number, hosts in held_twice(legal):
         what = f"zookeeper_id {number} is used by {listing(hosts)}."
-        yield Finding(what, _set_zookeeper_id(cluster, hosts[1]), hosts=tuple(hosts))
+        yield Finding(what, _set_ids(cluster, "zookeeper_id", hosts[1:]), hosts=tuple(hosts))
 
 
 @rule("ensemble-size", where="group zookeeper")
@@ -173,6 +167,17 @@ def _cluster_id(node: KafkaNode) -> Findings:
     if value and not is_cluster_id(value):
         fix = "Leave it empty to generate one, or copy cluster.id from a node's meta.properties."
         yield Finding(f"{value!r} is no cluster id.", fix)
+
+
+@rule("cluster-id-file", where=CLUSTER_ID_FILE)
+def _cluster_id_file(cluster: Cluster) -> Findings:
+    """Nodes are formatted with the id in it: with another one they would be another cluster."""
+    error = cluster.inventory.cluster_id_error
+    if cluster.kafka and error:
+        fix = "Restore the file from version control, or write cluster.id from a node's "
+        fix += "meta.properties into it. Delete it only if no node was ever formatted: then a new "
+        fix += "id is generated."
+        yield Finding(f"{error}.", fix)
 
 
 @rule("cluster-id-differs", where="kafka_cluster_id")

@@ -1,4 +1,4 @@
-"""The rules about who may do what, and about passwords."""
+"""The rules about authorization and passwords."""
 
 from __future__ import annotations
 

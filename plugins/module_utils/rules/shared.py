@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 from ..model import kafka, spark, zookeeper
@@ -22,6 +23,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "spark": spark.LAYERS,
 }
 
+PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
 SCALA = "2.13"  # of the archives of Kafka and the jars of Spark
 
@@ -84,14 +86,21 @@ def place(node: KafkaNode, *keys: str) -> str:
     return f"{layer}[{key}]" if layer else f"kafka_config[{key}] (not set)"
 
 
+def free_port(taken: int, used: Container[Any]) -> int:
+    """Return the next port above one that is taken, from 1024 on again after the last one."""
+    above = range(taken + 1 if taken in PORTS else PORTS.stop, PORTS.stop)
+    return next(port for port in chain(above, PORTS[1023:]) if port not in used)
+
+
 def has_default_instead(cluster: Cluster, host: str, *variables: str) -> bool:
     """Tell whether a variable was not taken as it is written, so that its default is judged.
 
-    That is a problem of its own (unresolved-variable, variable-value), what follows from it none.
+    That is a problem of its own (unreadable-file, unresolved-variable, variable-value), what
+    follows from it none.
     """
-    unresolved = cluster.inventory.hosts[host].unresolved
+    written = cluster.inventory.hosts[host]
     invalid = {one.name for one in cluster.invalid.get(host, ())}
-    return any(variable in unresolved or variable in invalid for variable in variables)
+    return any(written.is_unknown(variable) or variable in invalid for variable in variables)
 
 
 def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:

@@ -89,7 +89,9 @@ def _spark_packages(host: SparkHost, one: Property) -> Findings:
 
 @rule("spark-checkpoint", each=properties("spark", key="spark.sql.streaming.checkpointLocation"))
 def _spark_checkpoint(host: SparkHost, one: Property) -> Findings:
-    """It is emptied by the system, and a stream without its checkpoint begins anew or twice."""
+    """The system deletes files there, and a stream that has lost its checkpoint skips records
+    or processes them again.
+    """
     if _SCRATCH.match(str(one.value)):
         fix = f"Set {one.key}: {host.shared_dir}/checkpoints for example."
         yield Finding(f"{one.value} is emptied by the system.", fix, one.where)

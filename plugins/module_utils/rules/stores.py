@@ -1,12 +1,15 @@
-"""The rules about keys and certificates of listeners, and whether Millrace's own client gets in."""
+"""The rules about keys and certificates of listeners, and whether Millrace itself can connect."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
-from ..model.values import listing, mapping
+from ..model.values import listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import nodes
+from .shared import has_default_instead, nodes
 
 # Any of them gives a listener its key; the last is a class of one's own.
 _KEYS = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
@@ -20,9 +23,15 @@ _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
 
 
-@rule("listener-stores", each=nodes, where="kafka_config[ssl.keystore.location]")
+def _with_known_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
+    for host, node in nodes(cluster):
+        if not has_default_instead(cluster, host, "kafka_config"):
+            yield host, node
+
+
+@rule("listener-stores", each=_with_known_properties, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
-    """Without a key and a certificate it has nothing to show, and every connection fails."""
+    """Without a key and a certificate every TLS handshake fails."""
     for one in node.listeners:
         config = node.listener_config(one)
         if one.encrypted and not any(config.get(key) for key in _KEYS):
@@ -33,7 +42,7 @@ def _listener_stores(node: KafkaNode) -> Findings:
 @rule("listener-unreachable", each=nodes)
 def _listener_unreachable(node: KafkaNode) -> Findings:
     """Millrace connects to this listener to see whether brokers are healthy before and after
-    each restart; it speaks PLAINTEXT and SSL and reads PEM alone.
+    each restart; it supports PLAINTEXT and SSL, and stores in PEM only.
     """
     for one in node.broker_listeners[:1]:
         if one.protocol.startswith("SASL_"):
@@ -49,8 +58,7 @@ def _listener_unreachable(node: KafkaNode) -> Findings:
 
 def _unreadable_store(node: KafkaNode, listener: Listener) -> str:
     """Name the store that the health check would need and cannot read, empty if it can."""
-    client_config = mapping(node.settings["kafka_client_config"])
-    config = {**node.listener_config(listener), **client_config}
+    config = {**node.listener_config(listener), **node.settings["kafka_client_config"]}
     stores = ["trust store"]
     if str(config.get("ssl.client.auth") or "none") != "none":
         stores.append("key store")
@@ -78,7 +86,7 @@ def _store_unusable(host: InspectedHost) -> Findings:
 
 @host_rule("certificate-due", where="kafka_config", severity="warning")
 def _certificate_due(host: InspectedHost) -> Findings:
-    """Clients check both, and a certificate takes time to get."""
+    """Clients check both, and it takes time to get a certificate."""
     advertised = host.kafka.address if host.kafka else ""
     accepted = {advertised, f"*.{advertised.partition('.')[2]}"}
     for one in host.found.certificates:

@@ -12,7 +12,7 @@ from .engine import Finding, Findings, host_rule, hosts_rule
 from .inspection import InspectedHost
 from .shared import holders
 
-OPEN_FILES = 100_000
+OPEN_FILES = 100_000  # the least that Kafka's documentation recommends ("Hardware and OS")
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
 _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is judged, nothing is written
@@ -25,14 +25,14 @@ def _tested_systems() -> str:
 
 @host_rule("operating-system", where="/etc/os-release")
 def _operating_system(host: InspectedHost) -> Findings:
-    """Package names, paths and services are known for these families alone."""
+    """Package names, paths and services are known only for these families."""
     if host.found.facts.family is None:
         yield Finding(f"The system is {host.found.os_name}.", f"Use {_tested_systems()}.")
 
 
 @host_rule("system-untested", where="/etc/os-release", severity="warning")
 def _system_untested(host: InspectedHost) -> Findings:
-    """Package names, paths and services are as its documents give them; they are not tested."""
+    """Package names, paths and services are taken from its documentation; they are not tested."""
     family = host.found.facts.family
     if family and not family.tested:
         what = f"The system is {host.found.os_name}: {family.name} is marked as not run by tests."
@@ -113,7 +113,7 @@ def _tmp_noexec(host: InspectedHost) -> Findings:
 
 @host_rule("java")
 def _java(host: InspectedHost) -> Findings:
-    """A service would not start, or fail later in untested ways."""
+    """The service would not start, or would run on a Java version that it does not support."""
     home, settings = host.host.java.home, host.host.settings
     found = host.found.javas.get(home)
     if found is None and settings["java_home"] and not settings["java_package"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model.cluster import Cluster
+from ..model.host import HostSettings
 from ..model.inventory import HostVariables
 from ..model.key_table import nearest
 from ..model.values import listing
@@ -13,6 +14,21 @@ from .engine import Finding, Findings, rule
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _CONNECTION = ("ansible_host", "ansible_port")  # Ansible's own
+_HIGHEST = 2**31 - 1
+# Ports and ids have rules of their own.
+_LOWEST = {
+    "host_memory_mb": 0,
+    "kafka_gate_timeout": 0,
+    "kafka_isr_timeout": 0,
+    "kafka_reboot_timeout": 1,
+    "kafka_start_timeout": 1,
+    "kafka_stop_timeout": 1,
+    "spark_start_timeout": 1,
+    "spark_uid": 1,
+    "spark_worker_cores": 0,
+    "zookeeper_start_timeout": 1,
+    "zookeeper_stop_timeout": 1,
+}
 
 
 def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
@@ -34,6 +50,15 @@ def _unknown_variable(host: HostVariables) -> Findings:
         yield Finding(what, fix, name)
 
 
+@rule("unreadable-file", each=_hosts)
+def _unreadable_file(host: HostVariables) -> Findings:
+    """What it sets is not known; its hosts are judged by what other files set."""
+    for path, reason in host.unreadable.items():
+        fix = "Make it a YAML file of variables that Ansible can read; an encrypted one needs its "
+        fix += "vault password."
+        yield Finding(f"{path} cannot be read: {reason}.", fix, path)
+
+
 @rule("unresolved-variable", each=_hosts)
 def _unresolved_variable(host: HostVariables) -> Findings:
     """Everything that depends on it would be wrong; the other rules judge its default instead."""
@@ -48,6 +73,16 @@ def _variable_value(invalid: list[Invalid]) -> Findings:
     for one in invalid:
         if one.name not in _IDS:
             yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
+
+
+@rule("variable-range", each=lambda cluster: cluster.hosts.items())
+def _variable_range(host: HostSettings) -> Findings:
+    """There is no such time, amount or account."""
+    for name, lowest in _LOWEST.items():
+        value = host.settings[name]
+        if not lowest <= value <= _HIGHEST:
+            fix = f"Set {name} to a number from {lowest} to {_HIGHEST}; the default is "
+            yield Finding(f"{name} is {value}.", f"{fix}{documented()[name]['default']}.", name)
 
 
 def _wanted(name: str, option: Option) -> str:

@@ -63,7 +63,7 @@ _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")  # as Java reads a property of its 
 
 @rule("zookeeper-key", each=properties("zookeeper"))
 def _zookeeper_key(_: Member, one: Property) -> Findings:
-    """ZooKeeper takes any key for a property of some class and ignores it silently."""
+    """ZooKeeper accepts every key and silently ignores those that it does not know."""
     near = nearest(one.key.lower(), list(_KNOWN), _SIMILAR)
     if near and one.key not in _KNOWN.values():
         what = f"ZooKeeper has no key {one.key}."

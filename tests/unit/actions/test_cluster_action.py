@@ -155,6 +155,19 @@ def test_a_variable_that_has_no_value_is_named_with_its_place(tmp_path: Path) ->
     assert f"{tmp_path}/inventory/hosts.yml:" in found["msg"]
 
 
+def test_a_file_that_cannot_be_read_hides_no_problem_of_other_hosts(tmp_path: Path) -> None:
+    hosts = {**NODES, "k2": {"ansible_host": "192.0.2.2"}}
+    inventory = written(tmp_path, hosts, {**CLEAN, "kafka_hep": "1g"})
+    file = inventory / "host_vars" / "k2.yml"
+    file.parent.mkdir()
+    file.write_text("kafka_node_id: 2\nkafka_rack\n")
+    found = judge(AnsibleRun(inventory))
+    assert rules(found) == ["unknown-variable", "unreadable-file"]
+    assert found["problems"][0]["hosts"] == ["k1", "k2", "k3"]
+    assert found["problems"][1]["hosts"] == ["k2"]
+    assert str(file) in found["problems"][1]["where"]
+
+
 def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AnsibleError, match=r"no/such/folder\.json"):
         judge(clean(tmp_path), json=f"{tmp_path}/no/such/folder.json")
@@ -226,11 +239,13 @@ def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
     assert kept(ansible) == ID
 
 
-def test_a_broken_file_is_refused(tmp_path: Path) -> None:
-    ansible = clean(tmp_path)
+def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> None:
+    ansible = clean(tmp_path, kafka_hep="1g")
     (ansible.inventory / KEPT).write_text("not-an-id\n")
-    with pytest.raises(AnsibleError, match=KEPT):
-        judge(ansible, generate_cluster_id=True)
+    found = judge(ansible, generate_cluster_id=True)
+    assert rules(found) == ["unknown-variable", "cluster-id-file"]
+    assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["msg"]
+    assert kept(ansible) == "not-an-id"
 
 
 # What was found on hosts

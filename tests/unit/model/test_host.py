@@ -54,7 +54,7 @@ def test_mounts_with_a_source_become_units() -> None:
         {"path": "/others"},
     ]
     found = host(host_mounts=mounts)
-    assert found.mount_units() == ["data.mount", "data2.mount"]
+    assert list(found.mount_units()) == ["data.mount", "data2.mount"]
     units = {path: one for path, one in found.files().items() if path.endswith(".mount")}
     assert list(units) == [f"/etc/systemd/system/{name}" for name in found.mount_units()]
     first, second = (entry["content"] for entry in units.values())

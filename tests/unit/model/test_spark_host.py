@@ -95,6 +95,14 @@ def test_owned_keys_win_over_the_inventory() -> None:
     assert found["spark.worker.cleanup.enabled"] == "false"
 
 
+def test_a_master_is_reached_at_its_own_port() -> None:
+    groups = {"spark_masters": ["m1", "m2"], "spark_workers": ["w1"], "zookeeper": ["m1"]}
+    own = {"m1": {"spark_master_port": 7079, "spark_master_ui_port": 8090, "zookeeper_id": 1}}
+    found = cluster(groups, own).spark["w1"]
+    assert found.master_url == "spark://m1:7079,m2:7077"
+    assert found.at_masters("spark_master_ui_port") == ["m1:8090", "m2:8080"]
+
+
 def test_a_worker_offers_its_cores() -> None:
     groups = {"spark_masters": ["m1"], "spark_workers": ["w1", "w2"]}
     found = cluster(

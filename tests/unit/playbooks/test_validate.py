@@ -97,6 +97,17 @@ def test_a_connection_that_cannot_be_resolved_ends_no_task(
     assert "kafka_rack" in output
 
 
+def test_a_file_that_cannot_be_read_is_named_beside_the_problems_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "host_vars" / "k2.yml"
+    file.parent.mkdir()
+    file.write_text("kafka_node_id: [\n")
+    code, output = run(tmp_path, f"{HOSTS}kafka_clients:\n  hosts:\n    k2:\n")
+    assert code == 2, output
+    assert "[unresolved-variable]" in output
+    assert "[unreadable-file]" in output
+    assert str(file) in output
+
+
 def test_an_inventory_without_hosts_is_refused(tmp_path: Path) -> None:
     """Otherwise every play would be skipped, and that would look like success."""
     code, output = run(tmp_path, EMPTY)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import EncryptedString
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import (
@@ -93,6 +94,51 @@ def test_what_cannot_be_resolved_is_named_with_its_place(expression: str, tmp_pa
     number = next(n for n, one in enumerate(text.splitlines(), 1) if one.startswith("kafka_rack"))
     assert f"{tmp_path}/group_vars/all.yml:{number}" in found.unresolved["kafka_rack"]
     assert found.variables["kafka_heap"] == "1g"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kafka_rack: [\n", "- kafka_rack\n", "$ANSIBLE_VAULT;1.1;AES256\n00\n", b"\xff\xfe\x00"],
+    ids=["syntax", "list", "vault", "binary"],
+)
+@pytest.mark.parametrize("file", ["host_vars/k2.yml", "group_vars/kafka_brokers/b.yml"])
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(
+    file: str, text: str | bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    found = read(
+        tmp_path, group_vars__all="kafka_heap: 1g\n", group_vars__kafka_brokers__c="kafka_rack: a\n"
+    )
+    k2 = found.hosts["k2"]
+    assert list(k2.unreadable) == [str(path)]
+    assert k2.variables == {"kafka_heap": "1g", "kafka_rack": "a", "kafka_node_id": 2}
+    assert bool(found.hosts["k1"].unreadable) is ("group_vars" in file)
+    assert k2.is_unknown("kafka_profile")
+    assert not k2.is_unknown("kafka_rack")
+
+
+def test_the_line_of_a_syntax_error_is_named(tmp_path: Path) -> None:
+    found = read(tmp_path, host_vars__k2="kafka_heap: 1g\nkafka_rack: [\n").hosts["k2"]
+    [reason] = found.unreadable.values()
+    assert "line 3" in reason
+
+
+def test_a_directory_that_cannot_be_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root, who runs these tests in a container, may list every one."""
+
+    def refuse(_: DataLoader, path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+    written(tmp_path, host_vars__k2__x="kafka_heap: 1g\n")
+    monkeypatch.setattr(DataLoader, "list_directory", refuse)
+    hosts = from_directory(tmp_path / "hosts.yml").hosts
+    assert hosts["k1"].unreadable == {}
+    assert hosts["k2"].unreadable == {str(tmp_path / "host_vars/k2"): "Permission denied"}
+    assert hosts["k2"].variables == {"kafka_node_id": 2}
 
 
 @pytest.mark.parametrize(

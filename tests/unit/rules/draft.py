@@ -57,6 +57,8 @@ class Draft:
     unresolved: dict[str, dict[str, str]] = field(default_factory=dict)
     connections: dict[str, dict[str, Any]] = field(default_factory=dict)
     hidden: dict[str, set[str]] = field(default_factory=dict)
+    unreadable: dict[str, dict[str, str]] = field(default_factory=dict)
+    cluster_id_error: str = ""
 
     def variable(self, name: str, value: object, on: tuple[str, ...] = NODES) -> Self:
         """Set a variable of the inventory."""
@@ -69,6 +71,19 @@ class Draft:
         for host in on:
             self.variables[host].pop(name, None)
             self.unresolved.setdefault(host, {})[name] = reason
+        return self
+
+    def unread(self, file: str, on: tuple[str, ...], *names: str) -> Self:
+        """Keep a file of some variables from being read."""
+        for host in on:
+            for name in names:
+                self.variables[host].pop(name, None)
+            self.unreadable[host] = {file: "A key is missing"}
+        return self
+
+    def kept_cluster_id(self, error: str) -> Self:
+        """Let the file with the cluster id be wrong."""
+        self.cluster_id_error = error
         return self
 
     def own(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
@@ -199,10 +214,11 @@ class Draft:
                 self.unresolved.get(name, {}),
                 self.connections.get(name, {}),
                 frozenset(self.hidden.get(name, ())),
+                self.unreadable.get(name, {}),
             )
             for name in self.groups["all"]
         }
-        return Inventory(self.groups, hosts)
+        return Inventory(self.groups, hosts, cluster_id_error=self.cluster_id_error)
 
     def cluster(self, facts: Mapping[str, Facts] | None = None) -> Cluster:
         """Return what the model makes of it."""

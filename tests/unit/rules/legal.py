@@ -10,6 +10,11 @@ def one_node(draft: Draft) -> Draft:
     return draft.without_kafka("k2", "k3")
 
 
+def without_kafka(draft: Draft) -> Draft:
+    """Leave Spark alone."""
+    return draft.drop_group("kafka_brokers").drop_group("kafka_controllers")
+
+
 CASES: list[Legal] = [
     ("empty-group", "absent", lambda d: d.drop_group("spark_history")),
     *(
@@ -31,9 +36,20 @@ CASES: list[Legal] = [
         lambda d: d.reached_at("k1", "127.0.0.1", 2201),
     ),
     ("unknown-variable", "of a role", lambda d: d.variable("kafka_heap", "1g")),
+    ("unreadable-file", "all read", lambda d: d),
+    ("cluster-id-file", "without Kafka", lambda d: without_kafka(d).kept_cluster_id("x")),
     ("unresolved-variable", "resolved", lambda d: d.variable("kafka_heap", "1g")),
     ("variable-value", "number in quotes", lambda d: d.variable("host_memory_mb", "6144")),
     ("variable-value", "without a value", lambda d: d.variable("kafka_heap", None)),
+    *(
+        ("variable-range", name, lambda d, name=name: d.variable(name, 0))
+        for name in ("spark_worker_cores", "host_memory_mb", "kafka_gate_timeout")
+    ),
+    (
+        "heap-option",
+        "other options",
+        lambda d: d.variable("kafka_java_options", ["-Xss4m", "-XX:MaxGCPauseMillis=20"]),
+    ),
     ("version", "older", lambda d: d.variable("kafka_version", "4.2.1")),
     (
         "version-differs",
@@ -58,15 +74,8 @@ CASES: list[Legal] = [
     ),
     ("service-address", "IPv6", lambda d: d.variable("spark_host", "[::1:2]", on=("k2",))),
     ("port-range", "highest", lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT"))),
-    ("port-range", "the system's choice", lambda d: d.variable("spark_worker_port", 0)),
+    ("port-range", "lowest", lambda d: d.variable("spark_worker_port", 1)),
     ("port-clash", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),
-    (
-        "port-clash",
-        "a shuffle service whose port is none",
-        lambda d: d.own_spark("spark.shuffle.service.enabled", "true").own_spark(
-            "spark.shuffle.service.port", "here"
-        ),
-    ),
     ("heap-value", "KiB", lambda d: d.variable("kafka_heap", "524288k")),
     (
         "heap-over-memory",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.rules.draft import Case, Change
+from tests.unit.rules.draft import NODES, Case, Change
 
 # A variable to the inventory that would be refused with its default.
 UNKNOWN: dict[str, Change] = {
@@ -15,6 +15,38 @@ UNKNOWN: dict[str, Change] = {
 }
 
 CASES: list[Case] = [
+    (
+        "unreadable-file",
+        "of one host",
+        lambda d: d.unread("host_vars/k2.yml", ("k2",), "kafka_node_id", "kafka_allow_plaintext"),
+        ("host_vars/k2.yml of k2", "A key is missing"),
+    ),
+    (
+        "unreadable-file",
+        "of all, with key stores",
+        lambda d: d.listeners(("CLIENT", 9092, "SSL")).unread(
+            "group_vars/all.yml", NODES, "kafka_node_id", "kafka_allow_plaintext"
+        ),
+        ("group_vars/all.yml of k1, k2, k3",),
+    ),
+    *(
+        (
+            "unreadable-file",
+            f"with {name}",
+            lambda d, name=name, change=change: (
+                change(d),
+                d.unread("group_vars/all.yml", tuple(d.groups["all"]), name),
+            ),
+            ("group_vars/all.yml of k1, k2, k3",),
+        )
+        for name, change in UNKNOWN.items()
+    ),
+    (
+        "cluster-id-file",
+        "other content",
+        lambda d: d.kept_cluster_id("/i/kafka_cluster_id.txt holds 'x'"),
+        ("/i/kafka_cluster_id.txt holds 'x'", "Restore the file", "meta.properties"),
+    ),
     (
         "empty-group",
         "history",
@@ -107,6 +139,22 @@ CASES: list[Case] = [
         "choice",
         lambda d: d.variable("kafka_profile", "fast", on=("k2",)),
         ("got: fast", "kafka_profile of k2", "durable, throughput or small"),
+    ),
+    *(
+        (
+            "variable-range",
+            f"{name} {value}",
+            lambda d, name=name, value=value: d.variable(name, value, on=("k2",)),
+            (f"{name} is {value}.", f"{name} of k2", f"from {lowest} to 2147483647"),
+        )
+        for name, value, lowest in (
+            ("spark_worker_cores", -5, 0),
+            ("spark_worker_cores", 2**31, 0),
+            ("spark_start_timeout", 0, 1),
+            ("spark_uid", 0, 1),
+            ("kafka_stop_timeout", -4, 1),
+            ("host_memory_mb", -1, 0),
+        )
     ),
     (
         "variable-value",

@@ -18,6 +18,27 @@ CASES: list[Case] = [
         ("CLIENT and CONTROLLER both have port 9093", "port: 9094 for CONTROLLER"),
     ),
     (
+        "listener-port",
+        "highest",
+        lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT")).controller_listener(
+            "CONTROLLER", 65535
+        ),
+        ("CLIENT and CONTROLLER both have port 65535", "port: 1024 for CONTROLLER"),
+    ),
+    (
+        "listener-port",
+        "beside a hundred others, and a port of Spark",
+        lambda d: (
+            d.listeners(
+                *((f"L{port}", port, "PLAINTEXT") for port in range(9094, 9200)),
+                ("CLIENT", 9093, "PLAINTEXT"),
+            )
+            .variable("spark_master_ui_port", 9200, on=("k1",))
+            .variable("spark_worker_ui_port", 9200, on=("k2", "k3"))
+        ),
+        ("CLIENT and CONTROLLER both have port 9093", "port: 9201 for CONTROLLER"),
+    ),
+    (
         "listener-name",
         "blank",
         lambda d: d.listeners(("CLIENT", 9092, "PLAINTEXT"), ("my net", 9094, "PLAINTEXT")),

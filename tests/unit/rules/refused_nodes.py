@@ -29,6 +29,39 @@ CASES: list[Case] = [
         lambda d: d.variable("spark_master_port", -1, on=("k1",)),
         ("spark_master_port has port -1", "ports of k1"),
     ),
+    *(
+        (
+            "port-range",
+            f"{variable} {port}",
+            lambda d, variable=variable, port=port: d.ensemble().variable(
+                variable, port, on=("k1", "z1")
+            ),
+            (f"{variable} has port {port}", "Set a free port from 1 to 65535"),
+        )
+        for variable, port in (
+            ("zookeeper_client_port", 0),
+            ("zookeeper_peer_port", 65536),
+            ("zookeeper_election_port", -1),
+            ("spark_master_ui_port", 0),
+            ("spark_history_port", 70000),
+        )
+    ),
+    (
+        "port-range",
+        "shuffle service",
+        lambda d: d.own_spark("spark.shuffle.service.enabled", "true").own_spark(
+            "spark.shuffle.service.port", "here"
+        ),
+        ("spark.shuffle.service.port has port 'here'", "ports of k2, k3"),
+    ),
+    (
+        "port-clash",
+        "highest",
+        lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT")).variable(
+            "spark_master_ui_port", 65535, on=("k1",)
+        ),
+        ("both have port 65535", "Set spark_master_ui_port: 1024."),
+    ),
     (
         "port-clash",
         "kafka and spark",
@@ -64,6 +97,23 @@ CASES: list[Case] = [
         "no unit",
         lambda d: d.variable("spark_worker_memory", 2048, on=("k2",)),
         ("2048", "Set spark_worker_memory to a number with m or g"),
+    ),
+    *(
+        (
+            "heap-option",
+            f"{variable} {option}",
+            lambda d, variable=variable, option=option: d.ensemble().variable(
+                variable, ["-Xss1m", option], on=("k2", "z1")
+            ),
+            (f"{variable} sets the heap by", f"{variable} of {host}", f"set {fix}."),
+        )
+        for variable, option, host, fix in (
+            ("kafka_java_options", "-Xmx4g", "k2", "kafka_heap: 4g"),
+            ("kafka_java_options", "-XX:+UseG1GC -Xms512m", "k2", "kafka_heap: 512m"),
+            ("kafka_java_options", "-Xmx4294967296", "k2", "kafka_heap"),
+            ("spark_java_options", "-XX:MaxHeapSize=1g", "k2", "spark_daemon_heap: 1g"),
+            ("zookeeper_java_options", "-Xmx1g", "z1", "zookeeper_heap: 1g"),
+        )
     ),
     (
         "heap-over-memory",

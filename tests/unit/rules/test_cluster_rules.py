@@ -94,6 +94,17 @@ def test_suggested_ids_are_unused_and_differ() -> None:
     assert "kafka_node_id: 100 on ctl1" in second
 
 
+def test_suggested_zookeeper_ids_are_unused_and_differ() -> None:
+    draft = Draft().ensemble("z1", "z2", "z3", "z4", "z5")
+    for host, number in {"z1": 1, "z2": 1, "z3": 1, "z4": None, "z5": 0}.items():
+        draft.variable("zookeeper_id", number, on=(host,))
+    missing, invalid, duplicate = (problem.fix for problem in draft.problems())
+    assert "zookeeper_id: 4 on z4" in missing
+    assert "zookeeper_id: 5 on z5" in invalid
+    assert "zookeeper_id: 2 on z2" in duplicate
+    assert "zookeeper_id: 3 on z3" in duplicate
+
+
 def test_several_mistakes_are_as_many_problems_in_a_stable_order() -> None:
     mistakes: list[Change] = [
         lambda d: d.groups.update(spark_history=[]),
