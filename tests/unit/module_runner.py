@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+
 ROOT = Path(__file__).parents[2]
 _PROGRAM = """
 import json, sys
@@ -19,6 +21,17 @@ exec(sys.argv[2])
 with patch_module_args(json.load(sys.stdin)):
     module.main()
 """
+
+
+def unreachable(path: Path) -> dict[str, Any]:
+    """Return the options by which a module finds kafka-python, and a cluster that does not run."""
+    config = path / "client.properties"
+    config.touch()
+    return {
+        "bootstrap": ["127.0.0.1:1"],
+        "client_config": str(config),
+        "library": str(Path(library.errors.__file__).parents[1]),
+    }
 
 
 def run_module(
