@@ -269,6 +269,20 @@ def test_some_brokers_with_replicas_in_sync_may_be_stopped(
     require(matters)
 
 
+def test_an_allowed_outage_lets_a_needed_broker_be_stopped() -> None:
+    everything = Policy(strict=False, allow_outage=frozenset("*"))
+    require(lambda case: bool(broken(case)) and not case.blockers(everything))
+
+
+@pytest.mark.parametrize("policy", [STRICT, LOOSE])
+def test_some_brokers_may_be_stopped_for_they_are_not_ready(policy: Policy) -> None:
+    def only_unready(case: Case) -> bool:
+        unready = dataclasses.replace(case, node=dataclasses.replace(case.node, ready=False))
+        return bool(case.blockers(policy)) and not unready.blockers(policy)
+
+    require(only_unready)
+
+
 def require(condition: Callable[[Case], bool]) -> None:
     """Raise NoSuchExample if no generated cluster is such a one."""
     once = settings(FEW, max_examples=1000, phases=[Phase.generate], database=None)
