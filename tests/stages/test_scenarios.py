@@ -31,7 +31,7 @@ LACKS = {
     r"1 controllers: none of them may be lost": "kafka_node_id: 2",
     r"controllers elect each other here": "zookeeper_id",
     r"its controllers are brokers too": r"kafka_controllers:\n +hosts:\n +c1",
-    r"no libfaketime is to be had here: .*": "libfaketime",
+    r"libfaketime cannot be downloaded here: .*": "libfaketime",
     r"0 members of ZooKeeper: none of them may be lost": "zookeeper_id",
     r"one Spark master: nothing can take over": r"spark_masters:\n +hosts:\n( +)\w+:\n\1\w",
 }

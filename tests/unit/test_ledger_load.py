@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +22,13 @@ from ledger.clients import Clients, SetupError
 from ledger.history import Read, Run
 from ledger.journal import Journal, load
 from ledger.load import Answer, Load, Planned, Session
+from tests.support.wait import wait_for
 from tests.unit.ledger_segments import segment
 
 Fate = Callable[[int], Exception | None]
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)
+SECONDS = 60
+"""For what takes a second on a machine that does nothing else."""
 
 
 class Cluster:
@@ -128,11 +132,12 @@ class Consumer:
         pass
 
 
-def produced(cluster: Cluster, folder: Path, seconds: float = 0.8) -> Any:
+def produced(cluster: Cluster, folder: Path, records: int = 200) -> Any:
+    """A load that has ended after so many records."""
     load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]
     load_.start()
-    time.sleep(seconds)
-    load_.stop(1.0)
+    wait_for(lambda: load_.invoked >= records, seconds=SECONDS, what=f"{records} records")
+    load_.stop(SECONDS)
     return load_
 
 
@@ -203,7 +208,6 @@ def test_each_send_is_on_disk_before_it_happens(tmp_path: Path) -> None:
     cluster = Cluster(folder=tmp_path)
     load_ = produced(cluster, tmp_path)
     assert not cluster.unknown
-    assert cluster.sent > 100
     history = load(tmp_path)
     assert len(history.sends) == load_.invoked == load_.counts["ok"] == cluster.sent
     assert {send.outcome for send in history.sends} == {"ok"}
@@ -212,7 +216,7 @@ def test_each_send_is_on_disk_before_it_happens(tmp_path: Path) -> None:
 
 def test_the_load_keeps_its_rate_on_every_partition(tmp_path: Path) -> None:
     cluster = Cluster()
-    produced(cluster, tmp_path, seconds=1.5)
+    produced(cluster, tmp_path, records=600)
     history = load(tmp_path)
     assert history.started is not None
     assert history.stopped is not None
@@ -240,8 +244,7 @@ def test_a_load_without_a_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     journal.close()
     load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]
     load_.start()
-    time.sleep(0.2)
-    assert not load_.alive()
+    wait_for(lambda: not load_.alive(), seconds=SECONDS, what="the end of the load")
     load_.stop(0.1)
 
 
@@ -256,7 +259,17 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def options(folder: Path, **more: Any) -> running.Options:
-    return running.Options(Connection(("h:1",)), folder, rate=400, expect_changes=False, **more)
+    asked = {"rate": 400, "expect_changes": False, "max_seconds": SECONDS, **more}
+    return running.Options(Connection(("h:1",)), folder, **asked)
+
+
+def ended(ledger: running.Ledger, cluster: Cluster, end: Callable[[], object] | None = None) -> int:
+    """Run a ledger, end it after 200 records, as it is asked to by default; its exit code."""
+    with ThreadPoolExecutor(1) as pool:
+        code = pool.submit(ledger.run)
+        wait_for(lambda: cluster.sent >= 200, seconds=SECONDS, what="200 records")
+        (end or ledger.end)()
+        return code.result()
 
 
 def report(folder: Path) -> dict[str, Any]:
@@ -290,10 +303,7 @@ def test_a_run_ends_when_asked(
     tmp_path: Path, cluster: Cluster, end: Callable[[Any, Path], None], reason: str
 ) -> None:
     ledger = running.Ledger(options(tmp_path))
-    timer = threading.Timer(0.7, end, (ledger, tmp_path))
-    timer.start()
-    assert ledger.run() == 0
-    timer.join()
+    assert ended(ledger, cluster, lambda: end(ledger, tmp_path)) == 0
     assert json.loads((tmp_path / "status.json").read_text())["reason"] == reason
 
 
@@ -305,12 +315,14 @@ def test_a_run_ends_with_the_process_that_it_watches(tmp_path: Path, cluster: Cl
 
 
 def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
-    """One record vanishes from the cluster while it runs: offsets behind it move up."""
-    ledger = running.Ledger(options(tmp_path, max_seconds=1.2))
-    timer = threading.Timer(0.8, lambda: cluster.logs[0].pop(20))
-    timer.start()
-    assert ledger.run() == 1
-    timer.join()
+    """One record vanishes from the cluster before the run ends: offsets behind it move up."""
+    ledger = running.Ledger(options(tmp_path))
+
+    def lose_one() -> None:
+        cluster.logs[0].pop(20)
+        ledger.end()
+
+    assert ended(ledger, cluster, lose_one) == 1
     lost = [x["records"] for x in report(tmp_path)["violations"] if x["invariant"] == "I1"]
     assert lost == [[f"{load(tmp_path).run.id}/p1/0/20"]]
 
@@ -318,7 +330,7 @@ def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
 def test_a_kept_topic_can_be_compared_with_the_disks(
     tmp_path: Path, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert running.Ledger(options(tmp_path, max_seconds=0.8, keep_topic=True)).run() == 0
+    assert ended(running.Ledger(options(tmp_path, keep_topic=True)), cluster) == 0
     (topic,) = cluster.topics
     assert json.loads((tmp_path / "status.json").read_text())["topic"] == topic
     for partition, log in cluster.logs.items():
@@ -337,7 +349,7 @@ def test_a_kept_topic_can_be_compared_with_the_disks(
 
 def test_a_group_that_cannot_commit_proves_nothing(tmp_path: Path, cluster: Cluster) -> None:
     cluster.broken = "commit"
-    assert running.Ledger(options(tmp_path, max_seconds=0.7)).run() == 2
+    assert ended(running.Ledger(options(tmp_path)), cluster) == 2
     assert report(tmp_path)["reasons"] == ["the group never committed an offset"]
 
 
