@@ -63,13 +63,11 @@ def parser() -> argparse.ArgumentParser:
     )
     going.add_argument("--watch-pid", type=int, metavar="PID", help="end when this process is gone")
     going.add_argument("--max-seconds", type=_positive, default=7200.0)
-    for name, does in (
-        ("check", "judge a directory again"),
-        ("stop", "end a run, show its report"),
-    ):
-        command = commands.add_parser(name, help=does, parents=[judged] if name == "check" else [])
-        command.add_argument("dir", type=Path)
-    command.add_argument("--seconds", type=_positive, default=120.0, help="wait at most so long")
+    checked = commands.add_parser("check", parents=[judged], help="judge a directory again")
+    checked.add_argument("dir", type=Path)
+    ended = commands.add_parser("stop", help="end a run, show its report")
+    ended.add_argument("dir", type=Path)
+    ended.add_argument("--seconds", type=_positive, default=120.0, help="wait at most so long")
     report = commands.add_parser("page", parents=[judged], help="the report of a suite of faults")
     report.add_argument(
         "dirs", type=Path, nargs="+", metavar="dir", help="a ledger's, with the suite's faults.json"

@@ -207,7 +207,7 @@ class Ledger:
     def _delete(self) -> None:
         for topic in self._topics:
             try:
-                self._clients.delete_topic(topic, group=topic)
+                self._clients.delete_topic(topic)
             except errors.KafkaError as error:
                 LOG.warning("topic %s is left: %s", topic, error)
 

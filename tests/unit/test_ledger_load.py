@@ -79,7 +79,7 @@ class Cluster:
         self.topics.add(topic)
         return 2
 
-    def delete_topic(self, topic: str, group: str) -> None:
+    def delete_topic(self, topic: str) -> None:
         self.topics.remove(topic)
 
 
