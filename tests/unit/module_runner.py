@@ -12,6 +12,8 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 
 ROOT = Path(__file__).parents[2]
+HANGS_SECONDS = 300
+"""After which a program that takes a second or ten has to be one that hangs."""
 _PROGRAM = """
 import json, sys
 from importlib import import_module
@@ -45,7 +47,7 @@ def run_module(
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANGS_SECONDS,
         check=False,
     )
     assert done.stdout, done.stderr
@@ -76,7 +78,7 @@ def run_playbook(path: Path, task: dict[str, Any], *options: str) -> dict[str, A
         cwd=path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_SECONDS,
         check=False,
     )
     start = done.stdout.find("=> {")

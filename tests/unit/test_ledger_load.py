@@ -350,7 +350,8 @@ def test_a_kept_topic_can_be_compared_with_the_disks(
 def test_a_group_that_cannot_commit_proves_nothing(tmp_path: Path, cluster: Cluster) -> None:
     cluster.broken = "commit"
     assert ended(running.Ledger(options(tmp_path)), cluster) == 2
-    assert report(tmp_path)["reasons"] == ["the group never committed an offset"]
+    (reason,) = report(tmp_path)["reasons"]
+    assert "committed" in reason
 
 
 def test_a_cluster_that_does_not_answer_fails_the_run(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.support.refusal import ANSIBLE
 from tests.support.topology import ROOT
+from tests.unit.module_runner import HANGS_SECONDS
 
 # Addresses of no network (RFC 5737): a connection would wait until its timeout.
 HOSTS = """\
@@ -43,7 +44,7 @@ def validate(place: Path, hosts: str, *options: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         cwd=place,
-        timeout=60,
+        timeout=HANGS_SECONDS,
         env={
             **os.environ,
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
