@@ -153,7 +153,7 @@ def watching(topology: Topology) -> Iterator[Watcher]:
     watcher = Watcher(topology.brokers)
     with repeated(watcher.check, POLL_SECONDS):
         yield watcher
-    assert watcher.checks > 0, "nobody watched"
+    assert watcher.checks > 0, "no listener was checked"
 
 
 def starts(hosts: dict[str, Host], topology: Topology) -> dict[str, int]:

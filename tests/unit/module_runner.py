@@ -37,12 +37,12 @@ def unreachable(path: Path) -> dict[str, Any]:
 
 
 def run_module(
-    name: str, args: dict[str, Any], check: bool = False, diff: bool = False, sabotage: str = ""
+    name: str, args: dict[str, Any], check: bool = False, diff: bool = False, patch: str = ""
 ) -> dict[str, Any]:
-    """Return the module's result; `sabotage` is Python run before, with the module as `module`."""
+    """Return the module's result; `patch` is Python that is run first and may change `module`."""
     options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
     done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
-        [sys.executable, "-c", _PROGRAM, name, sabotage],
+        [sys.executable, "-c", _PROGRAM, name, patch],
         input=json.dumps(options),
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,

@@ -55,7 +55,7 @@ def molecule_problems(config: Mapping[str, Any]) -> list[str]:
         problems.append(f"{names} does not go through {[*order, 'destroy']}, in this order")
     before = names[: names.index("check")] if "check" in names else []
     if set(before) - {"destroy", "create", "syntax"}:
-        problems.append("check has to find virgin hosts")
+        problems.append("check has to find fresh hosts")
     if testinfra and "ansible-inventory" not in config["verifier"].get("options", {}):
         problems.append("testinfra would see no hosts: set verifier.options.ansible-inventory")
     return problems
@@ -166,7 +166,7 @@ TESTINFRA = {"name": "testinfra", "options": {"ansible-inventory": "x"}}
             "roles is no directory of tests",
         ),
         (config(verifier={"name": "testinfra"}), "set verifier.options.ansible-inventory"),
-        (config(changed("check converge", "converge check")), "check has to find virgin hosts"),
+        (config(changed("check converge", "converge check")), "check has to find fresh hosts"),
         (config(changed("check", "")), "does not go through"),
         (config(changed("idempotence", "")), "does not go through"),
         (config(changed("idempotence verify", "verify idempotence")), "does not go through"),

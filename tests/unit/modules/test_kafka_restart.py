@@ -169,7 +169,7 @@ def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -
     assert host.rig.unit.calls == ["stop"]
 
 
-# The whole module
+# The module as Ansible runs it
 
 
 @pytest.fixture

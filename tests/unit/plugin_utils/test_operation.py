@@ -69,7 +69,7 @@ def test_controllers_hold_the_lock_or_else_a_few_brokers(cluster: Any, hosts: li
         # The host that heard of it last counts.
         ([QUIET_SECONDS + 900, 3], None, False),
         ([QUIET_SECONDS + 900, QUIET_SECONDS + 1], None, True),
-        # It said that it would be silent for longer.
+        # Its record asks for a longer silence.
         ([QUIET_SECONDS + 1], 900, False),
         ([901], 900, True),
         ([], None, False),
