@@ -31,6 +31,12 @@ SECONDS = 60
 """For what takes a second on a machine that does nothing else."""
 
 
+def producer_of(send: Callable[..., Any]) -> Any:
+    """A producer that sends with a function, and closes at once."""
+    sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
+    return SimpleNamespace(send=send, close=lambda timeout: None, _sender=sender)
+
+
 class Cluster:
     """Stands for `Clients`: logs in memory, and the fate of each send."""
 
@@ -48,8 +54,7 @@ class Cluster:
 
     def producer(self) -> Any:
         self.producers += 1
-        sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
-        return SimpleNamespace(send=self.send, close=lambda timeout: None, _sender=sender)
+        return producer_of(self.send)
 
     def send(self, topic: str, value: bytes, partition: int) -> Any:
         self.sent += 1
@@ -146,9 +151,7 @@ def produced(cluster: Cluster, folder: Path, records: int = 200) -> Any:
 
 def session_of(send: Callable[..., Any]) -> tuple[Session, deque[Answer]]:
     answers: deque[Answer] = deque()
-    sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
-    producer = SimpleNamespace(send=send, close=lambda timeout: None, _sender=sender)
-    return Session("p1", producer, RUN, answers), answers
+    return Session("p1", producer_of(send), RUN, answers), answers
 
 
 RECORD = Planned("p1", 0, 7)
