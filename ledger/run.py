@@ -128,7 +128,7 @@ class Ledger:
         run = Run(name, topic, partitions, options.rate, time.time(), time.monotonic())
         try:
             self._start(run)
-        except (errors.KafkaError, SetupError):
+        except FAILURES:
             self._delete()
             raise
         return run

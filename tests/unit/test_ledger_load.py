@@ -369,6 +369,14 @@ def test_a_cluster_that_does_not_answer_fails_the_run(
     assert (last["state"], last["reason"]) == ("failed", "KafkaTimeoutError: no broker")
 
 
+def test_a_run_that_cannot_begin_leaves_no_topic(tmp_path: Path, cluster: Cluster) -> None:
+    """A file that a run begins is there already."""
+    (tmp_path / "consumer-assign.jsonl").touch()
+    assert running.Ledger(options(tmp_path)).run() == 2
+    assert "consumer-assign" in json.loads((tmp_path / "status.json").read_text())["reason"]
+    assert not cluster.topics
+
+
 @pytest.mark.parametrize(
     ("properties", "seconds"), [({}, 600), ({"delivery.timeout.ms": "30000"}, 30)]
 )

@@ -275,7 +275,7 @@ def test_an_allowed_outage_lets_a_needed_broker_be_stopped() -> None:
 
 
 @pytest.mark.parametrize("policy", [STRICT, LOOSE])
-def test_some_brokers_may_be_stopped_for_they_are_not_ready(policy: Policy) -> None:
+def test_some_brokers_may_be_stopped_because_they_are_not_ready(policy: Policy) -> None:
     def only_unready(case: Case) -> bool:
         unready = dataclasses.replace(case, node=dataclasses.replace(case.node, ready=False))
         return bool(case.blockers(policy)) and not unready.blockers(policy)
