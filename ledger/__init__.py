@@ -3,7 +3,7 @@
 `python -m ledger run` keeps a load of known records on a cluster and writes down what it did;
 `python -m ledger check` judges what it wrote; `python -m ledger page` reports on the faults of a
 suite that ran meanwhile. The claims and their limits are in `verdict.CLAIM`. With transactions it
-also works that load off exactly once, and judges that too. `ledger.sink` judges what a stream made
+also processes that load exactly once, and judges that too. `ledger.sink` judges what a stream made
 of a source, for the tests of streams. Its clients come from the collection's adapter to Kafka, so
 the `collections` directory is on PYTHONPATH.
 """

@@ -49,12 +49,12 @@ def parser() -> argparse.ArgumentParser:
         help="Kafka client properties: bootstrap.servers, security, request.timeout.ms and "
         "delivery.timeout.ms",
     )
-    going.add_argument("--dir", type=Path, required=True, help="of its own for each run")
+    going.add_argument("--dir", type=Path, required=True, help="a new one for each run")
     going.add_argument("--rate", type=_positive, default=200.0, help="records a second in all")
     going.add_argument("--partitions", type=int, help="default: one for each broker")
     going.add_argument("--replication", type=int, default=3)
     going.add_argument("--min-isr", type=int, default=2)
-    going.add_argument("--topic", help="must not exist; default: a name that nobody has")
+    going.add_argument("--topic", help="must not exist; default: a new name")
     going.add_argument("--keep-topic", action="store_true", help="do not delete it at the end")
     going.add_argument(
         "--transactions",
@@ -63,13 +63,11 @@ def parser() -> argparse.ArgumentParser:
     )
     going.add_argument("--watch-pid", type=int, metavar="PID", help="end when this process is gone")
     going.add_argument("--max-seconds", type=_positive, default=7200.0)
-    for name, does in (
-        ("check", "judge a directory again"),
-        ("stop", "end a run, show its report"),
-    ):
-        command = commands.add_parser(name, help=does, parents=[judged] if name == "check" else [])
-        command.add_argument("dir", type=Path)
-    command.add_argument("--seconds", type=_positive, default=120.0, help="wait at most so long")
+    checked = commands.add_parser("check", parents=[judged], help="judge a directory again")
+    checked.add_argument("dir", type=Path)
+    ended = commands.add_parser("stop", help="end a run, show its report")
+    ended.add_argument("dir", type=Path)
+    ended.add_argument("--seconds", type=_positive, default=120.0, help="wait at most this long")
     report = commands.add_parser("page", parents=[judged], help="the report of a suite of faults")
     report.add_argument(
         "dirs", type=Path, nargs="+", metavar="dir", help="a ledger's, with the suite's faults.json"

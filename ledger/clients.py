@@ -135,8 +135,8 @@ class Clients:
             admin.create_topics({topic: plan}, wait_for_metadata=True)
             return count
 
-    def delete_topic(self, topic: str, group: str) -> None:
-        """Delete the topic and its group.
+    def delete_topic(self, topic: str) -> None:
+        """Delete the topic and the group of the same name.
 
         Raises:
             KafkaError: the cluster does not do it.
@@ -144,7 +144,7 @@ class Clients:
         """
         with clients.admin(self._connection, **self._timeouts) as admin:
             admin.delete_topics([topic])
-            admin.delete_groups([group])
+            admin.delete_groups([topic])
 
 
 def reason_of(error: Exception) -> str:

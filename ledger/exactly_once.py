@@ -90,7 +90,7 @@ def all_or_nothing(index: Index) -> Iterator[Violation]:
         for transaction in index.output.transactions:
             values = transaction.values(index.output.run.id)
             complete = len(values) * index.output.run.partitions
-            # A partition that has a value twice does not stand for one that lacks it.
+            # A value that is twice in one partition does not make up for another partition.
             read = sum(len({p for p, _ in seen.get(value, ())}) for value in values)
             if read == complete or (read == 0 and transaction.ending != "committed"):
                 continue
@@ -132,7 +132,7 @@ def each_input_once(index: Index) -> Iterator[Violation]:
                 made.update((index.made[value][1], partition) for partition, _ in where)
         for place, partition in sorted(expected | set(made)):
             count = made[place, partition]
-            # What came behind the end was nobody's to read.
+            # A record beyond the end may be processed or not.
             known = place in inputs or place[1] >= ends.get(place[0], 0)
             if count != 1 or not known:
                 what = f"{count} records of input {place[0]}:{place[1]}"

@@ -1,4 +1,4 @@
-"""How long the load stood still: times between acknowledgements, overall and around a change.
+"""How long nothing was acknowledged: times between acknowledgements, overall and at a change.
 
 A gap is between two consecutive acknowledgements of one partition, as one moved leader stalls one
 partition; the worst partition counts. Production's begin and end bound the first and last gap.

@@ -10,7 +10,7 @@ arrays, as there are many:
   offset]; `start` with `end`, the log's; `ends`, how far to read, and `done`, whether it got there;
   `error`
 - `transactions.jsonl`: `begin` number with `inputs` [partition, offset]; `commit`, before it is
-  asked for; `committed`; `aborted`; `error`; `done`, whether all of the input was worked off
+  asked for; `committed`; `aborted`; `error`; `done`, whether all of the input was processed
 - `output-*.jsonl`: what was made of it, as a consumer's
 - `replicas/`: see `ledger.replicas`
 - `events.jsonl`: without a header, one object a change, written by who makes the changes: `node`,

@@ -44,7 +44,7 @@ class Progress:
         self._markers = markers
 
     def poll(self, consumer: Any) -> None:  # noqa: ANN401  kafka-python has no types
-        """Write down what one poll gives; an error is written down and waited out."""
+        """Record what one poll returns; an error is recorded, and followed by a pause."""
         try:
             batches = consumer.poll(timeout_ms=POLL_MS)
         except (errors.KafkaError, OSError) as error:

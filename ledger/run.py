@@ -128,7 +128,7 @@ class Ledger:
         run = Run(name, topic, partitions, options.rate, time.time(), time.monotonic())
         try:
             self._start(run)
-        except (errors.KafkaError, SetupError):
+        except FAILURES:
             self._delete()
             raise
         return run
@@ -207,7 +207,7 @@ class Ledger:
     def _delete(self) -> None:
         for topic in self._topics:
             try:
-                self._clients.delete_topic(topic, group=topic)
+                self._clients.delete_topic(topic)
             except errors.KafkaError as error:
                 LOG.warning("topic %s is left: %s", topic, error)
 

@@ -1,10 +1,10 @@
 """Transactions beside the load: consume, transform and produce, exactly once.
 
 A worker reads the run's topic in a group of its own, writes for each record one to every partition
-of another topic, and commits the group's offsets in the same transaction. Some it aborts on
-purpose, when all of them is there. At the first error it gives its producer up: a new one of the
-same transactional id fences it and ends what it began, and the worker goes on from the offsets
-that are committed then.
+of another topic, and commits the group's offsets in the same transaction. It aborts some on
+purpose, just before their commit. At the first error it closes its producer: a new one with the
+same transactional id fences the old one and ends what it began, and the worker continues from the
+offsets that are committed then.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Worker(threading.Thread):
 
 
 class Pipeline:
-    """A worker, and who reads what it makes: one from the beginning, three at the end."""
+    """A worker and the readers of its output: one from the beginning, three at the end."""
 
     def __init__(
         self, clients: Clients, run: Run, output: Run, journal: Callable[[str, Run], Journal]

@@ -27,7 +27,7 @@ CLAIM = (
 CLAIM_ONCE = (
     "Each record of the input led to one record in each partition of the output; of each "
     "transaction all was read as committed or nothing, nothing of an aborted one, and nothing "
-    "before its commit was asked for (I10). The client speaks the transactions of before KIP-890."
+    "before its commit was asked for (I10). The client uses the protocol from before KIP-890."
 )
 
 

@@ -86,14 +86,3 @@ def _columns(key: str, expected: Row, actual: Row) -> list[Difference]:
 
 def _same(expected: object, actual: object) -> bool:
     return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
-
-
-__all__ = [
-    "ABSENT",
-    "Difference",
-    "Row",
-    "Rows",
-    "compare",
-    "expected_rejects",
-    "expected_windows",
-]

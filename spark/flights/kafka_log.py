@@ -20,6 +20,7 @@ from flights.schemas import SEQ, Topics
 
 LOG = logging.getLogger(__name__)
 MAX_POLL_RECORDS = 20_000
+REPLICAS = 3
 
 
 class Record(NamedTuple):
@@ -54,11 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--summary", type=Path, metavar="FILE.json", help="write the facts here")
 
 
-def create_topics(connection: Connection, topics: Topics, replication_factor: int) -> list[str]:
+def create_topics(connection: Connection, topics: Topics) -> list[str]:
     """Create the topics that are missing and return their names.
 
-    A cluster with fewer brokers than `replication_factor` gets as many replicas as it has brokers,
-    and a warning.
+    A cluster with fewer brokers than `REPLICAS` gets as many replicas as it has brokers, and a
+    warning.
     """
     with clients.admin(connection) as admin:
         existing = set(admin.list_topics())
@@ -66,9 +67,9 @@ def create_topics(connection: Connection, topics: Topics, replication_factor: in
         if not missing:
             return []
         brokers = len(admin.describe_cluster()["brokers"])
-        replicas = min(replication_factor, brokers)
-        if replicas < replication_factor:
-            LOG.warning("%d brokers: %d replicas, not %d", brokers, replicas, replication_factor)
+        replicas = min(REPLICAS, brokers)
+        if replicas < REPLICAS:
+            LOG.warning("%d brokers: %d replicas, not %d", brokers, replicas, REPLICAS)
         plans = {
             name: {"num_partitions": count, "replication_factor": replicas, "configs": configs}
             for name, (count, configs) in missing.items()

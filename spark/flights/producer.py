@@ -112,8 +112,8 @@ class Sink(Protocol):
 class Publisher:
     """Sends records and proves each one acknowledged."""
 
-    def __init__(self, topic: str, connection: Connection, compression: str) -> None:
-        """Connect; `compression` is zstd, gzip or none."""
+    def __init__(self, topic: str, connection: Connection) -> None:
+        """Connect."""
         self._topic = topic
         self._pending: list[Any] = []
         self._producer = clients.producer(
@@ -122,7 +122,7 @@ class Publisher:
             enable_idempotence=True,
             batch_size=256 * 1024,
             linger_ms=100,
-            compression_type=None if compression == "none" else compression,
+            compression_type="zstd",
         )
 
     def send(self, message: Message, partition: int) -> None:
@@ -155,24 +155,19 @@ def publish(
     stream: Sequence[Message],
     assigned: Sequence[int],
     todo: Sequence[int],
-    rate: float | None,
 ) -> None:
-    """Send the records `todo` in order, with a barrier after each chunk; log the progress.
+    """Send the records `todo` in order, with a barrier after each `BARRIER`; log the progress.
 
     Raises:
         KafkaError: at the first record that is not acknowledged.
 
     """
-    chunk = BARRIER if rate is None else max(1, min(BARRIER, int(rate)))
     start = shown = time.monotonic()
-    for first in range(0, len(todo), chunk):
-        for seq in todo[first : first + chunk]:
+    for first in range(0, len(todo), BARRIER):
+        for seq in todo[first : first + BARRIER]:
             publisher.send(stream[seq], assigned[seq])
         publisher.barrier()
-        done = min(first + chunk, len(todo))
-        if rate is not None:
-            # Pacing is the one thing that waits on time: the rate is the state asked for.
-            time.sleep(max(0.0, start + done / rate - time.monotonic()))
+        done = min(first + BARRIER, len(todo))
         now = time.monotonic()
         if now - shown >= PROGRESS_SECONDS:
             shown = now
@@ -191,7 +186,7 @@ def run(arguments: argparse.Namespace) -> Summary:
 
     """
     connection, topics = Connection.read(arguments.client_config), Topics(arguments.topic)
-    created = create_topics(connection, topics, arguments.replication_factor)
+    created = create_topics(connection, topics)
     LOG.info("topics created: %s", ", ".join(created) or "none, all exist")
     if arguments.topics_only:
         return Summary(0, 0, 0, arguments.corrupt, 0.0, 0.0)
@@ -205,9 +200,9 @@ def run(arguments: argparse.Namespace) -> Summary:
     todo = missing(assigned, log)
     start = time.monotonic()
     if todo:
-        publisher = Publisher(topics.events, connection, arguments.compression)
+        publisher = Publisher(topics.events, connection)
         try:
-            publish(publisher, stream, assigned, todo, arguments.rate)
+            publish(publisher, stream, assigned, todo)
         finally:
             publisher.close()
     else:
@@ -227,10 +222,7 @@ def main(argv: list[str] | None = None) -> int:
     """Publish the flights of 2013 to Kafka; a rerun sends only what is missing."""
     parser = argparse.ArgumentParser(prog="flights.producer", description=main.__doc__)
     add_arguments(parser)
-    parser.add_argument("--rate", type=float, metavar="R", help="records per second; default: all")
-    parser.add_argument("--compression", choices=["zstd", "gzip", "none"], default="zstd")
     parser.add_argument("--topics-only", action="store_true", help="create the topics and stop")
-    parser.add_argument("--replication-factor", type=int, default=3)
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("kafka").setLevel(logging.WARNING)

@@ -59,6 +59,8 @@ CONF: Final[Mapping[str, str]] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A checkpoint keeps the number that its first run had.
+    "spark.sql.shuffle.partitions": "4",
     # Delta's default of 50 tasks to read a small table's log doubles a micro-batch's time.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
@@ -128,14 +130,12 @@ def dead_letters(parsed: DataFrame) -> DataFrame:
             (SOURCE_OFFSET, "offset"),
         )
     ]
-    original = F.coalesce(
-        F.col("headers"), F.array().cast("array<struct<key:string,value:binary>>")
-    )
+    original = F.coalesce(F.col("headers"), F.array().cast(HEADERS))
     refused = parsed.where(F.col(REASON).isNotNull())
     return refused.select("key", "value", F.concat(original, F.array(*added)).alias("headers"))
 
 
-def windows(parsed: DataFrame, weather: DataFrame, watermark: str = WATERMARK) -> DataFrame:
+def windows(parsed: DataFrame, weather: DataFrame) -> DataFrame:
     """Aggregate the good events by airport and hour and join the weather: `WINDOW_COLUMNS`.
 
     Delays are whole minutes, so their sums are exact; null where no flight has one. `hour` is the
@@ -143,7 +143,7 @@ def windows(parsed: DataFrame, weather: DataFrame, watermark: str = WATERMARK) -
     """
     return (
         parsed.where(F.col(REASON).isNull())
-        .withWatermark("event_time", watermark)
+        .withWatermark("event_time", WATERMARK)
         .groupBy(F.window("event_time", "1 hour").alias("window"), "origin")
         .agg(
             F.count(F.lit(1)).alias("flights"),
@@ -270,7 +270,7 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
     if arguments.max_offsets_per_trigger:
         source["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
     parsed = parse(spark.readStream.format("kafka").options(**source).load())
-    results = windows(parsed, read_weather(spark, arguments.weather), arguments.watermark)
+    results = windows(parsed, read_weather(spark, arguments.weather))
     to_windows = sink(arguments.output, kafka | {"kafka.acks": "all", "topic": topics.windows})
     to_dead_letter = kafka | {"kafka.acks": "all", "topic": topics.dead_letter}
     plans = {
@@ -327,7 +327,6 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--checkpoint", required=True, metavar="DIR")
     parser.add_argument("--output", required=True, metavar="DIR", help="the Delta table")
     parser.add_argument("--progress", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--watermark", default=WATERMARK, help="default: %(default)s")
     parser.add_argument("--max-offsets-per-trigger", type=int, metavar="N")
     parser.add_argument(
         "--trigger-seconds",
@@ -337,7 +336,6 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
         help="time between the starts of micro-batches, default: %(default)s; a record is in the "
         "result after at most that and one batch",
     )
-    parser.add_argument("--shuffle-partitions", type=int, default=4, help="default: %(default)s")
     return parser.parse_args(argv)
 
 
@@ -350,8 +348,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     builder = SparkSession.builder.appName(f"flights-{arguments.topic}").config(map=dict(CONF))
-    partitions = arguments.shuffle_partitions
-    spark = builder.config("spark.sql.shuffle.partitions", partitions).getOrCreate()
+    spark = builder.getOrCreate()
     try:
         spark.streams.addListener(ProgressFile(arguments.progress))
         supervise(start(spark, arguments), stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import listens
 
@@ -38,8 +39,8 @@ while kill -0 $pid 2> /dev/null; do sleep 0.1; done
 {_start(topology, host)}
 """
         ssh(topology, host, script)
-        address = topology.bootstrap(host)
-        wait_for(lambda: listens(address), seconds=60, what=f"{host} listens")  # noqa: B023
+        answers = partial(listens, topology.bootstrap(host))
+        wait_for(answers, seconds=60, what=f"{host} listens")
 
 
 def _deploy(topology: Topology, host: str) -> None:

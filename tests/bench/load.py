@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import connect
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
+from tests.support.repeat import repeated
 from tests.support.topology import Topology
 
 DEADLINE = 180.0
@@ -73,24 +75,19 @@ class Load:
 @contextmanager
 def load(topology: Topology) -> Iterator[Load]:
     """Write an idempotent producer's records while the block runs."""
-    found, over = Load(), threading.Event()
+    found, numbers = Load(), count()
     create_topic(topology, "load")
     producer = clients.producer(topology.connection, acks="all", enable_idempotence=True)
 
     def write() -> None:
-        number = 0
-        while not over.wait(1 / RECORDS_PER_SECOND):
-            partition = number % int(TOPIC["num_partitions"])
-            sent = producer.send("load", str(number).encode(), partition=partition)
-            sent.add_callback(found.acknowledge).add_errback(found.fail)
-            number += 1
+        number = next(numbers)
+        partition = number % int(TOPIC["num_partitions"])
+        sent = producer.send("load", str(number).encode(), partition=partition)
+        sent.add_callback(found.acknowledge).add_errback(found.fail)
 
-    thread = threading.Thread(target=write)
-    thread.start()
     try:
-        yield found
+        with repeated(write, 1 / RECORDS_PER_SECOND):
+            yield found
     finally:
-        over.set()
-        thread.join()
         producer.flush(timeout=60)
         producer.close()

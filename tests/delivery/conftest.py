@@ -15,7 +15,7 @@ from tests.support.topology import Topology
 
 @pytest.fixture
 def client(topology: Topology, admin: Any, hosts: dict[str, Host]) -> Iterator[Client]:
-    """Asks for the hosts too, whose journals are then shown when a test fails."""
+    """A client; `hosts` is here so that their journals are shown when a test fails."""
     if len(topology.brokers) < REPLICAS:
         pytest.skip(f"{len(topology.brokers)} brokers: the topics have {REPLICAS} replicas")
     with client_of(admin, topology) as found:

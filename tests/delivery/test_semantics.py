@@ -21,7 +21,7 @@ KILLED_AT = b"2"
 
 
 def kill_between(client: Client, order: str, source: str, sink: str, log: Path) -> None:
-    """Run the copier until it stands between its steps, and kill it there."""
+    """Run the copier until it waits between its steps, and kill it there."""
     config = write_client_config(client.topology.connection, log.with_name("client.properties"))
     words = [order, str(config), source, sink, client.group, KILLED_AT.decode()]
     with (

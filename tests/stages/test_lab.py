@@ -1,6 +1,6 @@
 """The lab as a newcomer meets it: one cluster for all of these, in this order.
 
-It takes the steps of the scenario kraft_combined too, so that a whole run needs no second one.
+It takes the steps of the scenario kraft_combined too, so that a complete run needs no second one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tests.support.wait import wait_for
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 STATE = ROOT / ".lab" / NAME
 LOG = ROOT / f".lab/log/{NAME}-up.log"
+SEED = 2
+"""Of the chaos below: it begins with the kill of a partition's leader."""
 DAMAGED = (
     "-e",
     json.dumps(
@@ -72,12 +74,12 @@ def test_wrong_checksum_stops_before_a_host_is_touched(tmp_path: Path) -> None:
     assert "PLAY [Hosts]" not in done.stdout
 
 
-def test_check_mode_passes_on_virgin_hosts() -> None:
+def test_check_mode_passes_on_fresh_hosts() -> None:
     succeed("run", "../molecule/shared/create", seconds=600)
-    said = succeed("run", "site", "--check", "--diff", seconds=300)
-    assert "+log.dirs=/var/lib/kafka/data" in said
-    virgin = "test ! -e /etc/kafka && test ! -e /opt/millrace && ! id kafka"
-    succeed("ssh", "k1", virgin, seconds=30)
+    output = succeed("run", "site", "--check", "--diff", seconds=300)
+    assert "+log.dirs=/var/lib/kafka/data" in output
+    fresh = "test ! -e /etc/kafka && test ! -e /opt/millrace && ! id kafka"
+    succeed("ssh", "k1", fresh, seconds=30)
 
 
 def test_interrupted_up_leaves_a_lab_that_up_completes() -> None:
@@ -163,28 +165,28 @@ def test_another_cluster_id_is_refused() -> None:
     succeed("status", seconds=60)
 
 
-def test_damaged_records_are_told_apart() -> None:
+def test_damaged_records_are_refused_with_their_reason() -> None:
     """500 records damaged: each refused with its reason, and the rest still equal."""
     long_one()
     succeed("run", "flights", *DAMAGED, seconds=600)
     only = '{"smoke_tests": ["tests/cluster/test_flights.py"]}'
-    said = succeed("run", "smoke", *DAMAGED, "-e", only, seconds=600)
+    output = succeed("run", "smoke", *DAMAGED, "-e", only, seconds=600)
     facts = json.loads((STATE / "smoke.json").read_text())
-    assert facts["flights"]["rejected"] == 500, said[-2000:]
+    assert facts["flights"]["rejected"] == 500, output[-2000:]
     assert facts["flights"]["parsed"] == 49_500
     assert facts["flights"]["verdict"] == "equal"
 
 
 def test_status_judges_the_cluster() -> None:
-    said = succeed("status", seconds=60)
-    assert all(host in said for host in ("k1", "k2", "k3"))
+    output = succeed("status", seconds=60)
+    assert all(host in output for host in ("k1", "k2", "k3"))
 
 
 def test_chaos_loses_nothing() -> None:
-    """One fault, of which the seed says that it is a kill of a leader."""
-    said = succeed("chaos", "--minutes", "0.1", "--seed", "2", seconds=240)
-    assert "1 kill -9 of a partition's leader: passed" in said
-    assert "PASS" in said
+    """One fault, the first one of this seed."""
+    output = succeed("chaos", "--minutes", "0.1", "--seed", str(SEED), seconds=240)
+    assert "1 kill -9 of a partition's leader: passed" in output
+    assert "PASS" in output
     assert (ROOT / "build/chaos.html").is_file()
 
 
@@ -203,7 +205,7 @@ def test_health_says_what_is_wrong() -> None:
     wait_for(
         lambda: lab("run", "health", seconds=60).returncode == 0,
         seconds=120,
-        what="a whole cluster",
+        what="a healthy cluster",
     )
 
 
@@ -222,11 +224,11 @@ def test_a_majority_without_data_never_elects_itself() -> None:
     wait_for(
         lambda: lab("run", "health", seconds=60).returncode == 0,
         seconds=120,
-        what="a whole cluster",
+        what="a healthy cluster",
     )
 
 
-def test_teardown_wants_a_word_and_then_removes() -> None:
+def test_teardown_needs_a_confirmation_and_then_removes() -> None:
     refused = lab("run", "teardown", seconds=60)
     assert refused.returncode != 0
     assert "teardown_confirm=true" in refused.stdout
@@ -236,7 +238,7 @@ def test_teardown_wants_a_word_and_then_removes() -> None:
     )
     assert "kafka.service" not in left
     assert "spark" not in left
-    assert "data" in left, "the data must stay unless it is given up"
+    assert "data" in left, "the data must stay unless its removal is asked for"
 
 
 def test_down_leaves_nothing() -> None:

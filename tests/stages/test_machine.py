@@ -27,11 +27,11 @@ def test_a_machine_is_deployed_and_smoked() -> None:
         assert spent.keys() >= COUNTED
         limit = SECONDS * max(slowed(since), slowness() / SLOWNESS)
         assert sum(spent[name] for name in COUNTED) <= limit, (spent, limit)
-        said = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)
-        assert said.split()[0] in ("qemu", "kvm"), said
-        assert "cloud" in said.split()[1]
+        output = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)
+        assert output.split()[0] in ("qemu", "kvm"), output
+        assert "cloud" in output.split()[1]
         podman("stop", f"millrace-{NAME}-solo")
-        assert "reboot: Power down" in console(), "the power button was not heard"
+        assert "reboot: Power down" in console(), "the power button did nothing"
     finally:
         succeed("down", seconds=120, env=MACHINE)
     assert not leftovers(NAME)
@@ -44,8 +44,8 @@ def volumes() -> set[str]:
 
 def slowness() -> float:
     """How much longer the boot took than it does without emulation."""
-    told = yaml.safe_load((ROOT / f".lab/{NAME}/inventory/transport.yml").read_text())
-    return float(told["all"]["vars"]["lab_slowness"])
+    variables = yaml.safe_load((ROOT / f".lab/{NAME}/inventory/transport.yml").read_text())
+    return float(variables["all"]["vars"]["lab_slowness"])
 
 
 def console() -> str:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from tests.support.lab import lab, leftovers
+from tests.support.lab import succeed as lab_succeeds
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
@@ -29,13 +30,11 @@ def verb(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
 
 
 def succeed(*arguments: str, seconds: float = 60) -> str:
-    done = verb(*arguments, seconds=seconds)
-    assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{done.stdout[-8000:]}"
-    return done.stdout
+    return lab_succeeds(*arguments, seconds=seconds, env=ENV)
 
 
 def on_host(command: str) -> str:
-    return succeed("ssh", HOST, command, seconds=60)
+    return succeed("ssh", HOST, command)
 
 
 @contextmanager
@@ -94,7 +93,7 @@ def refused(variables: Mapping[str, object]) -> set[str]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def virgin() -> Iterator[None]:
+def fresh_host() -> Iterator[None]:
     """A host as a fresh machine is."""
     verb("down", seconds=120)
     succeed("run", "../molecule/shared/create", seconds=300)
@@ -109,11 +108,11 @@ def installed() -> None:
     succeed("run", "site", "-e", json.dumps(MOUNTS), seconds=300)
 
 
-def test_a_virgin_host_passes() -> None:
+def test_a_fresh_host_passes() -> None:
     before = on_host(STATE)
-    said = succeed("run", "preflight")
-    assert "changed=0" in said
-    assert "root file system" in said, "a warning must be shown"
+    output = succeed("run", "preflight")
+    assert "changed=0" in output
+    assert "root file system" in output, "a warning must be shown"
     assert on_host(STATE) == before
 
 
@@ -122,20 +121,20 @@ def test_check_mode_knows_that_a_mount_would_come_first() -> None:
     disk = "/srv/kafka/disk1"
     mounts = [{"path": disk, "src": "tmpfs", "fstype": "tmpfs"}]
     variables = {"host_mounts": mounts, "kafka_data_dirs": [f"{disk}/data"]}
-    said = succeed("run", "site", "--check", "--diff", "-e", json.dumps(variables), seconds=120)
-    assert f"+log.dirs={disk}/data" in said
+    output = succeed("run", "site", "--check", "--diff", "-e", json.dumps(variables), seconds=120)
+    assert f"+log.dirs={disk}/data" in output
     assert on_host(STATE) == before
 
 
-def test_all_faults_of_a_virgin_host_come_in_one_message() -> None:
+def test_all_faults_of_a_fresh_host_are_in_one_message() -> None:
     with tmpfs(), noexec(), listener():
         assert refused(NOBODYS) == {"mount-missing", "data-in-memory", "tmp-noexec", "port-taken"}
 
 
 def test_an_installed_host_passes_while_kafka_runs(installed: None) -> None:
-    said = succeed("run", "preflight")
-    assert "changed=0" in said
-    assert "foreign-file" not in said, "each file is Kafka's own"
+    output = succeed("run", "preflight")
+    assert "changed=0" in output
+    assert "foreign-file" not in output, "each file is Kafka's own"
 
 
 def test_a_mount_is_a_unit_that_comes_back_at_boot(installed: None) -> None:

@@ -1,4 +1,4 @@
-"""Every molecule scenario: check on virgin hosts, converge, idempotence, verify."""
+"""Every molecule scenario: check on fresh hosts, converge, idempotence, verify."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LACKS = {
     r"1 controllers: none of them may be lost": "kafka_node_id: 2",
     r"controllers elect each other here": "zookeeper_id",
     r"its controllers are brokers too": r"kafka_controllers:\n +hosts:\n +c1",
-    r"no libfaketime is to be had here: .*": "libfaketime",
+    r"libfaketime cannot be downloaded here: .*": "libfaketime",
     r"0 members of ZooKeeper: none of them may be lost": "zookeeper_id",
     r"one Spark master: nothing can take over": r"spark_masters:\n +hosts:\n( +)\w+:\n\1\w",
 }
@@ -56,20 +56,20 @@ def test_scenario(name: str, tmp_path: Path) -> None:
         "REMOTE_TASKS_FILE": str(tmp_path / "counts"),
     }
     try:
-        said = succeed("scenario", name, seconds=SECONDS, env=counter)
+        output = succeed("scenario", name, seconds=SECONDS, env=counter)
     except subprocess.TimeoutExpired:
         succeed("down", seconds=120, env={"LAB_NAME": f"test-{name}"})
         raise
-    said = re.sub(r"\x1b\[[0-9;]*m", "", said)
-    assert re.search(rf"{name}\s+: actions=(\d+)\s+successful=\1\s.*missing=0\s+failed=0", said), (
-        said[-3000:]
-    )
+    output = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    assert re.search(
+        rf"{name}\s+: actions=(\d+)\s+successful=\1\s.*missing=0\s+failed=0", output
+    ), output[-3000:]
     # The verdict counts tests that ran, so that a verify without tests cannot pass.
-    passed = re.search(r"=+ (\d+) passed(, \d+ skipped)?", said)
+    passed = re.search(r"=+ (\d+) passed(, \d+ skipped)?", output)
     assert passed, "the verify step ran no test"
     assert int(passed[1]) >= 9
     # Ansible quotes these lines, folds them and draws a bar beside them.
-    quoted = re.findall(r"SKIPPED \[\d+\] \S+: ([^']*)'", said)
+    quoted = re.findall(r"SKIPPED \[\d+\] \S+: ([^']*)'", output)
     reasons = [" ".join(reason.replace("│", " ").split()) for reason in quoted]
     assert bool(passed[2]) == bool(reasons)
     inventory = (ROOT / f"inventories/{name}/hosts.yml").read_text()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
 from testinfra.host import Host
 
 from tests.support.refusal import ANSIBLE
+from tests.support.repeat import repeated
 from tests.support.topology import ROOT, Topology
 from tests.support.wait import scaled, wait_for
 
@@ -85,8 +86,13 @@ class Plays:
         assert code != 0, f"{name} {' '.join(arguments)} was not refused:\n{output[-6000:]}"
         return " ".join(output.split())
 
-    def kill_at(self, words: str, name: str, *arguments: str, seconds: float = 180) -> str:
-        """Kill a playbook with all its processes as soon as it prints `words`, or let it end."""
+    def kill_at(self, words: str, name: str, *arguments: str, seconds: float = 180) -> None:
+        """Kill a playbook as soon as it prints `words`; its workers have to notice by themselves.
+
+        Raises:
+            AssertionError: it ended before that.
+
+        """
         log = self.state / "killed.log"
         with log.open("w") as stream:
             process = subprocess.Popen(  # noqa: S603 - our own command
@@ -98,14 +104,17 @@ class Plays:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            wait_for(
-                lambda: words in log.read_text() or process.poll() is not None,
-                seconds=seconds,
-                what=f"{name} prints {words!r}",
-            )
-            process.kill()
-            process.wait(timeout=30)
-        return log.read_text()
+            try:
+                wait_for(
+                    lambda: words in log.read_text() or process.poll() is not None,
+                    seconds=seconds,
+                    what=f"{name} prints {words!r}",
+                )
+            finally:
+                process.kill()
+                process.wait()
+        output = log.read_text()
+        assert process.returncode == -signal.SIGKILL, f"it ended first:\n{output[-6000:]}"
 
     def proof(self) -> dict[str, Any]:
         """The report of the last -e prove=true."""
@@ -141,20 +150,10 @@ class Watcher:
 @contextmanager
 def watching(topology: Topology) -> Iterator[Watcher]:
     """Watch the brokers' listeners while the block runs."""
-    watcher, over = Watcher(topology.brokers), threading.Event()
-
-    def watch() -> None:
-        while not over.wait(POLL_SECONDS):
-            watcher.check()
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
+    watcher = Watcher(topology.brokers)
+    with repeated(watcher.check, POLL_SECONDS):
         yield watcher
-    finally:
-        over.set()
-        thread.join()
-    assert watcher.checks > 0, "nobody watched"
+    assert watcher.checks > 0, "no listener was checked"
 
 
 def starts(hosts: dict[str, Host], topology: Topology) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
     python -m tests.support.copier ORDER CLIENT_CONFIG SOURCE SINK GROUP VALUE
 
-prints BETWEEN and stands still once the first step is done for the record with that value.
+prints BETWEEN and waits once the first step is done for the record with that value.
 CLIENT_CONFIG is a file of Kafka client properties.
 """
 
@@ -109,14 +109,14 @@ STEPS = {
 
 
 def main(order: str, client_config: str, source: str, sink: str, group: str, value: str) -> None:
-    """Copy, and stand still at the record with that value until killed."""
+    """Copy, and wait at the record with that value until killed."""
 
     def between(record: Any) -> None:
         if record.value == value.encode():
             sys.stdout.write(f"{BETWEEN}\n")
             sys.stdout.flush()
             threading.Event().wait(SECONDS)
-            sys.exit("nobody killed this")
+            sys.exit("it was not killed")
 
     copy(order, Connection.read(Path(client_config)), source, sink, group, between)
 

@@ -153,7 +153,7 @@ class Target:
         return wait_for(other, seconds=seconds, what=f"a leader after {former}")
 
     def fenced(self, node: int, seconds: float = 60) -> None:
-        """Wait until the cluster has given a broker up."""
+        """Wait until the cluster has fenced a broker, or forgotten it."""
 
         def gone() -> bool:
             found = self.snapshot(without=node)
@@ -178,7 +178,7 @@ class Target:
         return found.quorum.leader_epoch if found and found.quorum else -1
 
     def session_seconds(self, node: int) -> float:
-        """How long the controllers believe in a broker that is silent."""
+        """How long the controllers wait for a heartbeat before they fence a broker."""
         return self.number(node, "broker.session.timeout.ms") / 1000
 
     def election_seconds(self, node: int) -> float:
@@ -218,7 +218,7 @@ class Target:
         )
 
     def heal(self) -> None:
-        """Remove every fault that may still be there; what is well is left alone."""
+        """Remove every fault that may still be there; leave everything else as it is."""
         for name in self.kafka_hosts:
             self.hosts[name].run(HEAL)
 
@@ -328,7 +328,7 @@ def this_machine() -> Machine:
 
 
 def long_one() -> None:
-    """Skip what takes minutes and is not wanted."""
+    """Skip a test that takes minutes, unless all of it is wanted."""
     if not FULL:
         pytest.skip(PART_OF_FULL)
 
@@ -359,7 +359,8 @@ class Fault:
         return ""
 
 
-# Each part by itself: what is not there fails alone. Reset first, for a unit that gave up.
+# Each command on its own: one that finds nothing to remove prevents none of the others. The reset
+# is for a unit that systemd no longer restarts.
 HEAL = """
 for route in $(ip -4 route show type blackhole | awk '{print $2}')
 do ip route del blackhole $route; done

@@ -51,7 +51,7 @@ def under_a_ledger(
     """A ledger that runs during the block, and has ended at its end; see `judged`."""
     target = kind(topology, hosts, plays, folder, topic)
     folder.mkdir(parents=True, exist_ok=True)
-    # Nobody hears that a machine without power is gone: a client waits as long as this.
+    # A machine without power closes no connection: a client waits for its answer as long as this.
     request_timeout_ms = int(min(scaled(REQUEST_MS), 3 * REQUEST_MS))
     config = write_client_config(
         topology.connection, folder / "client.properties", request_timeout_ms=request_timeout_ms
@@ -86,7 +86,7 @@ def under_a_ledger(
 def remove_topics(target: Target) -> None:
     """Remove every topic of the faults, whoever created it.
 
-    One that was refused may have been written down, and come when there was a majority again.
+    One whose creation was refused may have been recorded, and created once there was a majority.
     """
     with clients.admin(target.topology.connection) as admin:
         own = [one for one in admin.list_topics() if one.startswith(target.topic)]

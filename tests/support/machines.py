@@ -59,7 +59,7 @@ class Machines(Target):
         return self.sh(where, "cat /proc/sys/kernel/random/boot_id")
 
     def heal(self) -> None:
-        """Power first."""
+        """Give machines their power again, then heal what is left."""
         self.power_on(*self.off())
         super().heal()
 

@@ -37,7 +37,7 @@ class LossyProxy(ThreadingTCPServer):
         return f"socks5://127.0.0.1:{self.server_address[1]}"
 
     def loses(self) -> bool:
-        """Whether to lose this answer; it counts."""
+        """Whether to lose this answer, which is then counted."""
         with self._lock:
             if self.lost >= self._to_lose:
                 return False

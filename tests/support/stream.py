@@ -31,7 +31,7 @@ SECONDS = 60.0
 """Within which a stream goes on after a fault."""
 UI_PORT = 4140
 LIBRARIES = "/opt/millrace/spark/python/lib"
-# It gives up by itself should nobody stop it.
+# RuntimeMaxSec ends it where a test did not.
 START = (
     "systemctl reset-failed %s 2> /dev/null;"
     " systemd-run --quiet --unit=%s --uid=spark --gid=spark --working-directory=/"

@@ -35,7 +35,7 @@ class Topology:
     machines: tuple[str, ...] = ()
     """Hosts that can lose their power."""
     slowness: float = 1.0
-    """By how much deadlines are longer there."""
+    """How many times longer deadlines are there."""
 
     @property
     def name(self) -> str:

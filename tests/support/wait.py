@@ -13,13 +13,13 @@ _slowness = 1.0
 
 
 def slower(times: float) -> None:
-    """Make every deadline from here on so many times longer: emulated machines are slow."""
+    """Make every deadline from now on this many times longer: emulated machines are slow."""
     global _slowness
     _slowness = times
 
 
 def scaled(seconds: float) -> float:
-    """Return how long to wait here for what takes so long elsewhere."""
+    """Return how long to wait here for what takes `seconds` on other machines."""
     return seconds * _slowness
 
 
@@ -30,7 +30,10 @@ def processors() -> tuple[int, int]:
 
 
 def slowed(since: tuple[int, int]) -> float:
-    """By how much all takes longer since `processors()` was that, because others had them too."""
+    """Return how many times longer everything took because others had the processors too.
+
+    `since` is what `processors()` returned when it began.
+    """
     passed, stolen = (now - then for now, then in zip(processors(), since, strict=True))
     return max(passed, 1) / max(passed - stolen, 1)
 
@@ -46,4 +49,4 @@ def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
         if passed > scaled(seconds) * slowed(since):
             message = f"{what}: not within {passed:.0f} s; last seen {value!r}"
             raise AssertionError(message)
-        threading.Event().wait(min(scaled(0.2), 2))  # who is slow is not asked as often
+        threading.Event().wait(min(scaled(0.2), 2))  # a slow machine is asked less often

@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+
 ROOT = Path(__file__).parents[2]
+HANGS_SECONDS = 300
+"""After which a program that takes a second or ten has to be one that hangs."""
 _PROGRAM = """
 import json, sys
 from importlib import import_module
@@ -21,18 +25,29 @@ with patch_module_args(json.load(sys.stdin)):
 """
 
 
+def unreachable(path: Path) -> dict[str, Any]:
+    """Return the options by which a module finds kafka-python, and a cluster that does not run."""
+    config = path / "client.properties"
+    config.touch()
+    return {
+        "bootstrap": ["127.0.0.1:1"],
+        "client_config": str(config),
+        "library": str(Path(library.errors.__file__).parents[1]),
+    }
+
+
 def run_module(
-    name: str, args: dict[str, Any], check: bool = False, diff: bool = False, sabotage: str = ""
+    name: str, args: dict[str, Any], check: bool = False, diff: bool = False, patch: str = ""
 ) -> dict[str, Any]:
-    """Return the module's result; `sabotage` is Python run before, with the module as `module`."""
+    """Return the module's result; `patch` is Python that is run first and may change `module`."""
     options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
     done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
-        [sys.executable, "-c", _PROGRAM, name, sabotage],
+        [sys.executable, "-c", _PROGRAM, name, patch],
         input=json.dumps(options),
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANGS_SECONDS,
         check=False,
     )
     assert done.stdout, done.stderr
@@ -63,7 +78,7 @@ def run_playbook(path: Path, task: dict[str, Any], *options: str) -> dict[str, A
         cwd=path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_SECONDS,
         check=False,
     )
     start = done.stdout.find("=> {")

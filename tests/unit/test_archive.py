@@ -119,7 +119,7 @@ def test_wrong_sum_is_refused_and_may_be_tried_again(
     out = tmp_path / "cache/kafka.tar"
     with archive.serve(tmp_path) as url:
         errors = run(stand_ins, out, f"{url}/kafka.tgz", NOTHING)
-        assert f"{url}/kafka.tgz has the sha512 {sha512}, expected is {NOTHING}" in errors
+        assert all(part in errors for part in (f"{url}/kafka.tgz", sha512, NOTHING))
         assert not list(out.parent.iterdir()), "something of the wrong file was kept"
         assert run(stand_ins, out, f"{url}/kafka.tgz", sha512) == ""
 
@@ -129,32 +129,35 @@ def test_another_version_is_refused(stand_ins: dict[str, str], maven: Path, tmp_
     errors = run(
         stand_ins, tmp_path / "a.tar", str(tmp_path / "kafka.tgz"), sha512, version="4.2.1"
     )
-    assert "kafka.tgz has no kafka_2.13-4.2.1/libs/kafka_2.13-4.2.1.jar" in errors
+    assert "kafka.tgz" in errors
+    assert "kafka_2.13-4.2.1/libs/kafka_2.13-4.2.1.jar" in errors
 
 
 def test_what_is_no_archive_is_refused(stand_ins: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("")
     errors = run(stand_ins, tmp_path / "a.tar", str(tmp_path / "page.html"), NOTHING)
-    assert "page.html has no kafka_2.13-4.3.1/libs" in errors
+    assert "page.html" in errors
+    assert "kafka_2.13-4.3.1/libs" in errors
 
 
-@pytest.mark.parametrize(
-    ("source", "sha512", "message"),
-    [
-        ("gone.tgz", NOTHING, "gone.tgz"),
-        ("gone.tgz", "d41d8", "sha512 is 'd41d8'; write the 128 hexadecimal digits"),
-    ],
-)
+@pytest.mark.parametrize(("sha512", "named"), [(NOTHING, "gone.tgz"), ("d41d8", "'d41d8'")])
 def test_what_cannot_be_fetched_is_named(
-    source: str, sha512: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sha512: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        fetch.main([str(tmp_path / source), sha512, str(tmp_path / "out")])
+        fetch.main([str(tmp_path / "gone.tgz"), sha512, str(tmp_path / "out")])
     assert stopped.value.code == 1
-    assert message in capsys.readouterr().err
+    assert named in capsys.readouterr().err
+
+
+def test_what_a_server_does_not_have_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with archive.serve(tmp_path) as url, pytest.raises(SystemExit):
-        fetch.main([f"{url}/{source}", NOTHING, str(tmp_path / "out")])
-    assert f"{url}/{source}: HTTP Error 404" in capsys.readouterr().err
+        fetch.main([f"{url}/gone.tgz", NOTHING, str(tmp_path / "out")])
+    refusal = capsys.readouterr().err
+    assert f"{url}/gone.tgz" in refusal
+    assert "404" in refusal
 
 
 def test_tools_without_a_class_are_refused(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def connect(url: str, broker: Broker) -> socket.socket:
     """Connect as kafka-python does."""
     proxied = KafkaNetSocket(url)
     link: socket.socket = proxied.socket(socket.AF_INET)
-    link.settimeout(5)
+    link.settimeout(60)  # for a proxy that hangs
     assert proxied.connect_ex(link, broker.server_address) == 0
     return link
 

@@ -40,7 +40,7 @@ def test_check_reports_a_stale_document_and_leaves_it(
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr(generate, "DOCUMENTS", {"one": lambda: {path: "new\n"}})
     assert generate.main(["--check"]) == 1
-    assert capsys.readouterr().out == "old.md is stale\n"
+    assert "old.md" in capsys.readouterr().out
     assert path.read_text() == "old\n"
     assert generate.main(["one"]) == 0
     assert path.read_text() == "new\n"
@@ -50,8 +50,8 @@ def test_check_reports_a_stale_document_and_leaves_it(
 def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         generate.main(["nothing"])
-    known = ", ".join(generate.DOCUMENTS)
-    assert f"no document nothing; there are {known}" in capsys.readouterr().err
+    refusal = capsys.readouterr().err
+    assert all(name in refusal for name in ("nothing", *generate.DOCUMENTS))
 
 
 def test_variables_of_a_role_are_listed_for_each_entry_point() -> None:

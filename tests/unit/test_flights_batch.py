@@ -186,8 +186,8 @@ def test_verdict(complete: bool, differences: list[Difference], verdict: str) ->
     )
     assert result.verdict == verdict
     assert (EXIT_CODES[result.verdict] == 0) == (verdict == "equal")
-    assert report(result).startswith(f"{verdict}: 1 published")
-    assert len(report(result).splitlines()) == 1 + len(differences)
+    assert report(result).startswith(f"{verdict}: ")
+    assert all(one.key in report(result) for one in differences)
     assert json.loads(json.dumps(result.facts()))["differences"] == len(differences)
 
 
@@ -196,4 +196,4 @@ def test_without_client_properties_nothing_is_verified(
 ) -> None:
     missing = tmp_path / "client.properties"
     assert main(["--client-config", str(missing)]) == EXIT_CODES["incomplete"]
-    assert f"the client properties in {missing} cannot be read" in caplog.text
+    assert str(missing) in caplog.text

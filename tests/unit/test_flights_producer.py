@@ -76,7 +76,7 @@ def stream_of(count: int) -> list[Message]:
 
 def test_publish_sends_in_order_and_ends_with_a_barrier() -> None:
     publisher = FakePublisher()
-    publish(publisher, stream_of(len(ASSIGNED)), ASSIGNED, [1, 4, 6], rate=None)
+    publish(publisher, stream_of(len(ASSIGNED)), ASSIGNED, [1, 4, 6])
     assert publisher.log == [(1, 1), (4, 1), (6, 0), "barrier"]
 
 
@@ -84,7 +84,7 @@ def test_publish_stops_at_the_first_barrier_that_fails() -> None:
     count = 3 * BARRIER
     publisher = FakePublisher(failing=BARRIER + 1)
     with pytest.raises(errors.KafkaError):
-        publish(publisher, stream_of(count), [0] * count, range(count), rate=None)
+        publish(publisher, stream_of(count), [0] * count, range(count))
     assert len(publisher.log) == 2 * BARRIER + 2
 
 

@@ -125,7 +125,7 @@ def check(folder: Path, *words: str) -> int:
     return main(["check", str(folder), *words])
 
 
-def test_check_tells_the_verdict_by_its_exit_code(
+def test_the_exit_code_of_check_is_the_verdict(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(folder, "--least-acks", "3") == 0

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +22,19 @@ from ledger.clients import Clients, SetupError
 from ledger.history import Read, Run
 from ledger.journal import Journal, load
 from ledger.load import Answer, Load, Planned, Session
+from tests.support.wait import wait_for
 from tests.unit.ledger_segments import segment
 
 Fate = Callable[[int], Exception | None]
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)
+SECONDS = 60
+"""For what takes a second on a machine that does nothing else."""
+
+
+def producer_of(send: Callable[..., Any]) -> Any:
+    """A producer that sends with a function, and closes at once."""
+    sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
+    return SimpleNamespace(send=send, close=lambda timeout: None, _sender=sender)
 
 
 class Cluster:
@@ -44,8 +54,7 @@ class Cluster:
 
     def producer(self) -> Any:
         self.producers += 1
-        sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
-        return SimpleNamespace(send=self.send, close=lambda timeout: None, _sender=sender)
+        return producer_of(self.send)
 
     def send(self, topic: str, value: bytes, partition: int) -> Any:
         self.sent += 1
@@ -75,7 +84,7 @@ class Cluster:
         self.topics.add(topic)
         return 2
 
-    def delete_topic(self, topic: str, group: str) -> None:
+    def delete_topic(self, topic: str) -> None:
         self.topics.remove(topic)
 
 
@@ -128,11 +137,12 @@ class Consumer:
         pass
 
 
-def produced(cluster: Cluster, folder: Path, seconds: float = 0.8) -> Any:
+def produced(cluster: Cluster, folder: Path, records: int = 200) -> Any:
+    """A load that has ended after so many records."""
     load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]
     load_.start()
-    time.sleep(seconds)
-    load_.stop(1.0)
+    wait_for(lambda: load_.invoked >= records, seconds=SECONDS, what=f"{records} records")
+    load_.stop(SECONDS)
     return load_
 
 
@@ -141,9 +151,7 @@ def produced(cluster: Cluster, folder: Path, seconds: float = 0.8) -> Any:
 
 def session_of(send: Callable[..., Any]) -> tuple[Session, deque[Answer]]:
     answers: deque[Answer] = deque()
-    sender = SimpleNamespace(force_close=lambda: None, join=lambda _: None)
-    producer = SimpleNamespace(send=send, close=lambda timeout: None, _sender=sender)
-    return Session("p1", producer, RUN, answers), answers
+    return Session("p1", producer_of(send), RUN, answers), answers
 
 
 RECORD = Planned("p1", 0, 7)
@@ -203,7 +211,6 @@ def test_each_send_is_on_disk_before_it_happens(tmp_path: Path) -> None:
     cluster = Cluster(folder=tmp_path)
     load_ = produced(cluster, tmp_path)
     assert not cluster.unknown
-    assert cluster.sent > 100
     history = load(tmp_path)
     assert len(history.sends) == load_.invoked == load_.counts["ok"] == cluster.sent
     assert {send.outcome for send in history.sends} == {"ok"}
@@ -212,7 +219,7 @@ def test_each_send_is_on_disk_before_it_happens(tmp_path: Path) -> None:
 
 def test_the_load_keeps_its_rate_on_every_partition(tmp_path: Path) -> None:
     cluster = Cluster()
-    produced(cluster, tmp_path, seconds=1.5)
+    produced(cluster, tmp_path, records=600)
     history = load(tmp_path)
     assert history.started is not None
     assert history.stopped is not None
@@ -240,8 +247,7 @@ def test_a_load_without_a_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     journal.close()
     load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]
     load_.start()
-    time.sleep(0.2)
-    assert not load_.alive()
+    wait_for(lambda: not load_.alive(), seconds=SECONDS, what="the end of the load")
     load_.stop(0.1)
 
 
@@ -256,7 +262,17 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def options(folder: Path, **more: Any) -> running.Options:
-    return running.Options(Connection(("h:1",)), folder, rate=400, expect_changes=False, **more)
+    asked = {"rate": 400, "expect_changes": False, "max_seconds": SECONDS, **more}
+    return running.Options(Connection(("h:1",)), folder, **asked)
+
+
+def ended(ledger: running.Ledger, cluster: Cluster, end: Callable[[], object] | None = None) -> int:
+    """Run a ledger, end it after 200 records, as it is asked to by default; its exit code."""
+    with ThreadPoolExecutor(1) as pool:
+        code = pool.submit(ledger.run)
+        wait_for(lambda: cluster.sent >= 200, seconds=SECONDS, what="200 records")
+        (end or ledger.end)()
+        return code.result()
 
 
 def report(folder: Path) -> dict[str, Any]:
@@ -290,10 +306,7 @@ def test_a_run_ends_when_asked(
     tmp_path: Path, cluster: Cluster, end: Callable[[Any, Path], None], reason: str
 ) -> None:
     ledger = running.Ledger(options(tmp_path))
-    timer = threading.Timer(0.7, end, (ledger, tmp_path))
-    timer.start()
-    assert ledger.run() == 0
-    timer.join()
+    assert ended(ledger, cluster, lambda: end(ledger, tmp_path)) == 0
     assert json.loads((tmp_path / "status.json").read_text())["reason"] == reason
 
 
@@ -305,12 +318,14 @@ def test_a_run_ends_with_the_process_that_it_watches(tmp_path: Path, cluster: Cl
 
 
 def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
-    """One record vanishes from the cluster while it runs: offsets behind it move up."""
-    ledger = running.Ledger(options(tmp_path, max_seconds=1.2))
-    timer = threading.Timer(0.8, lambda: cluster.logs[0].pop(20))
-    timer.start()
-    assert ledger.run() == 1
-    timer.join()
+    """One record vanishes from the cluster before the run ends: offsets behind it move up."""
+    ledger = running.Ledger(options(tmp_path))
+
+    def lose_one() -> None:
+        cluster.logs[0].pop(20)
+        ledger.end()
+
+    assert ended(ledger, cluster, lose_one) == 1
     lost = [x["records"] for x in report(tmp_path)["violations"] if x["invariant"] == "I1"]
     assert lost == [[f"{load(tmp_path).run.id}/p1/0/20"]]
 
@@ -318,7 +333,7 @@ def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
 def test_a_kept_topic_can_be_compared_with_the_disks(
     tmp_path: Path, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert running.Ledger(options(tmp_path, max_seconds=0.8, keep_topic=True)).run() == 0
+    assert ended(running.Ledger(options(tmp_path, keep_topic=True)), cluster) == 0
     (topic,) = cluster.topics
     assert json.loads((tmp_path / "status.json").read_text())["topic"] == topic
     for partition, log in cluster.logs.items():
@@ -337,8 +352,9 @@ def test_a_kept_topic_can_be_compared_with_the_disks(
 
 def test_a_group_that_cannot_commit_proves_nothing(tmp_path: Path, cluster: Cluster) -> None:
     cluster.broken = "commit"
-    assert running.Ledger(options(tmp_path, max_seconds=0.7)).run() == 2
-    assert report(tmp_path)["reasons"] == ["the group never committed an offset"]
+    assert ended(running.Ledger(options(tmp_path)), cluster) == 2
+    (reason,) = report(tmp_path)["reasons"]
+    assert "committed" in reason
 
 
 def test_a_cluster_that_does_not_answer_fails_the_run(
@@ -351,6 +367,14 @@ def test_a_cluster_that_does_not_answer_fails_the_run(
     assert running.Ledger(options(tmp_path)).run() == 2
     last = json.loads((tmp_path / "status.json").read_text())
     assert (last["state"], last["reason"]) == ("failed", "KafkaTimeoutError: no broker")
+
+
+def test_a_run_that_cannot_begin_leaves_no_topic(tmp_path: Path, cluster: Cluster) -> None:
+    """A file that a run begins is there already."""
+    (tmp_path / "consumer-assign.jsonl").touch()
+    assert running.Ledger(options(tmp_path)).run() == 2
+    assert "consumer-assign" in json.loads((tmp_path / "status.json").read_text())["reason"]
+    assert not cluster.topics
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_each_damage_of_one_disk_is_found_and_names_it(
     assert any(text in found.what for found in violations(history))
 
 
-def test_what_was_never_told_may_lie_behind_the_end(draft: Draft) -> None:
+def test_what_was_never_acknowledged_may_lie_behind_the_end(draft: Draft) -> None:
     """Of a leader that was cut off: its own records, at offsets that others never reached."""
     disks = disks_of(draft)
     end = disks["k2"][0][-1].offset + 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.stages.test_scenarios import LACKS
 from tests.support.topology import ROOT
 from tests.unit.tree import SCENARIOS, load, relative
 
@@ -52,7 +55,7 @@ def molecule_problems(config: Mapping[str, Any]) -> list[str]:
         problems.append(f"{names} does not go through {[*order, 'destroy']}, in this order")
     before = names[: names.index("check")] if "check" in names else []
     if set(before) - {"destroy", "create", "syntax"}:
-        problems.append("check has to find virgin hosts")
+        problems.append("check has to find fresh hosts")
     if testinfra and "ansible-inventory" not in config["verifier"].get("options", {}):
         problems.append("testinfra would see no hosts: set verifier.options.ansible-inventory")
     return problems
@@ -81,6 +84,41 @@ def has_lab_image(inventory: Path) -> bool:
 def test_molecule_runs_without_workers() -> None:
     callers = [ROOT / "lab", *ROOT.glob(".ci/*"), *ROOT.glob("tests/stages/*.py")]
     assert not [relative(path) for path in callers if "--workers" in path.read_text()]
+
+
+# What a scenario may leave out
+
+
+def reasons(tree: ast.AST) -> Iterator[str]:
+    """Yield, as regular expressions, the plain texts of a source and its f-strings for `skip`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield re.escape(node.value)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.skip":
+            for text in node.args:
+                if isinstance(text, ast.JoinedStr):
+                    yield "".join(
+                        re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*"
+                        for part in text.values
+                    )
+
+
+@pytest.mark.parametrize("reason", LACKS)
+def test_a_test_that_may_be_skipped_gives_that_reason(reason: str) -> None:
+    folders = ("cluster", "delivery", "failover", "guide", "machines", "support", "upgrade")
+    sources = [path for name in folders for path in ROOT.glob(f"tests/{name}/**/*.py")]
+    shown = reason.replace(".*", "no route")
+    given = [text for path in sources for text in reasons(ast.parse(path.read_text()))]
+    assert [text for text in given if re.fullmatch(text, shown)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "given"),
+    [("no Kafka here", True), ("none", True), ("a: b", False), ("no Kafka is here at all", False)],
+)
+def test_a_reason_that_nobody_gives_is_found(reason: str, given: bool) -> None:
+    source = "pytest.skip(f'no {what} here'); return_ = 'none'; print(f'{one}: {other}')"
+    assert any(re.fullmatch(text, reason) for text in reasons(ast.parse(source))) is given
 
 
 # Every guard is able to fail
@@ -128,7 +166,7 @@ TESTINFRA = {"name": "testinfra", "options": {"ansible-inventory": "x"}}
             "roles is no directory of tests",
         ),
         (config(verifier={"name": "testinfra"}), "set verifier.options.ansible-inventory"),
-        (config(changed("check converge", "converge check")), "check has to find virgin hosts"),
+        (config(changed("check converge", "converge check")), "check has to find fresh hosts"),
         (config(changed("check", "")), "does not go through"),
         (config(changed("idempotence", "")), "does not go through"),
         (config(changed("idempotence verify", "verify idempotence")), "does not go through"),

@@ -41,5 +41,5 @@ def test_a_recovery_above_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_does_not_come_is_named() -> None:
-    with pytest.raises(AssertionError, match="a ship: not within 0 s; last seen None"):
+    with pytest.raises(AssertionError, match=r"a ship.*None"):
         wait.wait_for(lambda: None, seconds=0, what="a ship")

@@ -43,15 +43,6 @@ def walk(value: Any) -> Iterator[dict[str, Any]]:
             yield from walk(child)
 
 
-def tasks_of(document: Any) -> list[dict[str, Any]]:
-    """The tasks of a playbook or tasks file, those of blocks included."""
-    return [
-        node
-        for node in walk(document)
-        if "name" in node and any("." in key or key == "block" for key in node)
-    ]
-
-
 def git_files(*options: str) -> list[str]:
     """What `git ls-files` says."""
     command = ["git", "ls-files", *options]

@@ -16,7 +16,7 @@ def inventory(topology: Topology) -> Inventory:
 
 
 class Inventory:
-    """What a test writes into the lab's own inventory, as an operator edits his."""
+    """What a test writes into the lab's own inventory, as an operator edits theirs."""
 
     def __init__(self, directory: Path, brokers: list[str]) -> None:
         self._file, self._brokers = directory / "changed.yml", brokers

@@ -137,7 +137,7 @@ def throttle(admin: Any, replicas: str | None, rate: str | None) -> None:
     admin.alter_configs([topic, *brokers], raise_on_unknown=False)
 
 
-def test_check_mode_prints_the_plan(
+def test_check_mode_restarts_nothing(
     plays: Plays, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     before = starts(hosts, topology)

@@ -69,7 +69,7 @@ def small_disk(target: Target, where: str, path: str) -> Iterator[None]:
 
 
 def fill(target: Target, where: str, path: str) -> None:
-    """Leave no space for who writes next. XFS keeps some blocks that nobody gets."""
+    """Leave no space for the next write. XFS reserves some blocks."""
     target.hosts[where].run(
         f"fallocate -l $(df --output=avail --block-size=1 {path} | tail -1) {path}/filler;"
         f" cat /dev/zero >> {path}/filler; dd if=/dev/zero bs=4096 >> {path}/filler"

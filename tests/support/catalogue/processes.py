@@ -97,7 +97,7 @@ def leader_paused(target: Target, record: Record) -> None:
 
 @fault(5, "kill -9 of the active controller")
 def controller_killed(target: Target, record: Record) -> None:
-    """Another one leads soon, and nobody who produces notices."""
+    """Another one leads soon, and producers notice nothing."""
     node, epoch = target.controller(), target.epoch()
     where = begin(target, record, node)
     before, killed = target.pid(where), time.monotonic()

@@ -137,12 +137,7 @@ def driver_killed(target: Streams, record: Record) -> None:
 
 @fault(48, "kill -9 of the Spark master")
 def master_killed(target: Streams, record: Record) -> None:
-    """Systemd brings it back, and its workers come; whether applications live is recovery's.
-
-    With `spark.deploy.recoveryMode` the new one knows them. Without, Spark's default, it knows
-    none: it has the workers end the executors that they report (`WorkerLatestState`), and a driver
-    that lost its master only waits for one that knows it. So its operator has to start it again.
-    """
+    """Systemd brings it back with its workers; by its recovery mode it knows their applications."""
     where = record.node = active_master(target.topology)
     before, app = target.main_pid(where, MASTER), target.stream.app
     killed = time.monotonic()
@@ -154,18 +149,8 @@ def master_killed(target: Streams, record: Record) -> None:
     record.recovered(killed, SECONDS)
     known = application(master_state(target.topology, active_master(target.topology)), app)
     record.proof = f"process {before} is gone, {pid} came; to it {app} is {known}"
-    if "spark.deploy.recoveryMode" in target.topology.cluster.spark[where].config:
-        assert known == "RUNNING"
-        assert target.flows() == app
-        return
-    assert known is None
-    wait_for(lambda: not target.stream.executors(), seconds=SECONDS, what="the executors' end")
-    target.stream.stop()
-    # Jobs of somebody else are in the same state.
-    for host in target.hosts.values():
-        host.run("systemctl try-restart --no-block 'spark-job-*.service'")
-    target.start()
-    assert target.flows() != app
+    assert known == "RUNNING"
+    assert target.flows() == app
 
 
 @fault(49, "the newest file of a checkpoint is cut off")

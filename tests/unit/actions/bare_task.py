@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -11,13 +11,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
-Answer = dict[str, Any]
-Module = Callable[[str, Answer], Answer]
-
-
-def no_module(name: str, args: Answer) -> Answer:
-    """Stand for a host of which nothing is to be asked."""
-    pytest.fail(f"{name} was called with {args}")
+from tests.unit.in_process import Answer, Module, no_module
 
 
 @dataclass

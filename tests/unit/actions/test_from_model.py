@@ -50,7 +50,7 @@ def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"bootstrap": ["here:1"]}, r"kafka_health: unsupported options: bootstrap.*include.*wait"),
         ({"events": "changes"}, "unsupported options: events"),
@@ -58,9 +58,9 @@ def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
     ],
 )
 def test_an_option_that_is_not_documented_is_refused(
-    ansible: AnsibleRun, options: Answer, said: str
+    ansible: AnsibleRun, options: Answer, message: str
 ) -> None:
-    with pytest.raises(AnsibleError, match=said):
+    with pytest.raises(AnsibleError, match=message):
         operate(ansible, "kafka_health", "k1", **options)
     assert ansible.calls == []
 

@@ -9,7 +9,8 @@ from ansible_collections.millrace.streaming.plugins.action import kafka_storage
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import directory_id
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
-from tests.unit.actions.bare_task import Tasks, no_module
+from tests.unit.actions.bare_task import Tasks
+from tests.unit.in_process import no_module
 from tests.unit.model import small
 
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"

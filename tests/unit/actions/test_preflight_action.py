@@ -33,7 +33,7 @@ STORES = {
         (100.0, 104.5, 102.0, 2.5),
     ],
 )
-def test_the_clock_is_off_by_what_the_way_cannot_explain(
+def test_the_clock_is_off_by_what_the_time_between_request_and_answer_does_not_explain(
     before: float, answered: float, after: float, offset: float
 ) -> None:
     assert clock_offset(before, answered, after) == offset

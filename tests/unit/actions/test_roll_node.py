@@ -19,6 +19,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import operatio
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.model import small
+from tests.unit.operations.slices import answer
 
 Answer = dict[str, Any]
 NODES = ("k1", "k2", "k3")
@@ -27,19 +28,6 @@ CLUSTER = small.cluster(
     {name: {"kafka_node_id": id_} for id_, name in enumerate(NODES, start=1)},
     kafka_reboot_timeout=700,
 )
-
-
-def answer(phase: str, **found: object) -> Answer:
-    """What the module kafka_restart says at the end of a slice."""
-    empty: Answer = {
-        "waiting": [],
-        "degraded": [],
-        "restored": [],
-        "start_failed": "",
-        "deferred": False,
-        "non_retriable": False,
-    }
-    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
 
 
 DONE = answer("done", seconds={"gate": 1.0, "start": 2.0})

@@ -101,12 +101,7 @@ NOW, FENCED = health(1, 2, 3, leader=11), health(1, 2, 3, leader=11, fenced=(3,)
         (NOW, set(), True, ["b2", "b1", "b3", "c2", "c3", "c1"]),
         # Nodes that are down, fenced or not registered come first.
         (NOW, {"c1"}, False, ["c1", "c2", "c3", "b2", "b1", "b3"]),
-        (
-            health(1, 2, 3, leader=11, fenced=(3,)),
-            set(),
-            False,
-            ["b3", "c2", "c3", "c1", "b2", "b1"],
-        ),
+        (FENCED, set(), False, ["b3", "c2", "c3", "c1", "b2", "b1"]),
         (health(1, 2, leader=11), set(), False, ["b3", "c2", "c3", "c1", "b2", "b1"]),
         # Nobody answered: brokers of which nothing is known come first.
         ({}, set(), False, ["b2", "b1", "b3", "c1", "c2", "c3"]),

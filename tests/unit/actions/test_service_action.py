@@ -184,7 +184,7 @@ def test_what_the_host_refuses_is_not_followed_by_a_transfer(
     assert len(on_host.calls) == 1
 
 
-def test_a_host_without_room_for_the_tarball_is_said(
+def test_a_host_without_space_for_the_tarball_is_named(
     on_host: AnsibleRun, tarball: dict[str, Any]
 ) -> None:
     on_host.tmpdir = f"{on_host.tmpdir}/full"

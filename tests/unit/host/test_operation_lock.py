@@ -112,7 +112,7 @@ def test_of_many_at_once_one_takes_the_lock(path: Path) -> None:
     assert operation.read(path)["id"] == winner
 
 
-def test_a_record_tells_its_age(path: Path) -> None:
+def test_a_record_has_its_age(path: Path) -> None:
     operation.write(path, record("first"))
     assert operation.read(path)["age"] < 60
     silent(path, 300)

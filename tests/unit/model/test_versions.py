@@ -50,7 +50,7 @@ def test_default_is_the_roles_and_not_blocked(product: str) -> None:
 
 
 @pytest.mark.parametrize("version", KAFKA)
-def test_kafka_releases_are_whole(version: str) -> None:
+def test_kafka_releases_are_complete(version: str) -> None:
     release = versions.KAFKA.supported[version]
     line = ".".join(version.split(".")[:2])
     assert re.fullmatch(rf"{re.escape(line)}-IV\d", release.metadata)

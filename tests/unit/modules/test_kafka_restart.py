@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 from ansible_collections.millrace.streaming.plugins.modules import kafka_restart
 
-from tests.unit.module_runner import run_module
+from tests.unit.module_runner import run_module, unreachable
 from tests.unit.operations.restart_rig import (
     FAILED,
     RUNNING,
@@ -178,16 +177,13 @@ def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -
     assert host.rig.unit.calls == ["stop"]
 
 
-# The whole module
+# The module as Ansible runs it
 
 
 @pytest.fixture
 def options(tmp_path: Path) -> dict[str, Any]:
-    (tmp_path / "client.properties").touch()
     return {
-        "bootstrap": ["127.0.0.1:1"],
-        "client_config": str(tmp_path / "client.properties"),
-        "library": str(Path(library.errors.__file__).parents[1]),
+        **unreachable(tmp_path),
         "node": {"id": 1},
         "record": str(tmp_path / "operation.json"),
         "operation": {"id": "mine", "state": operation.RUNNING},

@@ -84,9 +84,10 @@ def test_what_does_not_start_is_put_back(kept: Kept) -> None:
     assert kept.restore() == []
 
 
-def test_a_restart_begins_anew(kept: Kept) -> None:
+@pytest.mark.parametrize("gone", ["mark", "previous"], ids=["restarted", "lost"])
+def test_after_a_restart_or_a_loss_the_state_of_now_is_kept(kept: Kept, gone: str) -> None:
     kept.write("a=2\n")
-    kept.mark.unlink()
+    getattr(kept, gone).unlink()
     good = kept.state()
     kept.write("a=3\n")
     kept.restore()
@@ -116,15 +117,6 @@ def test_of_a_service_that_does_not_run_nothing_is_kept(kept: Kept) -> None:
     kept.mark.parent.rmdir()
     kept.write("a=2\n", "v2")
     assert kept.previous.read_bytes() == before
-
-
-def test_a_lost_state_is_kept_again(kept: Kept) -> None:
-    kept.write("a=2\n")
-    kept.previous.unlink()
-    good = kept.state()
-    kept.write("a=3\n")
-    kept.restore()
-    assert kept.state() == good
 
 
 def test_a_file_that_is_no_properties_text_is_put_back_as_it_was(kept: Kept) -> None:

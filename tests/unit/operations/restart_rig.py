@@ -16,9 +16,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
     Broker,
-    Partition,
-    Quorum,
-    Replica,
     Snapshot,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import node_restart
@@ -33,7 +30,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.node
     Progress,
 )
 
-ALL = frozenset({1, 2, 3})
+from tests.unit.operations.gate_cases import ALL, partition, state, voters
+
 COMBINED = Node(
     2,
     broker=True,
@@ -64,16 +62,15 @@ def cluster(
     leader: int = 1,
 ) -> Snapshot:
     """Three combined nodes; what the arguments say is of node 2."""
-    return Snapshot(
-        cluster_id="C",
+    return state(
         brokers=tuple(
             Broker(node, fenced=fenced and node == 2)
             for node in (1, 2, 3)
             if registered or node != 2
         ),
         controller_id=leader,
-        quorum=Quorum(leader, 7, (Replica(1, 0, 0), Replica(2, 9, behind_ms), Replica(3, 0, 0))),
-        partitions=(Partition("t", 0, 1, (1, 2, 3), isr, 2), Partition("u", 0, 1, (1, 3), (1, 3))),
+        quorum=voters(0, behind_ms, 0, leader=leader),
+        partitions=(partition(isr=isr), partition("u", replicas=(1, 3), min_isr=1)),
     )
 
 

@@ -10,17 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
-from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka, key_table
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import dynamic_config
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
     Plan,
 )
 from ansible_collections.millrace.streaming.plugins.modules.kafka_dynamic_config import Run
 
-from tests.unit.module_runner import run_module
+from tests.unit.module_runner import run_module, unreachable
 
 THREADS, RATIO, LISTS = "num.io.threads", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy"
 RETENTION = "log.retention.ms"
@@ -126,25 +125,6 @@ class Host:
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host(tmp_path, FakeBroker(static={THREADS: "4"}))
-
-
-# Which keys
-
-
-@pytest.mark.parametrize("version", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"])
-def test_dynamic_keys_are_kafkas_without_those_of_listeners_and_secrets(version: str) -> None:
-    keys = kafka.dynamic_keys(version)
-    table = key_table.load(version)
-    assert {THREADS, RATIO, LISTS, MIN_ISR, "message.max.bytes"} <= set(keys)
-    assert all(table[key]["update"] != "read-only" for key in keys)
-    assert not [key for key in keys if key.startswith(("ssl.", "sasl.", "listener"))]
-    assert not {"advertised.listeners", "listeners", "cordoned.log.dirs"} & set(keys)
-    assert not set(kafka.OWNED) & set(keys)
-    assert not [key for key in keys if table[key]["type"] == "password"]
-
-
-def test_of_an_unknown_version_no_key_is_dynamic() -> None:
-    assert kafka.dynamic_keys("9.9.9") == []
 
 
 # Plan
@@ -390,14 +370,11 @@ def test_without_eligible_leader_replicas_each_broker_sets_its_own(host: Host) -
 
 
 @pytest.fixture
-def unreachable(tmp_path: Path) -> dict[str, Any]:
+def options(tmp_path: Path) -> dict[str, Any]:
     """Options that lead to no broker."""
-    (tmp_path / "client.properties").touch()
     (tmp_path / "server.properties").touch()
     return {
-        "bootstrap": ["127.0.0.1:1"],
-        "client_config": str(tmp_path / "client.properties"),
-        "library": str(Path(library.errors.__file__).parents[1]),
+        **unreachable(tmp_path),
         "node_id": 1,
         "keys": [THREADS],
         "path": str(tmp_path / "server.properties"),
@@ -407,15 +384,15 @@ def unreachable(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_a_broker_that_is_not_there_is_named(unreachable: dict[str, Any], check: bool) -> None:
-    result = run_module("kafka_dynamic_config", unreachable, check=check)
+def test_a_broker_that_is_not_there_is_named(options: dict[str, Any], check: bool) -> None:
+    result = run_module("kafka_dynamic_config", options, check=check)
     assert result["failed"]
     assert "broker 1" in result["msg"]
     assert "127.0.0.1:1" in result["msg"]
 
 
-def test_a_file_that_is_not_there_is_named(unreachable: dict[str, Any]) -> None:
-    Path(unreachable["path"]).unlink()
-    result = run_module("kafka_dynamic_config", unreachable)
+def test_a_file_that_is_not_there_is_named(options: dict[str, Any]) -> None:
+    Path(options["path"]).unlink()
+    result = run_module("kafka_dynamic_config", options)
     assert result["failed"]
-    assert unreachable["path"] in result["msg"]
+    assert options["path"] in result["msg"]

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
 )
@@ -27,7 +26,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.feat
 )
 from ansible_collections.millrace.streaming.plugins.modules.kafka_features import address, run
 
-from tests.unit.module_runner import run_module
+from tests.unit.module_runner import run_module, unreachable
 
 OF = {version: dict(release.features) for version, release in KAFKA.supported.items()}
 STATIC = {"kraft.version": 0}
@@ -353,14 +352,7 @@ def test_each_broker_is_asked_at_its_own_address(host: str, expected: str) -> No
 
 
 def test_without_a_broker_the_module_says_so(tmp_path: Path) -> None:
-    (tmp_path / "client.properties").touch()
-    args = {
-        "bootstrap": ["127.0.0.1:1"],
-        "client_config": str(tmp_path / "client.properties"),
-        "library": str(Path(library.errors.__file__).parents[1]),
-        "target": "4.3.1",
-        "expect_brokers": [1],
-    }
-    result = run_module("kafka_features", args)
+    args = {"target": "4.3.1", "expect_brokers": [1]}
+    result = run_module("kafka_features", {**unreachable(tmp_path), **args})
     assert result["failed"]
     assert "127.0.0.1:1" in result["msg"]

@@ -20,21 +20,19 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Replica,
     Snapshot,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import gate
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     Blocker,
     Expected,
     Node,
     Policy,
-    cluster_blockers,
-    must_wait_for_others,
-    order,
-    stop_blockers,
 )
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
+from tests.unit.operations.gate_cases import LOOSE, STRICT
+
 FEW = settings(max_examples=150, deadline=None, derandomize=True)
-STRICT, LOOSE = Policy(), Policy(strict=False)
 BEHIND = (0, 1, 500, 2000, 2001, 60_000, None)
 IDS = (1, 2, 3, 4, 5, 101, 102, 103, 104, 105)
 TOPICS = ("a", "b", "__consumer_offsets", "__transaction_state")
@@ -49,7 +47,7 @@ class Case:
     node: Node
 
     def blockers(self, policy: Policy = STRICT) -> list[Blocker]:
-        return stop_blockers(self.snapshot, self.node, self.expected, policy)
+        return gate.stop_blockers(self.snapshot, self.node, self.expected, policy)
 
 
 @st.composite
@@ -185,8 +183,8 @@ def test_an_unready_node_is_stopped_only_where_no_partition_needs_it(case: Case)
 @FEW
 @given(cases(), st.sets(st.sampled_from(IDS)))
 def test_knowing_which_nodes_are_down_only_removes_blockers(case: Case, ids: set[int]) -> None:
-    every = cluster_blockers(case.snapshot, case.expected, STRICT)
-    rest = cluster_blockers(case.snapshot, case.expected, STRICT, frozenset(ids))
+    every = gate.cluster_blockers(case.snapshot, case.expected, STRICT)
+    rest = gate.cluster_blockers(case.snapshot, case.expected, STRICT, frozenset(ids))
     assert reasons(rest) <= reasons(every)
 
 
@@ -271,6 +269,20 @@ def test_some_brokers_with_replicas_in_sync_may_be_stopped(
     require(matters)
 
 
+def test_an_allowed_outage_lets_a_needed_broker_be_stopped() -> None:
+    everything = Policy(strict=False, allow_outage=frozenset("*"))
+    require(lambda case: bool(broken(case)) and not case.blockers(everything))
+
+
+@pytest.mark.parametrize("policy", [STRICT, LOOSE])
+def test_some_brokers_may_be_stopped_because_they_are_not_ready(policy: Policy) -> None:
+    def only_unready(case: Case) -> bool:
+        unready = dataclasses.replace(case, node=dataclasses.replace(case.node, ready=False))
+        return bool(case.blockers(policy)) and not unready.blockers(policy)
+
+    require(only_unready)
+
+
 def require(condition: Callable[[Case], bool]) -> None:
     """Raise NoSuchExample if no generated cluster is such a one."""
     once = settings(FEW, max_examples=1000, phases=[Phase.generate], database=None)
@@ -297,9 +309,9 @@ def test_an_order_of_restarts(group: list[Node], reverse: bool, data: st.DataObj
     voters = tuple(Replica(node.id, 0, 0) for node in group if node.controller)
     active = data.draw(st.sampled_from([-1, 99, *(voter.id for voter in voters)]))
     snapshot = Snapshot("C", (), active, Quorum(active, 1, voters))
-    ids = order(group, active, on_zookeeper=False, reverse_roles=reverse)
+    ids = gate.order(group, active, on_zookeeper=False, reverse_roles=reverse)
     assert sorted(ids) == sorted(node.id for node in group)
-    assert ids == order(reversed(group), active, on_zookeeper=False, reverse_roles=reverse)
+    assert ids == gate.order(reversed(group), active, on_zookeeper=False, reverse_roles=reverse)
 
     by_id = {node.id: node for node in group}
     placed = [by_id[i] for i in ids]
@@ -314,14 +326,14 @@ def test_an_order_of_restarts(group: list[Node], reverse: bool, data: st.DataObj
     # A run in this order never has to wait by the same snapshot.
     for position, node in enumerate(ready):
         rest = [other.id for other in ready[position + 1 :]]
-        assert not must_wait_for_others(node.id, rest, snapshot)
+        assert not gate.must_wait_for_others(node.id, rest, snapshot)
 
 
 @FEW
 @given(nodes(), st.integers(-1, 9), st.booleans())
 def test_an_order_on_zookeeper(group: list[Node], active: int, reverse: bool) -> None:
     brokers = [dataclasses.replace(node, broker=True, controller=False) for node in group]
-    ids = order(brokers, active, on_zookeeper=True, reverse_roles=reverse)
+    ids = gate.order(brokers, active, on_zookeeper=True, reverse_roles=reverse)
     by_id = {node.id: node for node in brokers}
     ready = [i for i in ids if by_id[i].ready]
     assert ids[len(ids) - len(ready) :] == ready

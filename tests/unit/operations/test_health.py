@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
 )
@@ -18,46 +17,21 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Replica,
     Snapshot,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
-    Expected,
-    Policy,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import Expected
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import (
     facts,
     problems,
 )
 from ansible_collections.millrace.streaming.plugins.modules import kafka_health
 
-from tests.unit.module_runner import run_module
+from tests.unit.module_runner import run_module, unreachable
+from tests.unit.operations.gate_cases import ALL, EXPECTED, HEALTHY, STRICT, partition
 
-ALL = frozenset({1, 2, 3})
-HEALTHY = Snapshot(
-    cluster_id="C",
-    brokers=(Broker(1), Broker(2), Broker(3)),
-    controller_id=1,
-    quorum=Quorum(1, 5, tuple(Replica(i, 0, 0) for i in (1, 2, 3))),
-    partitions=(
-        Partition("t", 0, 1, (1, 2, 3), (1, 2, 3), 2),
-        Partition("__consumer_offsets", 0, 2, (2, 3, 1), (1, 2, 3), 2),
-    ),
-)
-EXPECTED = Expected(brokers=ALL, voters=ALL, cluster_id="C")
 KINDS = ("offline", "under_replicated", "under_min_isr")
 
 
 def quorum(*voters: Replica, leader: int = 1, observers: tuple[Replica, ...] = ()) -> Quorum:
     return Quorum(leader, 5, voters, observers)
-
-
-def partition(
-    topic: str = "t",
-    index: int = 0,
-    leader: int = 1,
-    isr: tuple[int, ...] = (1, 2, 3),
-    replicas: tuple[int, ...] = (1, 2, 3),
-    min_isr: int = 2,
-) -> Partition:
-    return Partition(topic, index, leader, replicas, isr, min_isr)
 
 
 def test_a_healthy_cluster_has_no_problems() -> None:
@@ -106,11 +80,11 @@ def test_each_problem_of_a_node_names_it(changes: Any, names: list[tuple[str, ..
         (partition(), set()),
         (partition(isr=(1, 2)), {"under_replicated"}),
         (partition(isr=(1,)), {"under_replicated", "under_min_isr"}),
-        (partition(isr=(1,), leader=-1), {*KINDS}),
-        (partition(replicas=(1,), isr=(1,), min_isr=2), set()),
-        (partition(replicas=(1,), isr=(), leader=-1), {*KINDS}),
+        (partition(isr=(1,), offline=True), {*KINDS}),
+        (partition(replicas=(1,)), set()),
+        (partition(replicas=(1,), isr=()), {*KINDS}),
         (
-            partition(topic="__transaction_state", isr=(1, 2), min_isr=3),
+            partition("__transaction_state", isr=(1, 2), min_isr=3),
             {"under_replicated", "under_min_isr"},
         ),
     ],
@@ -139,7 +113,7 @@ def test_without_controllers_a_zookeeper_cluster_is_judged_by_the_rest() -> None
 
 
 def test_facts_are_the_snapshot_as_plain_data() -> None:
-    parts = (partition("a", 1, -1), partition("a", 0), partition("b", 0, -1))
+    parts = (partition("a", 1, offline=True), partition("a"), partition("b", offline=True))
     found = facts(dataclasses.replace(HEALTHY, partitions=parts, controller_id=2))
     assert (found["topics"], found["partitions"]) == (2, 3)
     assert found["offline"] == ["a-1", "b-0"]
@@ -189,7 +163,7 @@ def test_the_module_waits_for_a_healthy_cluster() -> None:
 
 def test_the_module_says_what_keeps_a_node_from_being_stopped() -> None:
     moving = dataclasses.replace(HEALTHY, reassigning=("t-0",))
-    verdict = judge(FakeCluster(moving), wait=0, policy=Policy())
+    verdict = judge(FakeCluster(moving), wait=0, policy=STRICT)
     assert verdict["healthy"] is False
     (blocker,) = verdict["blockers"]
     assert (blocker["predicate"], blocker["partitions"]) == ("reassigning", ["t-0"])
@@ -198,10 +172,10 @@ def test_the_module_says_what_keeps_a_node_from_being_stopped() -> None:
 
 def test_a_quorum_that_commits_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_health, "GROWS_SECONDS", 0.2)
-    verdict = judge(FakeCluster(HEALTHY, stuck=True), wait=0, policy=Policy())
+    verdict = judge(FakeCluster(HEALTHY, stuck=True), wait=0, policy=STRICT)
     assert verdict["healthy"] is False
     assert "stuck" in verdict["problems"][0]
-    assert judge(FakeCluster(HEALTHY), wait=0, policy=Policy())["healthy"] is True
+    assert judge(FakeCluster(HEALTHY), wait=0, policy=STRICT)["healthy"] is True
 
 
 def test_a_cluster_has_to_stay_healthy_where_that_is_asked() -> None:
@@ -216,13 +190,7 @@ def test_a_cluster_has_to_stay_healthy_where_that_is_asked() -> None:
 
 @pytest.fixture
 def options(tmp_path: Path) -> dict[str, Any]:
-    (tmp_path / "client.properties").touch()
-    return {
-        "bootstrap": ["127.0.0.1:1"],
-        "client_config": str(tmp_path / "client.properties"),
-        "library": str(Path(library.errors.__file__).parents[1]),
-        "wait": 0.3,
-    }
+    return {**unreachable(tmp_path), "wait": 0.3}
 
 
 def test_the_module_names_where_the_client_library_is_missing(

@@ -10,7 +10,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.unit impor
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
     Broker,
-    Partition,
     Snapshot,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
@@ -27,6 +26,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.node
     not_ready_reasons,
 )
 
+from tests.unit.operations.gate_cases import partition
 from tests.unit.operations.restart_rig import (
     BROKER,
     COMBINED,
@@ -45,7 +45,9 @@ from tests.unit.operations.restart_rig import (
     install,
 )
 
-WITHOUT_A_SPARE = dataclasses.replace(HEALTHY, partitions=(Partition("lonely", 0, 2, (2,), (2,)),))
+WITHOUT_A_SPARE = dataclasses.replace(
+    HEALTHY, partitions=(partition("lonely", replicas=(2,), min_isr=1),)
+)
 
 
 # When a restarted node is ready
@@ -64,8 +66,8 @@ def test_a_node_that_is_back_is_ready(node: Node) -> None:
         (BROKER, cluster(registered=False), "registered"),
         (BROKER, cluster(isr=(1, 3)), "t-0"),
         (COMBINED, cluster(isr=(1, 3)), "t-0"),
-        (COMBINED, cluster(behind_ms=CAUGHT_UP_MS + 1), "9 records"),
-        (CONTROLLER, cluster(behind_ms=None), "9 records"),
+        (COMBINED, cluster(behind_ms=CAUGHT_UP_MS + 1), "7 records"),
+        (CONTROLLER, cluster(behind_ms=None), "7 records"),
         (CONTROLLER, cluster(leader=-1), "leader"),
         (dataclasses.replace(CONTROLLER, id=9), HEALTHY, "voter"),
     ],

@@ -12,21 +12,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll
     StoppedError,
 )
 
+from tests.unit.operations.slices import answer
+
 Answer = dict[str, Any] | Exception
 LIMITS = {"gate": 600.0, "stop": 330.0, "start": 120.0, "ready": 1800.0}
-
-
-def answer(phase: str, **found: object) -> dict[str, Any]:
-    """What the module says at the end of a slice."""
-    empty: dict[str, Any] = {
-        "waiting": [],
-        "degraded": [],
-        "restored": [],
-        "start_failed": "",
-        "deferred": False,
-        "non_retriable": False,
-    }
-    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
 
 
 class Roll:

@@ -144,8 +144,8 @@ def node(tmp_path: Path) -> Run:
 
     def run(quorum: Any, check: bool = False) -> dict[str, Any]:
         path.write_text(json.dumps(quorum))
-        sabotage = QUORUM.format(path=str(path))
-        result = run_module("kafka_voter", args, check=check, sabotage=sabotage)
+        patch = QUORUM.format(path=str(path))
+        result = run_module("kafka_voter", args, check=check, patch=patch)
         return result | {"asked": json.loads(path.read_text()).get("asked", [])}
 
     return run

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.refusal import ANSIBLE
 from tests.support.topology import ROOT
+from tests.unit.module_runner import HANGS_SECONDS
 
 # Addresses of no network (RFC 5737): a connection would wait until its timeout.
 HOSTS = """\
@@ -46,7 +47,7 @@ def run(place: Path, hosts: str, *options: str, playbook: str = "validate") -> t
         capture_output=True,
         text=True,
         cwd=place,
-        timeout=60,
+        timeout=HANGS_SECONDS,
         env={
             **os.environ,
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),

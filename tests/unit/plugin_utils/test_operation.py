@@ -77,7 +77,7 @@ def test_controllers_hold_the_lock_or_else_a_few_brokers(cluster: Any, hosts: li
     [
         (QUIET_SECONDS - 1, None, False),
         (QUIET_SECONDS + 1, None, True),
-        # Its record says that it will write nothing for longer.
+        # Its record asks for a longer silence.
         (QUIET_SECONDS + 1, 900, False),
         (901, 900, True),
     ],

@@ -73,7 +73,7 @@ def test_every_problem_is_reported_and_warnings_apart() -> None:
         host(meta=meta(cluster=OTHER_ID, node=9), names=("junk/",), systemd=False, mount="/")
     )
     text = report(found, "The hosts have", "nothing was changed")
-    assert text.startswith("The hosts have 4 problems;")
+    assert "4 problems" in text
     assert f"kafka_data_dirs, {DATA} of k1" in text
     assert [one.rule for one in warnings(found)] == ["data-on-root"]
     assert len(warning_lines(found)) == 1

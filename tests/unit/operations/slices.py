@@ -1,0 +1,18 @@
+"""Results of the module kafka_restart, for tests of what the controller makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def answer(phase: str, **found: object) -> dict[str, Any]:
+    """Return what the module returns at the end of a slice."""
+    empty: dict[str, Any] = {
+        "waiting": [],
+        "degraded": [],
+        "restored": [],
+        "start_failed": "",
+        "deferred": False,
+        "non_retriable": False,
+    }
+    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
