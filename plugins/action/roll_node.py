@@ -75,7 +75,7 @@ class ActionModule(Action):
             **self._options,
             "remaining": [ids[name] for name in record["left"]],
             "controller_last": self._args["controller_last"],
-            "operation": {**record, "quiet_seconds": self._quiet(options)},
+            "operation": {**record, "quiet_seconds": self._quiet(record, options)},
             **options,
         }
         try:
@@ -84,10 +84,12 @@ class ActionModule(Action):
             # An unreachable host would let the next node be restarted.
             raise HostLostError(str(error)) from error
 
-    def _quiet(self, options: Mapping[str, Any]) -> float:
+    def _quiet(self, record: Mapping[str, Any], options: Mapping[str, Any]) -> float:
         """Return for how many seconds this run may not write its record after this call."""
         rebooting = self._args["action"] == "reboot" and options["phase"] in ("gate", "stop")
-        return QUIET_SECONDS + (float(self._limits["reboot"]) if rebooting else 0.0)
+        # What follows the last node waits as long as a start may take.
+        waits = {"reboot": rebooting, "start": record["left"] == [self._node]}
+        return QUIET_SECONDS + sum(float(self._limits[one]) for one, due in waits.items() if due)
 
     def _write_files(self) -> str | None:
         """Give the node the files of its version; the distribution is unpacked already."""

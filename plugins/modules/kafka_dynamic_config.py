@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, restart
+from ..module_utils.host import dynamic_record, restart
 from ..module_utils.kafka import configs, features
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.configs import Setting
@@ -102,13 +100,6 @@ class Broker:
             time.sleep(POLL_SECONDS)
 
 
-def recorded_keys(path: Path) -> frozenset[str]:
-    """Return the keys that were once set from the file, none where that is not known."""
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        return frozenset(map(str, json.loads(path.read_text())["keys"]))
-    return frozenset()
-
-
 def desired(module: AnsibleModule) -> dict[str, str]:
     """Return key -> value of server.properties, or of `content` where it is not written yet."""
     path = module.params["path"]
@@ -127,7 +118,7 @@ class Run:
         self._module, self._broker, self._params = module, broker, module.params
         self._validate_only = module.check_mode
         self._desired = desired(module)
-        self._recorded = recorded_keys(Path(self._params["record"]))
+        self._recorded = dynamic_record.read(Path(self._params["record"]))
         self._keys = sorted({*self._params["keys"], *self._recorded})
         self._elr = broker.has_elr()
 
@@ -221,8 +212,7 @@ class Run:
     def _record(self, keys: frozenset[str]) -> None:
         """Remember the keys that were set from the file."""
         if not self._validate_only and keys != self._recorded:
-            text = json.dumps({"keys": sorted(keys)}) + "\n"
-            files.write_own(Path(self._params["record"]), text)
+            dynamic_record.write(Path(self._params["record"]), keys)
             self._recorded = keys
 
 
@@ -249,7 +239,7 @@ def main() -> None:
         "content": {"type": "str"},
         "cluster_wide": {"type": "bool", "default": False},
         "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
-        "record": {"type": "path", "default": "/var/lib/millrace/kafka-dynamic.json"},
+        "record": {"type": "path", "default": dynamic_record.PATH},
         "wait": {"type": "float", "default": 30},
     }
     # The host's journal would otherwise hold the file's content.

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import operation, restart
+from ..module_utils.host import dynamic_record, operation, restart
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.operations import options
@@ -20,7 +20,7 @@ module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
 description:
   - Reports whether a node runs, is marked for a restart and has the distribution that it should
-    have, and whether its host needs a reboot.
+    have, which keys were set online from its file, and whether its host needs a reboot.
   - With O(what) it also takes the lock that one operation at a time has on a cluster, where the
     host is one of those that hold it.
 options:
@@ -138,6 +138,7 @@ def main() -> None:
             "restore": {"type": "bool", "default": False},
             "take": {"type": "bool", "default": False},
             "over": {"type": "str", "default": ""},
+            "dynamic_record": {"type": "path", "default": dynamic_record.PATH},
         },
         supports_check_mode=True,
     )
@@ -168,6 +169,7 @@ def main() -> None:
         reboot_required=params["request_reboot"] or reboot_required(),
         container=Path("/run/systemd/container").exists(),
         restored=restored,
+        dynamic_keys=sorted(dynamic_record.read(Path(params["dynamic_record"]))),
         holder=held,
         former_operation=former,
     )

@@ -38,7 +38,7 @@ options:
   slice:
     description: Seconds of one call of the module, after which it shows what it waits for.
     type: float
-    default: 10.0
+    default: 20.0
 attributes:
   check_mode:
     description: Does nothing.

@@ -9,7 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.host import (
+    dynamic_record,
+    operation,
+    restart,
+)
 from ansible_collections.millrace.streaming.plugins.modules import kafka_node
 
 from tests.unit.in_process import call_module
@@ -133,6 +137,14 @@ def test_a_node_that_runs_with_its_distribution_is_settled(host: Host) -> None:
     host.mark.touch()
     marked = host.run()
     assert (marked["marked"], marked["settled"]) == (True, False)
+
+
+def test_the_keys_that_were_set_online_are_reported(host: Host) -> None:
+    record = host.path / "dynamic.json"
+    assert host.run(dynamic_record=str(record))["dynamic_keys"] == []
+    dynamic_record.write(record, {"num.io.threads", "log.retention.ms"})
+    found = host.run(dynamic_record=str(record))
+    assert found["dynamic_keys"] == ["log.retention.ms", "num.io.threads"]
 
 
 def test_a_node_without_a_distribution_is_not_settled(host: Host) -> None:
