@@ -11,7 +11,7 @@ from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
-from ..plugin_utils import cluster_id, run
+from ..plugin_utils import cluster_id, operation, run
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write
 
@@ -44,8 +44,10 @@ class ActionModule(Action):
         facts = {name: inspection.facts for name, inspection in found.items()}
         cluster = run.renew(self.variables, facts)
         known = engine.judge_cluster(RULES, self.cluster)
+        records = {name: inspection.operation for name, inspection in found.items()}
+        at_work = "" if args["allow_operation"] else operation.at_work(cluster, records)
         hosts = [
-            InspectedHost(cluster, name, inspection, args["allow_version_change"])
+            InspectedHost(cluster, name, inspection, args["allow_version_change"], at_work)
             for name, inspection in found.items()
         ]
         problems = [one for one in engine.judge_cluster(RULES, cluster) if one not in known]

@@ -29,7 +29,7 @@ class ActionModule(Action):
         ]
         names = order(cluster, wanted, nodes, args["health"], backwards=args["backwards"])
         others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
-        lock = held(cluster, {**others, **nodes})
+        lock = operation.lock(cluster, {**others, **nodes})
         planned = {name: node for name, node in nodes.items() if name in names}
         refused = lock["refused"] or refusals(cluster, args["action"], planned)
         if not self._task.check_mode:
@@ -114,36 +114,3 @@ def order(
     on_zookeeper = not cluster.controllers
     ordered = gate.order(found, leader, on_zookeeper=on_zookeeper, reverse_roles=backwards)
     return [by_id[number] for number in ordered]
-
-
-def held(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the state of the lock: taken, held by another operation, or abandoned by one.
-
-    `message` says why it is not taken, `refused` the same where this operation may not go on.
-    """
-    hosts = operation.lock_hosts(cluster)
-    asked = [host for host in hosts if host in nodes]
-    lost = [host for host in asked if nodes[host]["holder"]]
-    if len(asked) - len(lost) > len(hosts) // 2:
-        return {"lock": "taken", "message": "", "refused": ""}
-    if not lost:
-        away = ", ".join(host for host in hosts if host not in nodes)
-        text = (
-            f"A majority of {', '.join(hosts)} has to hold the lock of the cluster, and {away} "
-            "cannot be reached. Nothing was changed."
-        )
-        return {"lock": "incomplete", "message": text, "refused": text}
-    holder = nodes[lost[0]]["holder"]
-    # It writes its record anew on the host that it works on, whichever that is.
-    records = [node["former_operation"] for node in nodes.values()]
-    own = [one for one in records if one.get("id") == holder["id"]]
-    last = min(own, key=lambda one: float(one["age"]))
-    described = operation.describe(holder)
-    if operation.is_dead(last, all_read=all(host in nodes for host in cluster.kafka)):
-        text = f"The lock of the cluster is taken over from a dead operation: {described}"
-        return {"lock": "abandoned", "holder": holder["id"], "message": text, "refused": text}
-    text = (
-        f"Another operation has the lock of the cluster: {described}. Nothing was changed. Run "
-        "this again when that one has ended."
-    )
-    return {"lock": "held", "holder": holder["id"], "message": text, "refused": text}

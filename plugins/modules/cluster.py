@@ -23,6 +23,10 @@ options:
     type: str
     choices: [none, up, down, any]
     default: none
+  allow_operation:
+    description: With O(inspected), whether another rolling change may be at work on the cluster.
+    type: bool
+    default: false
   generate_cluster_id:
     description: Generate the id of a KRaft cluster where none is set or kept beside the inventory,
       and keep it there in C(kafka_cluster_id.txt).

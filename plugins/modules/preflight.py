@@ -19,7 +19,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import mounts as mount_table
-from ..module_utils.host import storage
+from ..module_utils.host import operation, storage
 
 DOCUMENTATION = r"""
 module: preflight
@@ -263,6 +263,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
+        "operation": operation.read(Path(operation.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
             for path in params["stores"]

@@ -19,7 +19,7 @@ from typing import Any
 
 from ansible import constants, context
 
-from ..module_utils.host.operation import FINISHED, RUNNING, STOPPED, is_silent
+from ..module_utils.host.operation import FINISHED, RUNNING, STOPPED, holder, is_silent
 from ..module_utils.model.cluster import Cluster
 from .files import create
 
@@ -103,6 +103,61 @@ def describe(record: Mapping[str, Any]) -> str:
         f"{record.get('what')}, started {record.get('started')} by {record.get('who')} "
         f"({record.get('command')}); done: {done}; left: {left}"
     )
+
+
+def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the state of the lock: taken, held by another operation, or abandoned by one.
+
+    `nodes` is host -> what the module kafka_node found there. `message` says why the lock is not
+    taken, `refused` the same where this operation may not go on.
+    """
+    hosts = lock_hosts(cluster)
+    asked = [host for host in hosts if host in nodes]
+    lost = [host for host in asked if nodes[host]["holder"]]
+    if len(asked) - len(lost) > len(hosts) // 2:
+        return {"lock": "taken", "message": "", "refused": ""}
+    if not lost:
+        away = ", ".join(host for host in hosts if host not in nodes)
+        text = (
+            f"A majority of {', '.join(hosts)} has to hold the lock of the cluster, and {away} "
+            "cannot be reached. Nothing was changed."
+        )
+        return {"lock": "incomplete", "message": text, "refused": text}
+    other = nodes[lost[0]]["holder"]
+    # It writes its record anew on the host that it works on, whichever that is.
+    records = [node["former_operation"] for node in nodes.values()]
+    own = [one for one in records if one.get("id") == other["id"]]
+    last = min(own, key=lambda one: float(one["age"]))
+    described = describe(other)
+    if is_dead(last, all_read=all(host in nodes for host in cluster.kafka)):
+        text = f"The lock of the cluster is taken over from a dead operation: {described}"
+        return {"lock": "abandoned", "holder": other["id"], "message": text, "refused": text}
+    text = (
+        f"Another operation has the lock of the cluster: {described}. Nothing was changed. Run "
+        "this again when that one has ended."
+    )
+    return {
+        "lock": "held",
+        "holder": other["id"],
+        "host": lost[0],
+        "message": text,
+        "refused": text,
+    }
+
+
+def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Describe the other operation that has the lock of a cluster, empty if none has.
+
+    `records` is host -> the record that was found there.
+    """
+    own = str(current("")["id"]) if _path().is_file() else ""
+    nodes = {
+        name: {"holder": holder(record, own), "former_operation": record}
+        for name, record in records.items()
+        if name in cluster.kafka
+    }
+    found = lock(cluster, nodes)
+    return describe(records[found["host"]]) if found["lock"] == "held" else ""
 
 
 def resume_command(playbook: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 from . import files
 
+PATH = "/var/lib/millrace/operation.json"
 RUNNING, FINISHED, STOPPED = "running", "finished", "stopped"
 QUIET_SECONDS = 120
 """Seconds that a holder may let pass between two writes, where its record gives no other number."""

@@ -68,8 +68,9 @@ class Inspection:
     wanted ports that somebody else listens on, `addresses` what the host resolves the names to by
     which others reach it, `homes` whether a distribution is unpacked, `installed` service -> the
     name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
-    not exist, `occupied` its paths that hold something. `clock_offset` is in seconds against the
-    controller, less what the answer took on its way; `time_service` the one that runs.
+    not exist, `occupied` its paths that hold something. `operation` is the record of the last
+    rolling change, with its `age` in seconds. `clock_offset` is in seconds against the controller,
+    less what the answer took on its way; `time_service` the one that runs.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -98,6 +99,7 @@ class Inspection:
     homes: Mapping[str, bool] = field(default_factory=dict)
     installed: Mapping[str, str] = field(default_factory=dict)
     opt_free: int = 0
+    operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 
     @property
@@ -134,13 +136,15 @@ class InspectedHost:
     """A host: what the model wants of it, and what was found.
 
     `allow_version_change` says which way Kafka's version may change over existing data: none, up,
-    down or any.
+    down or any. `other_operation` describes the rolling change that has the lock of the cluster,
+    empty without one.
     """
 
     cluster: Cluster
     name: str
     found: Inspection
     allow_version_change: str = "none"
+    other_operation: str = ""
 
     @property
     def host(self) -> HostSettings:

@@ -204,6 +204,16 @@ def _quorum_kind_differs(cluster: Cluster) -> Findings:
         yield Finding(f"The quorum is {parts}.", fix, hosts=tuple(kinds))
 
 
+@hosts_rule("operation-at-work", where="the lock of the cluster")
+def _operation_at_work(hosts: Sequence[InspectedHost]) -> Findings:
+    """A rolling change restarts nodes with the files that it finds on them, and goes by the plan
+    that it made at its start.
+    """
+    if hosts and hosts[0].other_operation:
+        what = f"Another operation has it: {hosts[0].other_operation}."
+        yield Finding(what, "Run this again when that operation has ended.")
+
+
 @hosts_rule("majority-without-data")
 def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
     """An empty majority can elect a leader without the committed records, and the members that

@@ -13,7 +13,7 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
 
 from tests.support.topology import ROOT
 from tests.unit.in_process import AnsibleRun
@@ -303,3 +303,37 @@ def test_another_version_is_for_the_playbooks_that_change_it(
     inspect(ansible, "k1", installed=installed, disk={"exists": True, "meta": meta})
     found = judge(ansible, inspected=["k1"], allow_version_change=allowed)
     assert [rule for rule in rules(found) if rule.startswith("version")] == problems
+
+
+AT_WORK = {"id": "x", "state": "running", "what": "rolling_upgrade", "machine": "m", "age": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "refused"),
+    [
+        ({}, {}, True),
+        ({}, {"allow_operation": True}, False),
+        ({"state": "finished"}, {}, False),
+        # Its holder is dead, so the next roll takes the lock over.
+        ({"age": 1e6}, {}, False),
+    ],
+)
+def test_hosts_are_left_to_the_operation_that_is_at_work_on_them(
+    change: dict[str, Any], options: dict[str, Any], refused: bool, tmp_path: Path
+) -> None:
+    ansible = clean(tmp_path)
+    judge(ansible)
+    for host in NODES:
+        inspect(ansible, host, operation={**AT_WORK, **change})
+    found = judge(ansible, inspected=list(NODES), **options)
+    assert rules(found) == (["operation-at-work"] if refused else [])
+    assert ("rolling_upgrade" in found.get("msg", "")) is refused
+
+
+def test_its_own_operation_keeps_a_run_from_nothing(tmp_path: Path) -> None:
+    ansible = clean(tmp_path)
+    judge(ansible)
+    own = {**AT_WORK, "id": operation.current("rolling_upgrade")["id"]}
+    for host in NODES:
+        inspect(ansible, host, operation=own)
+    assert rules(judge(ansible, inspected=list(NODES))) == []

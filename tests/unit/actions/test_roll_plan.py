@@ -161,20 +161,20 @@ def lost(age: float = 5, **more: Any) -> Node:
     ],
 )
 def test_a_majority_of_its_hosts_makes_the_lock(nodes: dict[str, Node], lock: str) -> None:
-    found = roll_plan.held(CLUSTER, nodes)
+    found = operation.lock(CLUSTER, nodes)
     assert found["lock"] == lock
     assert bool(found["refused"]) is (lock != "taken")
 
 
 def test_who_has_the_lock_is_named() -> None:
-    found = roll_plan.held(CLUSTER, {name: lost() for name in CLUSTER.kafka})
+    found = operation.lock(CLUSTER, {name: lost() for name in CLUSTER.kafka})
     assert found["holder"] == "other"
     for part in ("rolling_upgrade", "somebody", "b1"):
         assert part in found["refused"]
 
 
 def test_hosts_that_cannot_be_reached_are_named() -> None:
-    refused = roll_plan.held(CLUSTER, {"c2": node()})["refused"]
+    refused = operation.lock(CLUSTER, {"c2": node()})["refused"]
     assert "c1" in refused
     assert "c3" in refused
 
@@ -193,14 +193,14 @@ def test_the_lock_of_a_holder_that_is_silent_on_every_host_is_abandoned(
 ) -> None:
     silent = QUIET_SECONDS + 60
     nodes = {name: lost(ages.get(name, silent)) for name in CLUSTER.kafka}
-    assert roll_plan.held(CLUSTER, nodes)["lock"] == lock
+    assert operation.lock(CLUSTER, nodes)["lock"] == lock
 
 
 def test_a_holder_on_this_machine_is_asked_by_its_process(local_tmp: Path) -> None:
     own = operation.current("x")["machine"]
     for pid, lock in ((os.getpid(), "held"), (2**22 + 1, "abandoned")):
         nodes = {name: lost(3, machine=own, pid=pid) for name in CLUSTER.kafka}
-        assert roll_plan.held(CLUSTER, nodes)["lock"] == lock
+        assert operation.lock(CLUSTER, nodes)["lock"] == lock
 
 
 # The task

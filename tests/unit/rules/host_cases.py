@@ -481,6 +481,12 @@ CASES = [
         zookeeper("2\n"),
     ),
     Case(
+        "operation-at-work",
+        ("rolling_restart of somebody",),
+        [replace(one, other_operation="rolling_restart of somebody") for one in host()],
+        host(),
+    ),
+    Case(
         "majority-without-data",
         ("k1 and k3", "3 controllers", "k2 has", "group kafka_controllers"),
         members(Draft(), k1=False, k2=True, k3=False),
