@@ -47,6 +47,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
+        "files": host.files(),
     }
 
 

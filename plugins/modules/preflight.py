@@ -15,11 +15,12 @@ import struct
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host import files, operation, storage
 from ..module_utils.host import mounts as mount_table
-from ..module_utils.host import operation, storage
 
 DOCUMENTATION = r"""
 module: preflight
@@ -225,6 +226,12 @@ def installed(link: str) -> str:
         return ""
 
 
+def files_current(wanted: dict[str, Any]) -> bool:
+    """Tell whether files are as the module `service` would write them."""
+    entries = files.entries_of(wanted)
+    return not files.plan(entries, files.Host(entries).read)
+
+
 def inspection(module: AnsibleModule) -> dict[str, object]:
     """Return what the host is and has, as the class `Inspection` takes it."""
     params = module.params
@@ -263,6 +270,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
+        "files_current": files_current(params["files"]),
         "operation": operation.read(Path(operation.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
@@ -279,6 +287,7 @@ def main() -> None:
         argument_spec={
             **dict.fromkeys((*paths, "names"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
+            "files": {"type": "dict", "default": {}},
             "java_home": {"type": "str", "default": ""},
             "kafka_user": {"type": "str", "default": "kafka"},
         },
