@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..module_utils.host.operation import FINISHED
+from ..module_utils.host.operation import FINISHED, RUNNING
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 
@@ -26,5 +26,7 @@ class ActionModule(Action):
         if args["finish"]:
             options["operation"] = operation.ended(operation.current(what))
         elif what and name in lock_hosts:
-            options |= {"operation": operation.current(what), "take": True}
+            # Where a run rolls twice, the first roll has finished this record.
+            record = {**operation.current(what), "state": RUNNING}
+            options |= {"operation": record, "take": True}
         return {**self.call(options), "lock_hosts": lock_hosts}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ..module_utils.model import desired
 from ..module_utils.model.cluster import Cluster
 from ..plugin_utils.action import Action
 
@@ -47,7 +48,6 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
-        "files": host.files(),
     }
 
 
@@ -57,9 +57,13 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return what was found, and by how much its clock is off."""
         del args
-        wanted = options(self.cluster, self.host)
+        files = self.cluster.hosts[self.host].files()
+        wanted = {**options(self.cluster, self.host), "files": files}
         before = time.time()
         answer = self.call(wanted)
         if not answer.get("failed") and "found" in answer:
             answer["clock_offset"] = clock_offset(before, answer.pop("time"), time.time())
+            answer["current_files"] = (
+                desired.digest(files) if answer.pop("files_current", False) else ""
+            )
         return answer

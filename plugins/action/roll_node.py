@@ -85,7 +85,7 @@ class ActionModule(Action):
             raise HostLostError(str(error)) from error
 
     def _quiet(self, record: Mapping[str, Any], options: Mapping[str, Any]) -> float:
-        """Return for how many seconds this run may not write its record after this call."""
+        """Return for how many seconds this run may go without writing its record from this call."""
         rebooting = self._args["action"] == "reboot" and options["phase"] in ("gate", "stop")
         # What follows the last node waits as long as a start may take.
         waits = {"reboot": rebooting, "start": record["left"] == [self._node]}

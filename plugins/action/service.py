@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ..module_utils.model import desired
 from ..module_utils.model.spark import Job
-from ..plugin_utils import artifacts, inventory
+from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
 PARTS = {
@@ -30,6 +30,8 @@ class ActionModule(Action):
         """Run the task."""
         given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
         asked = {**self._from_model(inventory.plain(args)), **given}
+        if args["product"] == "host" and self._is_current(asked):
+            return {"changed": False}
         wanted = dict(asked.get("distribution") or {})
         if not wanted:
             return self.call(asked)
@@ -45,6 +47,13 @@ class ActionModule(Action):
             return self.call({**asked, "distribution": wanted})
         finally:
             self._untyped._remove_tmp_path(self._connection._shell.tmpdir)
+
+    def _is_current(self, asked: Mapping[str, Any]) -> bool:
+        """Tell whether the inspection of this run has found a host's files as they are wanted."""
+        inspected = inventory.plain(self.variables.get(run.INSPECTION) or {})
+        return bool(
+            asked["files"] and inspected.get("current_files") == desired.digest(asked["files"])
+        )
 
     def _from_model(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the product or the job that the task names."""

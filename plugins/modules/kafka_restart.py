@@ -128,7 +128,7 @@ def main() -> None:
         "forced": {"type": "bool", "default": False},
         "phase": {**phases, "default": "gate"},
         "until": {**phases, "default": "done"},
-        "slice": {"type": "float", "default": 10},
+        "slice": {"type": "float", "default": 20},
         "start_timed_out": {"type": "bool", "default": False},
         "remaining": {"type": "list", "elements": "int", "default": []},
         "controller_last": {"type": "bool", "default": False},

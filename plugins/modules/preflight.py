@@ -270,7 +270,6 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
-        "files_current": files_current(params["files"]),
         "operation": operation.read(Path(operation.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
@@ -292,10 +291,13 @@ def main() -> None:
             "kafka_user": {"type": "str", "default": "kafka"},
         },
         supports_check_mode=True,
+        # The host's journal would otherwise hold the content of files.
+        no_log=True,
     )
+    current = files_current(module.params.pop("files"))
     found = inspection(module)
     # Last, so that the controller can compare it with when the answer came.
-    module.exit_json(changed=False, found=found, time=time.time())
+    module.exit_json(changed=False, found=found, files_current=current, time=time.time())
 
 
 if __name__ == "__main__":

@@ -66,7 +66,9 @@ def ended(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record whose operation is over: finished, or stopped before its last step."""
     if record["state"] == FINISHED:
         return {**record, "node": ""}
-    reason = record["reason"] or "a task failed that takes no node; the output of the run names it"
+    reason = (
+        record["reason"] or "a task outside the restart of a node failed; see the output of the run"
+    )
     return {**record, "state": STOPPED, "node": "", "reason": reason}
 
 
@@ -136,28 +138,24 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         f"Another operation has the lock of the cluster: {described}. Nothing was changed. Run "
         "this again when that one has ended."
     )
-    return {
-        "lock": "held",
-        "holder": other["id"],
-        "host": lost[0],
-        "message": text,
-        "refused": text,
-    }
+    return {"lock": "held", "holder": other["id"], "message": text, "refused": text}
 
 
 def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Describe the other operation that has the lock of a cluster, empty if none has.
+    """Describe the other operation that works on a cluster, empty if none does.
 
-    `records` is host -> the record that was found there.
+    `records` is host -> the record that was found there. Without those of all hosts, an operation
+    whose records are too old counts as dead all the same, so that none blocks for ever.
     """
     own = str(current("")["id"]) if _path().is_file() else ""
-    nodes = {
-        name: {"holder": holder(record, own), "former_operation": record}
-        for name, record in records.items()
-        if name in cluster.kafka
-    }
-    found = lock(cluster, nodes)
-    return describe(records[found["host"]]) if found["lock"] == "held" else ""
+    found = {name: one for name, one in records.items() if name in cluster.kafka}
+    running = [one for one in found.values() if holder(one, own)]
+    hosts = lock_hosts(cluster)
+    free = [host for host in hosts if host in found and not holder(found[host], own)]
+    if not running or len(free) > len(hosts) // 2:
+        return ""
+    last = min(running, key=lambda one: float(one["age"]))
+    return "" if is_dead(last, all_read=True) else describe(last)
 
 
 def resume_command(playbook: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import files
@@ -47,6 +49,11 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
         "restart_marks": service.marks,
     }
     return {**state, "previous": service.previous} if service.previous else state
+
+
+def digest(wanted: Mapping[str, Any]) -> str:
+    """Return what tells whether two sets of files are the same, without what is in them."""
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
 
 
 def _tools(service: Service) -> State:

@@ -76,7 +76,7 @@ class NodeRoll:
     steps: Mapping[str, Step]
     limits: Mapping[str, float]
     say: Callable[[str], None]
-    slice_seconds: float = 10.0
+    slice_seconds: float = 20.0
     clock: Callable[[], float] = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)

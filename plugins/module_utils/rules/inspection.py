@@ -68,10 +68,9 @@ class Inspection:
     wanted ports that somebody else listens on, `addresses` what the host resolves the names to by
     which others reach it, `homes` whether a distribution is unpacked, `installed` service -> the
     name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
-    not exist, `occupied` its paths that hold something. `files_current` says whether the host's own
-    files need no change. `operation` is the record of the last rolling change, with its `age` in
-    seconds. `clock_offset` is in seconds against the controller, less what the answer took on its
-    way; `time_service` the one that runs.
+    not exist, `occupied` its paths that hold something. `operation` is the record of the last
+    rolling change, with its `age` in seconds. `clock_offset` is in seconds against the controller,
+    less what the answer took on its way; `time_service` the one that runs.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -100,7 +99,6 @@ class Inspection:
     homes: Mapping[str, bool] = field(default_factory=dict)
     installed: Mapping[str, str] = field(default_factory=dict)
     opt_free: int = 0
-    files_current: bool = False
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 

@@ -50,3 +50,10 @@ def test_every_host_hears_how_the_operation_ended(tasks: Tasks) -> None:
     assert tasks.run(kafka_node, {"complete": True}) == {"changed": False}
     assert len(tasks.calls) == asked, "only the controller keeps that"
     assert ask(tasks, "b1", finish=True)["operation"]["state"] == "finished"
+
+
+def test_a_second_roll_of_a_run_takes_the_lock_as_running(tasks: Tasks) -> None:
+    ask(tasks, "c1", what="rolling_restart")
+    tasks.run(kafka_node, {"complete": True})
+    taken = ask(tasks, "c1", what="rolling_restart")
+    assert (taken["operation"]["state"], taken["take"]) == ("running", True)

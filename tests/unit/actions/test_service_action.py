@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 from tests.unit.module_runner import run_playbook
@@ -72,6 +74,15 @@ def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
 
 def test_the_host_itself_is_a_product(ansible: AnsibleRun) -> None:
     assert options(ansible, product="host").keys() == {"files"}
+
+
+def test_a_host_whose_files_were_found_current_is_not_asked_again(ansible: AnsibleRun) -> None:
+    files = options(ansible, product="host")["files"]
+    ansible.register("k1", run.INSPECTION, {"current_files": desired.digest(files)})
+    assert ansible.task("service", "k1", product="host") == {"changed": False}
+    for other in ("", desired.digest({**files, "/etc/more": {"content": ""}})):
+        ansible.register("k1", run.INSPECTION, {"current_files": other})
+        assert options(ansible, product="host")["files"] == files
 
 
 def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:

@@ -126,15 +126,15 @@ def test_what_is_installed_is_what_the_link_names(tmp_path: Path) -> None:
 def test_files_need_no_change_if_content_and_mode_are_as_wanted(tmp_path: Path) -> None:
     path = tmp_path / "millrace.conf"
     wanted = {str(path): {"content": "vm.swappiness=1\n"}}
-    assert found(files=wanted)["files_current"] is False
+    assert call_module("preflight", {"files": wanted})["files_current"] is False
     path.write_text("vm.swappiness=1\n")
     path.chmod(0o644)
-    assert found(files=wanted)["files_current"] is True
+    assert call_module("preflight", {"files": wanted})["files_current"] is True
     path.chmod(0o600)
-    assert found(files=wanted)["files_current"] is False
+    assert call_module("preflight", {"files": wanted})["files_current"] is False
     path.chmod(0o644)
     path.write_text("vm.swappiness=60\n")
-    assert found(files=wanted)["files_current"] is False
+    assert call_module("preflight", {"files": wanted})["files_current"] is False
 
 
 def test_java_is_read_from_its_release_file(

@@ -119,9 +119,9 @@ def test_each_phase_has_its_own_deadline() -> None:
 
 
 def test_a_slice_is_no_longer_than_what_is_left() -> None:
-    roll = Roll([answer("gate"), answer("done")], seconds=8, gate=12)
+    roll = Roll([answer("gate"), answer("done")], seconds=8, gate=24)
     roll.node.run()
-    assert [call["slice"] for call in roll.calls] == [10, 4]
+    assert [call["slice"] for call in roll.calls] == [20, 16]
 
 
 def test_the_host_is_asked_to_deal_with_a_start_that_takes_too_long() -> None:

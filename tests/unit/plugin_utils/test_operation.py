@@ -122,3 +122,32 @@ def test_the_command_that_goes_on_has_the_inventory_and_limit_of_this_run(
     assert command.startswith("ansible-playbook")
     assert command.endswith("playbooks/rolling_restart.yml")
     assert all(word in command for word in words)
+
+
+LIVE = {"id": "x", "state": RUNNING, "what": "roll", "machine": "m", "age": 3.0, "quiet_seconds": 9}
+ENDED = {**LIVE, "state": STOPPED}
+SILENT = {**LIVE, "age": 99.0}
+
+
+@pytest.mark.parametrize(
+    ("records", "at_work"),
+    [
+        ({"c1": LIVE, "c2": LIVE, "c3": LIVE}, True),
+        ({"c1": SILENT, "c2": SILENT, "c3": SILENT, "b1": LIVE}, True),
+        ({"c1": SILENT, "c2": SILENT, "c3": SILENT}, False),
+        # It has ended, and one host could not be reached then.
+        ({"c1": LIVE, "c2": ENDED, "c3": ENDED}, False),
+        ({"c1": LIVE, "c2": {}, "c3": {}}, False),
+        # With --limit.
+        ({"b1": LIVE}, True),
+        ({"b1": {}}, False),
+        ({"c1": SILENT}, False),
+        ({}, False),
+    ],
+)
+def test_who_works_on_a_cluster_shows_by_the_records_that_were_found(
+    local_tmp: Path, records: dict[str, dict[str, Any]], at_work: bool
+) -> None:
+    found = operation.at_work(small.kafka(2, 3), records)
+    assert bool(found) is at_work
+    assert ("roll" in found) is at_work
