@@ -222,8 +222,9 @@ def test_no_file_names_an_index_or_this_machine() -> None:
     }
 
 
-def test_requirements_come_from_the_clients_own_index() -> None:
-    text = (ROOT / "requirements.txt").read_text()
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-tests.txt"])
+def test_requirements_come_from_the_clients_own_index(name: str) -> None:
+    text = (ROOT / name).read_text()
     assert "--hash=sha256:" in text
     assert not foreign_options(text)
 
