@@ -190,17 +190,19 @@ def test_chaos_loses_nothing() -> None:
     assert (ROOT / "build/chaos.html").is_file()
 
 
-def test_health_says_what_is_wrong() -> None:
+def test_health_says_what_is_wrong(tmp_path: Path) -> None:
     """A broker is stopped for real; the verdict names it and the exit code is not 0."""
+    written = tmp_path / "health.json"
     succeed("ssh", "k3", "sudo systemctl kill -s KILL kafka; sudo systemctl stop kafka", seconds=60)
 
     def named() -> bool:
-        found = lab("run", "health", seconds=60)
+        found = lab("run", "health", "-e", f"health_json={written}", seconds=60)
         verdict = re.search(r"(?i)(broker|controller).*\b3\b", found.stdout)
         return bool(found.returncode and verdict)
 
     # While its session lasts (9 s), the others send whoever asks to it too.
     wait_for(named, seconds=30, what="a verdict that names the broker which is missing")
+    assert json.loads(written.read_text())["blockers"]
     succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)
     wait_for(
         lambda: lab("run", "health", seconds=60).returncode == 0,

@@ -98,6 +98,22 @@ def test_a_connection_that_cannot_be_resolved_ends_no_task(
     assert "kafka_rack" in output
 
 
+def test_a_property_and_a_change_are_explained(tmp_path: Path) -> None:
+    """With all that the guide shows in one run."""
+    hosts = HOSTS.replace(
+        '    kafka_rack: "{{ nowhere }}"\n', "    kafka_config: {log.retention.ms: 1}\n"
+    )
+    asked = {
+        "explain_key": "retention",
+        "explain_json": "explained.json",
+        "explain_change": {"log.retention.ms": 3600000, "queued.max.requests": 1000},
+    }
+    code, output = run(tmp_path, hosts, "-e", json.dumps(asked), playbook="explain")
+    assert code == 0, output
+    assert re.search(r"log\.retention\.ms.*3600000", output)
+    assert "log.retention.ms" in (tmp_path / "explained.json").read_text()
+
+
 def test_a_file_that_cannot_be_read_is_named_beside_the_problems_of_others(tmp_path: Path) -> None:
     file = tmp_path / "host_vars" / "k2.yml"
     file.parent.mkdir()
