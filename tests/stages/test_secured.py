@@ -33,6 +33,8 @@ OPERATOR = "operator"
 """The clients of this machine and the jobs of Spark; it may do everything."""
 ON_SPARK = "/etc/spark/tls"
 TOPIC = {"num_partitions": 1, "replication_factor": 3}
+FEW = ("-e", json.dumps({"flights_limit": 20_000, "smoke_arguments": ["-m", "not job"]}))
+"""The stage `lab` publishes all flights."""
 
 
 def lab(*arguments: str, seconds: float) -> str:
@@ -95,13 +97,15 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def topology(authority: Path) -> Iterator[Topology]:
-    """A platform that `./lab up` made on hosts with certificates, its flights and smoke passed."""
+    """The platform on hosts with certificates, its flights and smoke passed."""
     lab("down", seconds=120)
     lab("run", "../molecule/shared/create", seconds=600)
     opened = describe(INVENTORY)
     install_certificates(authority.parent, opened)
     choose(authority.parent, opened)
-    lab("up", seconds=900)
+    lab("run", "site", seconds=600)
+    lab("run", "flights", *FEW, seconds=300)
+    lab("run", "smoke", *FEW, seconds=300)
     yield describe(INVENTORY)
     lab("down", seconds=120)
     assert not leftovers(NAME)
@@ -122,8 +126,8 @@ def run_tool(name: str, words: str) -> str:
 
 
 def test_the_flights_came_through() -> None:
-    report = json.loads((STATE / "report.json").read_text())
-    assert report["flights"]["verdict"] == "equal"
+    facts = json.loads((STATE / "smoke.json").read_text())
+    assert facts["flights"]["verdict"] == "equal"
 
 
 def test_a_second_run_changes_nothing() -> None:
@@ -154,6 +158,8 @@ def test_a_roll_loses_nothing() -> None:
     proof = json.loads((STATE / "prove/report.json").read_text())
     assert proof["verdict"] == "PASS", proof
     assert {one["node"] for one in proof["changes"]} == {"k1", "k2", "k3"}
+    record = json.loads(lab("ssh", "k1", "cat /var/lib/millrace/operation.json", seconds=30))
+    assert (record["state"], record["left"]) == ("finished", [])
     lab("run", "health", seconds=60)
 
 
