@@ -7,15 +7,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import connect
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    connect,
+    listens,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 from tests.support.repeat import repeated
 from tests.support.topology import Topology
+from tests.support.wait import wait_for
 
 DEADLINE = 180.0
 TOPIC = {"num_partitions": 12, "replication_factor": 3}
@@ -76,6 +81,9 @@ class Load:
 def load(topology: Topology) -> Iterator[Load]:
     """Write an idempotent producer's records while the block runs."""
     found, numbers = Load(), count()
+    # The first record needs two brokers alone.
+    for address in topology.connection.bootstrap:
+        wait_for(partial(listens, address), seconds=DEADLINE, what=f"{address} listens")
     create_topic(topology, "load")
     producer = clients.producer(topology.connection, acks="all", enable_idempotence=True)
 
