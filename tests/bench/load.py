@@ -81,7 +81,7 @@ class Load:
 def load(topology: Topology) -> Iterator[Load]:
     """Write an idempotent producer's records while the block runs."""
     found, numbers = Load(), count()
-    # The first record needs two brokers alone.
+    # The first record needs only two of the three brokers.
     for address in topology.connection.bootstrap:
         wait_for(partial(listens, address), seconds=DEADLINE, what=f"{address} listens")
     create_topic(topology, "load")

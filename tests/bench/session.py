@@ -1,4 +1,4 @@
-"""Sessions of 6 s with two heartbeats a second, beside Kafka's 9 s and a heartbeat each 2 s.
+"""Sessions of 6 s with two heartbeats a second, beside Kafka's 9 s and one every 2 s.
 
 A broker that restarts waits until its old session is over; one that is slow, or pauses, is fenced
 when its own is. So both are measured: a roll under a producer's load, and how often brokers are

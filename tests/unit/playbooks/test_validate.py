@@ -99,7 +99,7 @@ def test_a_connection_that_cannot_be_resolved_ends_no_task(
 
 
 def test_a_property_and_a_change_are_explained(tmp_path: Path) -> None:
-    """With all that the guide shows in one run."""
+    """With every option that the guide shows, in one run."""
     hosts = HOSTS.replace(
         '    kafka_rack: "{{ nowhere }}"\n', "    kafka_config: {log.retention.ms: 1}\n"
     )
@@ -111,7 +111,11 @@ def test_a_property_and_a_change_are_explained(tmp_path: Path) -> None:
     code, output = run(tmp_path, hosts, "-e", json.dumps(asked), playbook="explain")
     assert code == 0, output
     assert re.search(r"log\.retention\.ms.*3600000", output)
-    assert "log.retention.ms" in (tmp_path / "explained.json").read_text()
+    explained = json.loads((tmp_path / "explained.json").read_text())["hosts"]["k1"]
+    assert explained["properties"]["log.retention.ms"]["layer"] == "kafka_config"
+    assert "queued.max.requests" not in explained["properties"], "explain_key was ignored"
+    kinds = {key: one["kind"] for key, one in explained["changes"].items()}
+    assert kinds == {"log.retention.ms": "dynamic", "queued.max.requests": "restart"}
 
 
 def test_a_file_that_cannot_be_read_is_named_beside_the_problems_of_others(tmp_path: Path) -> None:
