@@ -16,7 +16,7 @@ from ..plugin_utils.action import Action
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
-    "units": ("units", "restart_marks"),
+    "units": ("units", "starts_after", "restart_marks"),
 }
 
 

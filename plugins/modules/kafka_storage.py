@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
 from dataclasses import replace
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import storage
+from ..module_utils.host import network, storage
 from ..module_utils.host.as_user import as_user
 from ..module_utils.host.storage import LogDir, Node
 from ..module_utils.operations import options
@@ -49,11 +47,8 @@ def quorum_alive(node: Node) -> bool:
     """Tell whether another of the initial controllers answers already."""
     for voter in filter(None, node.initial_controllers.split(",")):
         number, address = voter.split("@", 1)
-        host, port = address.rsplit(":", 2)[:2]
-        if int(number) == node.node_id:
-            continue
-        with contextlib.suppress(OSError):
-            socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
+        place = address.rpartition(":")[0]  # without the directory's id
+        if int(number) != node.node_id and network.listens(place):
             return True
     return False
 

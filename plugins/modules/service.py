@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import distribution, files, removal, restart, unit
+from ..module_utils.host import distribution, files, network, removal, restart, unit
 from ..module_utils.host.files import Change, Entry
 from ..module_utils.host.unit import Unit
 
@@ -77,6 +77,11 @@ options:
     description: Whether the units are enabled and started.
     type: bool
     default: false
+  starts_after:
+    description: Unit -> addresses C(host:port) of which one should accept connections before the
+      unit is started. It is started all the same after half a minute.
+    type: dict
+    default: {}
   restart_marks:
     description: Files to write before the content of an entry with C(restart) changes, one for each
       unit, with the changed paths and keys of all runs since they were removed. A mark lies in the
@@ -112,6 +117,8 @@ EXAMPLES = r"""
     started: true
     restart_marks: /run/collector/restart-pending
 """
+
+START_AFTER_SECONDS = 30.0
 
 
 def hide_secrets(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -183,6 +190,9 @@ class Service:
             if not self._module.check_mode:
                 one.enable()
                 if not state.running:
+                    after = self._params["starts_after"].get(one.name, ())
+                    if after:
+                        network.wait_for_any(after, START_AFTER_SECONDS)
                     one.start()
         return changed
 
@@ -279,6 +289,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "removed": {"type": "list", "elements": "str", "default": []},
             "started": {"type": "bool", "default": False},
+            "starts_after": {"type": "dict", "default": {}},
             "restart_marks": {"type": "list", "elements": "path", "default": []},
             "previous": {"type": "path"},
         },

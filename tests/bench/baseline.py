@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import listens
+from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 
 from tests.bench.lab import LOG, STATE
 from tests.support.topology import Topology

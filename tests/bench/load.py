@@ -11,11 +11,11 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host.network import (
     connect,
     listens,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 from tests.support.repeat import repeated

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import listens
+from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 from testinfra.host import Host
 
 from tests.support.refusal import ANSIBLE

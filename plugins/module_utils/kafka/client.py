@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..host.network import connect
 from . import clients, library, snapshot
 from .connection import Connection
 from .snapshot import Snapshot
 
 REQUEST_MS = 2000
-CONNECT_SECONDS = 0.5
 
 T = TypeVar("T")
 
@@ -81,23 +80,3 @@ class Cluster:
             kafka_client=client,
             **self._security,
         )
-
-
-def connect(address: str) -> None:
-    """Open a connection to `host:port` and close it again.
-
-    Raises:
-        OSError: the connection is refused, or not accepted in time.
-
-    """
-    host, _, port = address.rpartition(":")
-    socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-
-
-def listens(address: str) -> bool:
-    """Tell whether somebody accepts connections at `host:port`."""
-    try:
-        connect(address)
-    except OSError:
-        return False
-    return True

@@ -46,6 +46,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
             **service.files(),
         },
         "units": service.units,
+        "starts_after": service.starts_after,
         "restart_marks": service.marks,
     }
     return {**state, "previous": service.previous} if service.previous else state

@@ -118,6 +118,11 @@ class Service(ABC):
         return [self.product]
 
     @property
+    def starts_after(self) -> Mapping[str, list[str]]:
+        """Unit -> addresses of which one should listen before the unit is started."""
+        return {}
+
+    @property
     def all_units(self) -> list[str]:
         """Patterns of all units that teardown removes."""
         return self.units

@@ -151,6 +151,11 @@ class SparkHost(Service):
         return [f"spark-{role}" for role in self.roles]
 
     @property
+    def starts_after(self) -> dict[str, list[str]]:
+        """A worker that finds no master tries again only after 5 to 15 s (Spark's Worker.scala)."""
+        return {"spark-worker": self.at_masters("spark_master_port")}
+
+    @property
     def all_units(self) -> list[str]:
         """Patterns of all units that teardown removes, those of jobs too."""
         return ["spark-*"]

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..host.network import listens
 from ..host.unit import State, Unit
 from ..kafka import canary
-from ..kafka.client import Cluster, UnavailableError, listens
+from ..kafka.client import Cluster, UnavailableError
 from ..kafka.connection import Connection
 from ..kafka.snapshot import Snapshot
 from . import gate

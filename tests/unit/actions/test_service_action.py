@@ -47,7 +47,10 @@ def options(ansible: AnsibleRun, **args: Any) -> Answer:
 
 def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
     found = options(ansible, product="kafka")
-    assert found.keys() == {"distribution", "files", "units", "restart_marks", "previous"}
+    assert found.keys() == {
+        *("distribution", "files", "previous"),
+        *("units", "starts_after", "restart_marks"),
+    }
     assert found["distribution"]["home"].startswith("/opt/millrace/kafka-")
     assert "/etc/kafka/server.properties" in found["files"]
     assert found["units"] == ["kafka"]
@@ -58,8 +61,8 @@ def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
     [
         (["distribution"], {"distribution"}),
         (["files"], {"files", "restart_marks", "previous"}),
-        (["units"], {"units", "restart_marks"}),
-        (["distribution", "units"], {"distribution", "units", "restart_marks"}),
+        (["units"], {"units", "starts_after", "restart_marks"}),
+        (["distribution", "units"], {"distribution", "units", "starts_after", "restart_marks"}),
     ],
 )
 def test_parts_are_a_choice_of_them(ansible: AnsibleRun, parts: list[str], names: set[str]) -> None:

@@ -6,13 +6,16 @@ import grp
 import json
 import os
 import pwd
+import socket
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import files, removal
+from ansible_collections.millrace.streaming.plugins.modules import service
 
 from tests.unit.in_process import call_module
 from tests.unit.modules.fake_systemd import Systemd, install
@@ -314,6 +317,25 @@ def test_units_are_reported_and_left_alone_unless_they_are_to_run(systemd: Syste
     found = apply({"units": ["one", "two"]})
     assert (found["changed"], found["running"], found["enabled"]) == (False, True, False)
     assert systemd.commands() == []
+
+
+def test_a_unit_waits_for_one_of_what_it_starts_after(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody, somebody = (f"127.0.0.1:{one.getsockname()[1]}" for one in (closed, listening))
+        options = {"units": ["one", "two"], "started": True}
+
+        monkeypatch.setattr(service, "START_AFTER_SECONDS", 1.0)
+        begun = time.monotonic()
+        done = apply({**options, "starts_after": {"two": [nobody]}})
+        assert time.monotonic() - begun >= service.START_AFTER_SECONDS
+        assert done["started_units"] == ["one", "two"], "it is started all the same"
+
+        monkeypatch.setattr(service, "START_AFTER_SECONDS", float("inf"))
+        done = apply({**options, "units": ["six"], "starts_after": {"six": [nobody, somebody]}})
+        assert done["started_units"] == ["six"]
 
 
 def test_systemd_reads_the_file_of_a_unit_before_it_starts(systemd: Systemd) -> None:
