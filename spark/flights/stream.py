@@ -63,6 +63,8 @@ CONF: Final[Mapping[str, str]] = {
     "spark.sql.shuffle.partitions": "4",
     # Delta's default of 50 tasks to read a small table's log doubles a micro-batch's time.
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Each query has a pool of its own: neither waits until the other's batch is over.
+    "spark.scheduler.mode": "FAIR",
 }
 """What the job's meaning, its checkpoint or its table depends on; the rest is the platform's."""
 
@@ -277,13 +279,13 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
         "windows": results.writeStream.outputMode("update").foreachBatch(to_windows),
         "dead-letter": dead_letters(parsed).writeStream.format("kafka").options(**to_dead_letter),
     }
-    return [
-        plan.queryName(name)
-        .option("checkpointLocation", f"{arguments.checkpoint}/{name}")
-        .trigger(processingTime=f"{round(1000 * arguments.trigger_seconds)} milliseconds")
-        .start()
-        for name, plan in plans.items()
-    ]
+    started = []
+    for name, plan in plans.items():
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
+        query = plan.queryName(name).option("checkpointLocation", f"{arguments.checkpoint}/{name}")
+        interval = f"{round(1000 * arguments.trigger_seconds)} milliseconds"
+        started.append(query.trigger(processingTime=interval).start())
+    return started
 
 
 def kafka_options(properties: str) -> dict[str, str]:
