@@ -56,6 +56,11 @@ def test_several_masters_without_an_ensemble_do_not() -> None:
     assert "\nRestart=on-failure\n" in unit(host, "master")
 
 
+def test_a_worker_starts_after_any_master() -> None:
+    hosts = spark(["m1", "m2"], ENSEMBLE).spark
+    assert hosts["w1"].starts_after == {"spark-worker": ["m1:7077", "m2:7077"]}
+
+
 @pytest.mark.parametrize(
     ("config", "port"),
     [
