@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import library
@@ -30,40 +30,36 @@ def assignments(brokers: Sequence[int], replication: int) -> dict[int, list[int]
     }
 
 
-def prepare(admin: Any, brokers: Sequence[int], replication: int) -> None:  # noqa: ANN401  no types
-    """Have a partition for each broker; the topic stays for the next time."""
+def led_partition(
+    admin: Any,  # noqa: ANN401  kafka-python has no types
+    broker: int,
+    brokers: Sequence[int],
+    replication: int,
+) -> int | None:
+    """Return the partition whose preferred leader is `broker`, None until the broker leads it.
+
+    What is missing is made: the topic, which stays for the next time, and a partition for each of
+    `brokers`. An election of the preferred leader is asked for.
+    """
     wanted = assignments(brokers, replication)
     if TOPIC not in admin.list_topics():
         spare = str(max(1, min(2, len(wanted[0]) - 1)))
         shape = {"assignments": wanted, "configs": {"min.insync.replicas": spare}}
         admin.create_topics({TOPIC: shape}, raise_errors=False)
-        return
-    led = {broker: partition_of(admin, broker) for broker in brokers}
-    missing = [replicas for replicas in wanted.values() if led[replicas[0]] is None]
+        return None
+    partitions = [one for topic in admin.describe_topics([TOPIC]) for one in topic["partitions"]]
+    preferred = {one["replica_nodes"][0]: one for one in partitions}
+    missing = [replicas for replicas in wanted.values() if replicas[0] not in preferred]
     if missing:
-        count = len({partition for partition in led.values() if partition is not None})
-        admin.create_partitions({TOPIC: {"count": count + len(missing), "assignments": missing}})
-
-
-def partition_of(admin: Any, broker: int) -> int | None:  # noqa: ANN401  as above
-    """Return the partition whose preferred leader is `broker`, None if there is none."""
-    found = (
-        one["partition_index"] for one in _partitions(admin) if one["replica_nodes"][:1] == [broker]
-    )
-    return next(found, None)
-
-
-def leads(admin: Any, broker: int, partition: int) -> bool:  # noqa: ANN401  as above
-    """Tell whether `broker` leads the partition; if not, ask for its preferred leader."""
-    leaders = {one["partition_index"]: one["leader_id"] for one in _partitions(admin)}
-    if leaders.get(partition) == broker:
-        return True
-    admin.elect_leaders(PREFERRED, {TOPIC: [partition]}, raise_errors=False)
-    return False
-
-
-def _partitions(admin: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401  as above
-    return [one for topic in admin.describe_topics([TOPIC]) for one in topic["partitions"]]
+        count = len(partitions) + len(missing)
+        admin.create_partitions({TOPIC: {"count": count, "assignments": missing}})
+    own = preferred.get(broker)
+    if own is None:
+        return None
+    if own["leader_id"] == broker:
+        return int(own["partition_index"])
+    admin.elect_leaders(PREFERRED, {TOPIC: [own["partition_index"]]}, raise_errors=False)
+    return None
 
 
 def round_trip(connection: Connection, partition: int, seconds: float) -> None:

@@ -252,9 +252,7 @@ class NodeRestart:
         own, brokers = self.node.id, sorted(self.expected.brokers | {self.node.id})
 
         def partition(admin: Any) -> int | None:  # noqa: ANN401  kafka-python has no types
-            canary.prepare(admin, brokers, self.node.replication)
-            found = canary.partition_of(admin, own)
-            return found if found is not None and canary.leads(admin, own, found) else None
+            return canary.led_partition(admin, own, brokers, self.node.replication)
 
         def reasons() -> list[str]:
             led = self.cluster.ask(partition)

@@ -67,30 +67,29 @@ def test_the_topic_takes_records_while_one_replica_is_missing(
     brokers: list[int], min_isr: int
 ) -> None:
     admin = Admin()
-    canary.prepare(admin, brokers, 3)
+    assert canary.led_partition(admin, brokers[0], brokers, 3) is None, "it is only being made"
     assert int(admin.config["min.insync.replicas"]) == min_isr
-    assert [canary.partition_of(admin, one) for one in brokers] == list(range(len(brokers)))
+    led = [canary.led_partition(admin, one, brokers, 3) for one in brokers]
+    assert led == list(range(len(brokers)))
+    assert admin.elected == []
 
 
-def test_a_new_broker_gets_a_partition() -> None:
-    admin = Admin([[1, 2], [2, 1]])
-    canary.prepare(admin, [1, 2, 5, 9], 2)
-    assert canary.partition_of(admin, 1) == 0
-    assert {canary.partition_of(admin, one) for one in (5, 9)} == {2, 3}
-    before = list(admin.partitions or ())
-    canary.prepare(admin, [1, 2, 5, 9], 2)
-    assert admin.partitions == before
-
-
-def test_a_broker_without_a_partition_has_none() -> None:
-    assert canary.partition_of(Admin([[1, 2]]), 2) is None
+@pytest.mark.parametrize("former", [[], [[3, 1]]], ids=["", "one of a broker that is gone"])
+def test_a_new_broker_gets_a_partition(former: list[list[int]]) -> None:
+    admin, brokers = Admin([[1, 2], [2, 1], *former]), [1, 2, 5, 9]
+    assert canary.led_partition(admin, 5, brokers, 2) is None, "it is only being made"
+    partitions = list(admin.partitions or ())
+    assert partitions == [[1, 2], [2, 1], *former, [5, 9], [9, 1]]
+    found = {partitions[canary.led_partition(admin, one, brokers, 2) or 0][0] for one in brokers}
+    assert found == set(brokers)
+    assert admin.partitions == partitions
 
 
 def test_the_broker_is_elected_where_it_does_not_lead_its_partition() -> None:
     admin = Admin([[1, 2], [2, 1]])
-    assert canary.leads(admin, 2, 1)
+    assert canary.led_partition(admin, 2, [1, 2], 2) == 1
     admin.leaderless = True
-    assert not canary.leads(admin, 2, 1)
+    assert canary.led_partition(admin, 2, [1, 2], 2) is None
     assert admin.elected == [1]
 
 
