@@ -67,6 +67,7 @@ def test_brokers_and_partitions_come_in_order() -> None:
         (Partition("t", 0, 1, (1, 2, 3), (1, 2), 2), False, True, False),
         (Partition("t", 0, 1, (1, 2, 3), (1,), 2), False, True, True),
         (Partition("t", 0, -1, (1, 2, 3), (), 1), True, True, True),
+        (Partition("t", 0, 0, (0, 1), (0, 1), 2), False, False, False),
         # Brokers cap the setting at the number of replicas.
         (Partition("t", 0, 1, (1,), (1,), 2), False, False, False),
     ],
@@ -85,6 +86,24 @@ def test_lag_is_counted_from_the_leaders_end_by_the_leaders_clock() -> None:
     states = (Replica(1, 0, 0), Replica(2, 2, 800), Replica(3, 0, None))
     assert found.quorum == Quorum(1, 7, states, high_watermark=90)
     assert found.controller_id == 1, "brokers name any broker as controller, the quorum its leader"
+
+
+def test_the_leader_is_one_voter_of_several() -> None:
+    voters = [(0, 40, 1000), (1, 60, 2000), (2, 100, 5000)]
+    found = snapshot.snapshot(NOBODY, [], quorum(voters, leader=2), {}).quorum
+    assert found
+    assert found.voters == (Replica(0, 60, 4000), Replica(1, 40, 3000), Replica(2, 0, 0))
+
+
+def test_without_timestamps_nobody_is_known_to_have_caught_up() -> None:
+    """Brokers before KIP-836 give none."""
+    found = snapshot.snapshot(NOBODY, [], quorum([(1, 100), (2, 90)]), {}).quorum
+    assert found
+    assert found.voters == (Replica(1, 0, None), Replica(2, 10, None))
+    some = quorum([(1, 100, 5000), (2, 90)])
+    found = snapshot.snapshot(NOBODY, [], some, {}).quorum
+    assert found
+    assert found.voters == (Replica(1, 0, 0), Replica(2, 10, None))
 
 
 def test_without_a_quorum_the_controller_is_a_broker() -> None:
