@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 
 from testinfra.host import Host
@@ -29,7 +30,7 @@ def master_state(topology: Topology, host: str) -> dict[str, Any]:
     port = topology.cluster.spark[host].ports["spark_master_ui_port"]
     try:
         state: dict[str, Any] = get(f"http://{topology.addresses[host]}:{port}/json/")
-    except OSError:
+    except (OSError, HTTPException, ValueError):  # or an empty answer while it starts
         return {"status": "DOWN"}
     return state
 

@@ -24,8 +24,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-MS = {False: 20, True: 300}
-"""What a record takes in the executor, and what it takes while it is to be slow."""
+MS = {False: 20, True: 600}
+"""What a record takes in the executor, and what it takes while it is to be slow.
+
+A task has ten records: on a busy machine seconds pass until an executor that was seen at work is
+killed, and it has to be at work still.
+"""
 
 asked: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
 folder = Path(asked["folder"])
