@@ -125,11 +125,10 @@ class FakeCluster:
             self.snapshots.pop(0)
 
     def read(self, *, gate: bool = False) -> Snapshot:
-        del gate
         if (found := self.snapshots[0]) is None:
             text = "k1:9092: refused"
             raise UnavailableError(text)
-        return found
+        return found if gate else dataclasses.replace(found, reassigning=(), throttled=())
 
     def ask(self, question: Any) -> int | None:
         """Answer which partition of the canary's topic the node leads."""

@@ -142,6 +142,21 @@ def test_what_no_waiting_ends_is_not_waited_for(rig: Rig) -> None:
     assert rig.now == 0
 
 
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        dataclasses.replace(HEALTHY, reassigning=("orders-0",)),
+        dataclasses.replace(HEALTHY, throttled=("orders",)),
+    ],
+    ids=["reassigning", "throttled"],
+)
+def test_the_gate_asks_for_what_is_read_for_it_alone(rig: Rig, snapshot: Snapshot) -> None:
+    rig.cluster.snapshots = [snapshot]
+    progress = rig.run()
+    assert (progress.phase, rig.unit.calls) == ("gate", [])
+    assert "orders" in "; ".join(progress.waiting)
+
+
 def test_an_allowed_outage_opens_the_gate(rig: Rig) -> None:
     rig.cluster.snapshots = [WITHOUT_A_SPARE]
     progress = Progress("gate", 5)
