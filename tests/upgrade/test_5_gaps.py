@@ -6,12 +6,25 @@ import statistics
 from typing import Any
 
 from tests.support.change import Plays
+from tests.support.faults import FULL
+from tests.support.topology import Topology
 
 
-def test_planned_restarts_are_hardly_noticed(plays: Plays, facts: dict[str, Any]) -> None:
-    """At 200 records a second, in the partition that waited longest at each restart."""
+def test_planned_restarts_are_hardly_noticed(
+    topology: Topology, plays: Plays, facts: dict[str, Any]
+) -> None:
+    """At 200 records a second, in the partition that waited longest at each restart.
+
+    A leader that does not move before its broker stops costs a session. How much less it is depends
+    on the machine's speed, so that is judged before a release alone.
+    """
     gaps = sorted(plays.gaps)
     facts["gaps"] = gaps
     assert len(gaps) >= 9, "restarts of three nodes, at least three times"
-    assert statistics.median(gaps) <= 0.3, gaps
-    assert gaps[-1] <= 1.0, gaps
+    sessions = [
+        node.config["broker.session.timeout.ms"] / 1000 for node in topology.cluster.kafka.values()
+    ]
+    assert gaps[-1] < min(sessions), gaps
+    if FULL:
+        assert statistics.median(gaps) <= 0.3, gaps
+        assert gaps[-1] <= 1.0, gaps
