@@ -28,6 +28,8 @@ attributes:
     support: full
 """
 
+CONNECT_SECONDS = 1.0
+
 
 def read(path: str) -> LogDir:
     """Read one log directory."""
@@ -47,8 +49,8 @@ def quorum_alive(node: Node) -> bool:
     """Tell whether another of the initial controllers answers already."""
     for voter in filter(None, node.initial_controllers.split(",")):
         number, address = voter.split("@", 1)
-        place = address.rpartition(":")[0]  # without the directory's id
-        if int(number) != node.node_id and network.listens(place):
+        endpoint = address.rpartition(":")[0]  # without the directory's id
+        if int(number) != node.node_id and network.listens(endpoint, CONNECT_SECONDS):
             return True
     return False
 

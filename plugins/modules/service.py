@@ -78,8 +78,8 @@ options:
     type: bool
     default: false
   starts_after:
-    description: Unit -> addresses C(host:port) of which one should accept connections before the
-      unit is started. It is started all the same after half a minute.
+    description: Mapping of a unit to addresses (C(host:port)). The unit is started once one of them
+      accepts connections, or after 30 seconds.
     type: dict
     default: {}
   restart_marks:
@@ -190,8 +190,7 @@ class Service:
             if not self._module.check_mode:
                 one.enable()
                 if not state.running:
-                    after = self._params["starts_after"].get(one.name, ())
-                    if after:
+                    if after := self._params["starts_after"].get(one.name):
                         network.wait_for_any(after, START_AFTER_SECONDS)
                     one.start()
         return changed

@@ -63,7 +63,7 @@ CONF: Final[Mapping[str, str]] = {
     "spark.sql.shuffle.partitions": "4",
     # Delta's default of 50 tasks to read a small table's log doubles a micro-batch's time.
     "spark.databricks.delta.snapshotPartitions": "2",
-    # Each query has a pool of its own: neither waits until the other's batch is over.
+    # Each query runs in its own scheduler pool, so that neither waits for the other's batch.
     "spark.scheduler.mode": "FAIR",
 }
 """What the job's meaning, its checkpoint or its table depends on; the rest is the platform's."""
@@ -279,11 +279,11 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
         "windows": results.writeStream.outputMode("update").foreachBatch(to_windows),
         "dead-letter": dead_letters(parsed).writeStream.format("kafka").options(**to_dead_letter),
     }
+    interval = f"{round(1000 * arguments.trigger_seconds)} milliseconds"
     started = []
     for name, plan in plans.items():
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
         query = plan.queryName(name).option("checkpointLocation", f"{arguments.checkpoint}/{name}")
-        interval = f"{round(1000 * arguments.trigger_seconds)} milliseconds"
         started.append(query.trigger(processingTime=interval).start())
     return started
 

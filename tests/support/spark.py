@@ -30,7 +30,7 @@ def master_state(topology: Topology, host: str) -> dict[str, Any]:
     port = topology.cluster.spark[host].ports["spark_master_ui_port"]
     try:
         state: dict[str, Any] = get(f"http://{topology.addresses[host]}:{port}/json/")
-    except (OSError, HTTPException, ValueError):  # or an empty answer while it starts
+    except (OSError, HTTPException, ValueError):  # while it starts, the answer may be empty
         return {"status": "DOWN"}
     return state
 

@@ -27,8 +27,8 @@ from pyspark.sql import functions as F
 MS = {False: 20, True: 600}
 """What a record takes in the executor, and what it takes while it is to be slow.
 
-A task has ten records: on a busy machine seconds pass until an executor that was seen at work is
-killed, and it has to be at work still.
+A task has ten records. On a busy machine it takes seconds to kill an executor that was seen running
+a task, and the task must still be running then.
 """
 
 asked: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())

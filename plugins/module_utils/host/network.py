@@ -1,4 +1,4 @@
-"""Whether somebody listens at an address, seen from this host."""
+"""Whether a service listens at an address, seen from this host."""
 
 from __future__ import annotations
 
@@ -10,31 +10,28 @@ CONNECT_SECONDS = 0.5
 POLL_SECONDS = 0.1
 
 
-def connect(address: str) -> None:
+def connect(address: str, seconds: float = CONNECT_SECONDS) -> None:
     """Open a connection to `host:port` and close it again.
 
     Raises:
-        OSError: the connection is refused, or not accepted in time.
+        OSError: the connection is refused, or not accepted within `seconds`.
 
     """
     host, _, port = address.rpartition(":")
-    socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    socket.create_connection((host.strip("[]"), int(port)), seconds).close()
 
 
-def listens(address: str) -> bool:
-    """Tell whether somebody accepts connections at `host:port`."""
+def listens(address: str, seconds: float = CONNECT_SECONDS) -> bool:
+    """Tell whether a connection to `host:port` is accepted within `seconds`."""
     try:
-        connect(address)
+        connect(address, seconds)
     except OSError:
         return False
     return True
 
 
-def wait_for_any(addresses: Collection[str], seconds: float) -> bool:
-    """Wait until somebody listens at one of `addresses`; tell whether it came within `seconds`."""
+def wait_for_any(addresses: Collection[str], seconds: float) -> None:
+    """Wait until one of `addresses` accepts connections, or `seconds` have passed."""
     deadline = time.monotonic() + seconds
-    while not any(map(listens, addresses)):
-        if time.monotonic() >= deadline:
-            return False
+    while not any(map(listens, addresses)) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    return True

@@ -119,7 +119,7 @@ class Service(ABC):
 
     @property
     def starts_after(self) -> Mapping[str, list[str]]:
-        """Unit -> addresses of which one should listen before the unit is started."""
+        """Unit -> `host:port` of the services of which one should listen before it is started."""
         return {}
 
     @property

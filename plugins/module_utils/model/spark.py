@@ -152,7 +152,10 @@ class SparkHost(Service):
 
     @property
     def starts_after(self) -> dict[str, list[str]]:
-        """A worker that finds no master tries again only after 5 to 15 s (Spark's Worker.scala)."""
+        """The masters, before a worker.
+
+        One that reaches no master tries again only after 5 to 15 s (Spark's Worker.scala).
+        """
         return {"spark-worker": self.at_masters("spark_master_port")}
 
     @property

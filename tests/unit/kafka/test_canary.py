@@ -74,7 +74,7 @@ def test_the_topic_takes_records_while_one_replica_is_missing(
     assert admin.elected == []
 
 
-@pytest.mark.parametrize("former", [[], [[3, 1]]], ids=["", "one of a broker that is gone"])
+@pytest.mark.parametrize("former", [[], [[3, 1]]], ids=["no other", "one of a removed broker"])
 def test_a_new_broker_gets_a_partition(former: list[list[int]]) -> None:
     admin, brokers = Admin([[1, 2], [2, 1], *former]), [1, 2, 5, 9]
     assert canary.led_partition(admin, 5, brokers, 2) is None, "it is only being made"

@@ -9,12 +9,16 @@ import pwd
 import socket
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import files, removal
+from ansible_collections.millrace.streaming.plugins.module_utils.host import (
+    files,
+    network,
+    removal,
+)
 from ansible_collections.millrace.streaming.plugins.modules import service
 
 from tests.unit.in_process import call_module
@@ -319,23 +323,46 @@ def test_units_are_reported_and_left_alone_unless_they_are_to_run(systemd: Syste
     assert systemd.commands() == []
 
 
-def test_a_unit_waits_for_one_of_what_it_starts_after(
-    systemd: Systemd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as closed:
+@pytest.fixture
+def addresses() -> Iterator[tuple[str, str]]:
+    """An address where nobody listens, and one where somebody does."""
+    with socket.socket() as closed, socket.create_server(("127.0.0.1", 0)) as listening:
         closed.bind(("127.0.0.1", 0))
         nobody, somebody = (f"127.0.0.1:{one.getsockname()[1]}" for one in (closed, listening))
-        options = {"units": ["one", "two"], "started": True}
+        yield nobody, somebody
 
-        monkeypatch.setattr(service, "START_AFTER_SECONDS", 1.0)
-        begun = time.monotonic()
-        done = apply({**options, "starts_after": {"two": [nobody]}})
-        assert time.monotonic() - begun >= service.START_AFTER_SECONDS
-        assert done["started_units"] == ["one", "two"], "it is started all the same"
 
-        monkeypatch.setattr(service, "START_AFTER_SECONDS", float("inf"))
-        done = apply({**options, "units": ["six"], "starts_after": {"six": [nobody, somebody]}})
-        assert done["started_units"] == ["six"]
+def test_a_unit_is_started_once_an_address_that_it_needs_accepts_connections(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, str]
+) -> None:
+    started: list[str] = []
+
+    def asked(address: str) -> bool:
+        """Note what was started before this question."""
+        started.extend(one for one in systemd.commands() if one.startswith("start"))
+        return listens(address)
+
+    listens = network.listens
+    monkeypatch.setattr(network, "listens", asked)
+    monkeypatch.setattr(service, "START_AFTER_SECONDS", 300.0)
+    begun = time.monotonic()
+    done = apply(
+        {"units": ["one", "two"], "started": True, "starts_after": {"two": list(addresses)}}
+    )
+    assert time.monotonic() - begun < service.START_AFTER_SECONDS
+    assert started == ["start --no-block one"], "only the unit with addresses waits for them"
+    assert done["started_units"] == ["one", "two"]
+    assert "start --no-block two" in systemd.commands()
+
+
+def test_a_unit_is_started_after_its_wait_although_nobody_listens(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(service, "START_AFTER_SECONDS", 1.0)
+    begun = time.monotonic()
+    apply({"units": ["one"], "started": True, "starts_after": {"one": [addresses[0]]}})
+    assert time.monotonic() - begun >= service.START_AFTER_SECONDS
+    assert "start --no-block one" in systemd.commands()
 
 
 def test_systemd_reads_the_file_of_a_unit_before_it_starts(systemd: Systemd) -> None:
