@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
@@ -131,6 +132,32 @@ def test_a_second_upgrade_restarts_nothing(
     output = plays.succeed("rolling_upgrade", "-e", "soak_seconds=0")
     assert "changed=0 " in output.partition("PLAY RECAP")[2]
     assert starts(hosts, topology) == before
+
+
+@contextmanager
+def another_operation(hosts: Mapping[str, Host]) -> Iterator[None]:
+    """Let the record of the last operation be that of one that runs on another machine."""
+    there = {'"state": "finished"': '"state": "running"', '"machine": "': '"machine": "other '}
+    for host in hosts.values():
+        assert '"state": "finished"' in host.check_output("cat %s", operation.PATH)
+        for old, new in there.items():
+            host.check_output("sed -i %s %s", f"s/{old}/{new}/", operation.PATH)
+    try:
+        yield
+    finally:
+        for host in hosts.values():
+            for old, new in there.items():
+                host.check_output("sed -i %s %s", f"s/{new}/{old}/", operation.PATH)
+
+
+def test_nothing_is_finalized_while_another_operation_is_at_work(
+    plays: Plays, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    before = finalized(topology)
+    with another_operation({name: hosts[name] for name in topology.group("kafka_controllers")}):
+        output = plays.refuse("finalize", *CONFIRM)
+    assert "[operation-at-work]" in output
+    assert finalized(topology) == before
 
 
 def test_finalize_wants_a_confirmation_and_then_is_final(
