@@ -15,8 +15,9 @@ def test_planned_restarts_are_hardly_noticed(
 ) -> None:
     """At 200 records a second, in the partition that waited longest at each restart.
 
-    A leader that does not move before its broker stops costs a session. How much less it is depends
-    on the machine's speed, so that is judged before a release alone.
+    A leader that does not move before its broker stops costs a session, here 6 s. Usually it is 0.1
+    to 0.25 s; a machine that is three times slower has longer ones, so limits that are near to
+    that are part of --full.
     """
     gaps = sorted(plays.gaps)
     facts["gaps"] = gaps
@@ -25,6 +26,7 @@ def test_planned_restarts_are_hardly_noticed(
         node.config["broker.session.timeout.ms"] / 1000 for node in topology.cluster.kafka.values()
     ]
     assert gaps[-1] < min(sessions), gaps
+    assert statistics.median(gaps) <= 1.0, gaps
     if FULL:
         assert statistics.median(gaps) <= 0.3, gaps
         assert gaps[-1] <= 1.0, gaps
