@@ -187,7 +187,7 @@ def variables() -> dict[Path, str]:
     lines = [
         "# Variables of the roles",
         "",
-        _generated("variables", "roles/*/meta/argument_specs.yml"),
+        _generated("variables", "roles/*/meta/argument_specs.yml and meta/parameters.yml"),
         "",
         "An inventory sets them. A property of Kafka, Spark or ZooKeeper is no variable, but a key",
         "of `kafka_config`, `spark_config` or `zookeeper_config`:",
@@ -195,6 +195,16 @@ def variables() -> dict[Path, str]:
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
         lines += role_section(role.name, _yaml(role / "meta" / "argument_specs.yml"))
+    given: Mapping[str, Mapping[str, Any]] = _yaml(ROOT / "meta/parameters.yml")["parameters"]
+    lines += [
+        "",
+        "## Parameters of the playbooks",
+        "",
+        "Given with `-e`, besides those that an entry point above has. A name that is nearly one",
+        "of these is refused, and so is a value of another type.",
+        "",
+        *_variables(given),
+    ]
     return {ROOT / "docs" / "variables.md": "\n".join(lines) + "\n"}
 
 

@@ -1,6 +1,6 @@
 """Write the table of a Kafka version's legal keys, as the binary itself prints them.
 
-    python artifacts/kafka/keys.py LIBS_DIR plugins/module_utils/model/kafka_keys/<version>.json
+    python artifacts/kafka/keys.py HOME plugins/module_utils/model/kafka_keys/<version>.json
 
 `kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
 internal are not in it, nor are those that a plug-in reads
@@ -123,11 +123,11 @@ def page(libs: Path) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description="Write the table of Kafka's legal keys.")
-    parser.add_argument("libs", type=Path, help="directory with Kafka's jars")
+    parser.add_argument("home", type=Path, help="directory of the unpacked distribution")
     parser.add_argument("out", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(render(parse(page(options.libs))), encoding="utf-8")
+    options.out.write_text(render(parse(page(options.home / "libs"))), encoding="utf-8")
     return 0
 
 

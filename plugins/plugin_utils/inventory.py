@@ -19,10 +19,10 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 from ..module_utils.model import kafka, spark, zookeeper
-from ..module_utils.model.inventory import CLUSTER_ID_FILE, HostVariables, Inventory
+from ..module_utils.model.inventory import CLUSTER_ID_FILE, GROUPS, HostVariables, Inventory
 from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
-from . import cluster_id
+from . import cluster_id, inventory_files
 
 CONNECTION = ("ansible_host", "ansible_port")
 LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
@@ -40,14 +40,21 @@ def from_hostvars(
     """
     hosts: dict[str, HostVariables] = {}
     directory = ""
-    for host in hostvars:
-        name = str(host)
+    members = {str(group): [str(host) for host in names] for group, names in groups.items()}
+    ours = {name for group in GROUPS for name in members.get(group, ())}
+    for name in (str(host) for host in hostvars if str(host) in ours):
         own, unreadable = raw_of(hostvars, name)
         directory = directory or str(own.get("inventory_dir") or "")
         found = read_host(name, own, hostvars, overrides, play or {})
         hosts[name] = dataclasses.replace(found, unreadable=unreadable)
-    members = {str(group): [str(host) for host in names] for group, names in groups.items()}
-    return Inventory(members, hosts, directory, *cluster_id.read(Path(directory) / CLUSTER_ID_FILE))
+    return Inventory(
+        members,
+        hosts,
+        directory,
+        *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
+        plain(hostvars._variable_manager.extra_vars),
+        inventory_files.findings(map(str, hostvars._inventory._sources or ()), members),
+    )
 
 
 def from_directory(path: Path) -> Inventory:

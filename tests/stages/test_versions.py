@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    key_table,
+    spark_key_table,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA, SPARK
 
 from tests.support import archive
 from tests.support.lab import succeed
@@ -120,4 +123,12 @@ def test_key_table_is_what_the_binary_prints(version: str) -> None:
     table = key_table.TABLES / f"{version}.json"
     before = table.read_text()
     lab("keys", version, seconds=120)
+    assert table.read_text() == before
+
+
+@pytest.mark.parametrize("version", SPARK.supported)
+def test_key_table_of_spark_is_what_the_binary_takes(version: str) -> None:
+    table = spark_key_table.TABLES / f"{version}.json"
+    before = table.read_text()
+    lab("keys", "spark", version, seconds=300)
     assert table.read_text() == before

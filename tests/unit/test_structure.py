@@ -222,7 +222,7 @@ def test_no_file_names_an_index_or_this_machine() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-tests.txt"])
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.txt")))
 def test_requirements_come_from_the_clients_own_index(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "--hash=sha256:" in text

@@ -11,6 +11,7 @@ from typing import Any
 from . import systems
 from .files import Entry, properties, render, text
 from .systems import Family
+from .values import bracketed
 
 SYSCTL_FILE = "/etc/sysctl.d/60-millrace.conf"
 TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"
@@ -67,7 +68,7 @@ class HostSettings:
 
     def address(self, variable: str) -> str:
         """Return where others reach the host: by a variable, else as Ansible does, else by name."""
-        return str(self.settings[variable] or self.settings["ansible_host"] or self.name)
+        return bracketed(str(self.settings[variable] or self.settings["ansible_host"] or self.name))
 
     @property
     def memory_mb(self) -> int | None:

@@ -35,10 +35,33 @@ class HostVariables:
 
 
 @dataclass(frozen=True)
+class FileFinding:
+    """What a file of the inventory says and nobody gets; `line` is 0 for the file as a whole.
+
+    `kind` is `twice` for a key that its mapping has again, with the first line as `text`; `number`
+    for a `text` that YAML reads as the number `value`; `hidden` for a file that the directory
+    `text` hides; `unused` for a file of variables whose name is nearly that of the group `text`.
+    """
+
+    kind: str
+    path: str
+    line: int
+    name: str
+    text: str
+    value: str = ""
+
+    @property
+    def where(self) -> str:
+        """The file, and the line."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+@dataclass(frozen=True)
 class Inventory:
-    """Groups and hosts; `directory` is the inventory's.
+    """Groups, and the hosts that are in one of Millrace's; `directory` is the inventory's.
 
     `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file.
+    `parameters` are the variables of the command line (-e), `file_findings` what its files lose.
     """
 
     groups: Mapping[str, Sequence[str]]
@@ -46,6 +69,8 @@ class Inventory:
     directory: str = ""
     cluster_id: str = ""
     cluster_id_error: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    file_findings: Sequence[FileFinding] = ()
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

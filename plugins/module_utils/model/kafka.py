@@ -17,7 +17,7 @@ from .inventory import Inventory
 from .profiles import PROFILES
 from .service import Server
 from .uuids import directory_id, is_cluster_id
-from .values import by_name, integer
+from .values import bracketed, by_name, integer
 from .versions import release_numbers
 
 LAYERS = ("kafka_config", "kafka_host_config")
@@ -241,6 +241,14 @@ class KafkaNode(Server):
         """The keys that its version knows, none for a version that is not known."""
         return key_table.load(self.version)
 
+    def knows(self, key: str) -> bool:
+        """Tell whether its version or one of its plug-ins reads a key."""
+        return key_table.is_known(key, self.table)
+
+    def nearest_key(self, key: str) -> str:
+        """Return the most similar legal key, a listener's prefix kept; empty if none is similar."""
+        return key_table.nearest_key(key, self.table)
+
     @cached_property
     def client_config(self) -> dict[str, Any]:
         """What a client on this host needs, as Kafka's client properties."""
@@ -436,7 +444,7 @@ def resolve(
 def advertised_host(settings: Mapping[str, Any], name: str) -> str:
     """Return the name or address under which clients and other nodes reach a host."""
     given = settings["kafka_advertised_host"]
-    return str(settings["ansible_host"] or name) if given is None else str(given)
+    return bracketed(str(settings["ansible_host"] or name) if given is None else str(given))
 
 
 def is_secret(key: str, table: key_table.Table) -> bool:

@@ -39,6 +39,11 @@ _LISTENER = re.compile(
 _VERSION_KEYS = ("inter.broker.protocol.version", "log.message.format.version")
 _INTEGER_BITS = {"short": 16, "int": 32, "long": 64}
 _TEXTS = ("string", "class", "password")
+# Of Spark, as its JavaUtils reads them; without a unit each key has its own.
+_QUANTITIES = {
+    "bytes": (re.compile(r"-?\d+(?:b|[kmgtp]b?)?", re.IGNORECASE), "a size such as 512m"),
+    "time": (re.compile(r"-?\d+(?:us|ms|s|m|min|h|d)?", re.IGNORECASE), "a time such as 30s"),
+}
 _RANGE = re.compile(
     r"\[(?P<low>-?[\d.]+),\.\.\.(?:,(?P<high>-?[\d.]+))?\](?: or (?P<extra>-?\d+))?"
 )
@@ -47,10 +52,15 @@ _CHOICES = re.compile(r"(?P<anycase>\(case insensitive\) )?\[(?P<names>[^\[\]]+)
 Table = Mapping[str, Mapping[str, Optional[str]]]
 
 
-@functools.cache
 def load(version: str) -> Table:
     """Return the table of a version, empty if there is none."""
-    path = TABLES / f"{version}.json"
+    return read(TABLES, version)
+
+
+@functools.cache
+def read(directory: Path, version: str) -> Table:
+    """Return the table of a version in a directory of them, empty if there is none."""
+    path = directory / f"{version}.json"
     if not re.fullmatch(r"[\w.-]{1,64}", version) or not path.is_file():
         return {}
     table: Table = json.loads(path.read_text(encoding="utf-8"))
@@ -104,6 +114,7 @@ def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - w
 
 def _expected(kind: str, valid: str) -> str:
     names = {"int": "an int", "class": "a class name", "list": "a list", "": "a single value"}
+    names |= {name: wanted for name, (_, wanted) in _QUANTITIES.items()}
     expected = names.get(kind, f"a {kind}")
     if kind in _TEXTS:
         expected += " (in quotes, if YAML takes it for something else)"
@@ -121,6 +132,8 @@ def _is_legal(kind: str, valid: str, value: bool | float | str) -> bool:
         return number is not None and -limit <= number < limit and _in_range(text, valid)
     if kind == "double":
         return _in_range(text, valid)
+    if kind in _QUANTITIES:
+        return _QUANTITIES[kind][0].fullmatch(text) is not None
     if kind == "list":
         return _in_choices([part.strip() for part in text.split(",")] if text else [], valid)
     return _in_choices([text], valid)

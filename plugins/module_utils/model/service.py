@@ -12,6 +12,7 @@ from . import files
 from .artifacts import Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
+from .key_table import Table, nearest
 from .values import by_name
 
 
@@ -77,6 +78,19 @@ class Service(ABC):
     def version(self) -> str:
         """The version of the product."""
         return str(self.settings[f"{self.product}_version"])
+
+    @property
+    def table(self) -> Table:
+        """The keys that its version knows, none where they are not recorded."""
+        return {}
+
+    def knows(self, key: str) -> bool:
+        """Tell whether its version reads a key, or hands it on to something that does."""
+        return key in self.table
+
+    def nearest_key(self, key: str) -> str:
+        """Return the most similar key that its version reads, empty if none is similar."""
+        return nearest(key, list(self.table))
 
     @property
     def user(self) -> str:

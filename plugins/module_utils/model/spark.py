@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import files
+from . import files, spark_key_table
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory
+from .key_table import Table
 from .service import Service
 from .values import by_name, is_true
 
@@ -106,6 +107,15 @@ class SparkHost(Service):
     address_variable = "spark_host"
     own_layers = LAYERS
     leftovers = (f"{_CONFIG}/job-*", f"{_CONFIG}/", JOBS)
+
+    @property
+    def table(self) -> Table:
+        """The keys that its version knows, none for a version that is not known."""
+        return spark_key_table.load(self.version)
+
+    def knows(self, key: str) -> bool:
+        """Tell whether its version reads a key, or hands it on to applications."""
+        return spark_key_table.is_known(key, self.table)
 
     @property
     def shared_dir(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -34,6 +35,19 @@ def integer(value: object) -> int | None:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
     return None
+
+
+def is_ipv6(address: str) -> bool:
+    """Tell whether a text is an IPv6 address, without brackets."""
+    try:
+        return ipaddress.ip_address(address).version == 6
+    except ValueError:
+        return False
+
+
+def bracketed(address: str) -> str:
+    """Return a name or an address as it may stand before `:port`: IPv6 in brackets."""
+    return f"[{address}]" if is_ipv6(address) else address
 
 
 def is_true(value: object) -> bool:

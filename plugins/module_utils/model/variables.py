@@ -42,6 +42,18 @@ def documented() -> Mapping[str, Option]:
     return found
 
 
+@functools.cache
+def parameters() -> Mapping[str, Option]:
+    """Return what may be given to a playbook besides documented variables -> its argument spec."""
+    document = files.parse_yaml(files.read("meta/parameters.yml"))
+    found: dict[str, Option] = dict(document["parameters"])
+    for role in ROLES:
+        document = files.parse_yaml(files.read(f"roles/{role}/meta/argument_specs.yml"))
+        for entry in document["argument_specs"].values():
+            found |= entry["options"]
+    return {name: option for name, option in found.items() if name not in documented()}
+
+
 def defaults() -> dict[str, Any]:
     """Return variable -> default of every documented variable, None where there is none."""
     return {name: copy.deepcopy(option.get("default")) for name, option in documented().items()}
@@ -67,8 +79,8 @@ def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:
 def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     """Return a value converted as its argument spec says, and the spec's errors; secrets hidden."""
     errors: list[str]
-    if option.get("type") == "int" and isinstance(value, bool):  # which Python takes for 0 or 1
-        return None, [f"{name} is {value} (boolean), no whole number."]
+    if wrong := _written_otherwise(name, value, option):
+        return None, [wrong]
     try:
         result = ArgumentSpecValidator({name: _on_controller(option)}).validate({name: value})
         repr(result.validated_parameters)  # a number of more digits than Python shows
@@ -86,6 +98,20 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     if errors and option.get("no_log"):
         return None, [f"The value of {name} is refused; it is secret and not shown."]
     return converted, [f"{error.rstrip('.')}." for error in errors]
+
+
+def _written_otherwise(name: str, value: object, option: Option) -> str:
+    """Return what is wrong with a value that the validator would convert, empty if nothing is."""
+    kind = option.get("type", "str")
+    if isinstance(value, bool) and kind == "int":  # which Python takes for 0 or 1
+        return f"{name} is {value} (boolean), no whole number."
+    if isinstance(value, bool) and kind in ("str", "path"):
+        words = "yes, on or true" if value else "no, off or false"
+        return f"{name} is {value} (boolean), no text: YAML makes that of {words} without quotes."
+    if isinstance(value, str) and kind == "list":
+        secret = "" if option.get("no_log") else f" {value!r}"
+        return f"{name} is one text{secret}, no list."
+    return ""
 
 
 def _on_controller(option: Option) -> dict[str, Any]:

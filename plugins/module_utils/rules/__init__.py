@@ -11,6 +11,7 @@ from . import (
     contradictions,
     directories,
     disks,
+    files,
     groups,
     hosts,
     keys,
@@ -30,7 +31,19 @@ from .engine import REGISTERED, Rule
 
 # From what the inventory is to what a property is: the order of the problems.
 SUBJECTS = (
-    *(groups, variables, versions, hosts, system, directories, disks, storage, nodes, listeners),
+    *(
+        groups,
+        files,
+        variables,
+        versions,
+        hosts,
+        system,
+        directories,
+        disks,
+        storage,
+        nodes,
+        listeners,
+    ),
     *(stores, replication, keys, contradictions, security, zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(

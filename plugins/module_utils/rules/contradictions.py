@@ -8,14 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import listing
 from .engine import Finding, Findings, rule
-from .shared import nodes, place
+from .shared import brokers, differing, nodes, place
 
 _MIB = 2**20
 _UNITS: Mapping[str, int] = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 _BATCH_OVERHEAD = 12  # a record batch's offset and length, which the smaller default leaves out
+# Key, what a client asks for by default, and whether the key is the most that it may ask for.
+_CLIENT_DEFAULTS = (
+    ("group.max.session.timeout.ms", 45_000, True),
+    ("group.min.session.timeout.ms", 45_000, False),
+    ("transaction.max.timeout.ms", 60_000, True),
+)
+# What a topic takes from its broker where it sets nothing itself.
+_TOPIC_DEFAULTS = (
+    *(f"log.retention.{unit}" for unit in ("ms", "minutes", "hours", "bytes")),
+    *("log.cleanup.policy", "log.cleaner.delete.retention.ms", "log.message.timestamp.type"),
+    *("message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
+)
 _GROUP_SETTINGS = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
@@ -177,3 +190,35 @@ def _setting_twice(node: KafkaNode) -> Findings:
         if ignored:
             what = f"{given[0]} is set, so {listing(ignored)} is ignored."
             yield Finding(what, f"Delete {listing(ignored)}, or {given[0]}.", place(node, *ignored))
+
+
+@rule("client-timeouts", each=nodes)
+def _client_timeouts(node: KafkaNode) -> Findings:
+    """Clients that set nothing ask for more, or less, and are refused: a consumer for a session of
+    45 s (INVALID_SESSION_TIMEOUT), a transactional producer for 60 s
+    (INVALID_TRANSACTION_TIMEOUT).
+    """
+    for key, asked, most in _CLIENT_DEFAULTS:
+        limit = node.number(key)
+        if limit is not None and (limit < asked if most else limit > asked):
+            bound = f"{asked} or {'more' if most else 'less'}"
+            what = f"{key} is {limit}, and clients ask for {asked} by default."
+            yield Finding(what, f"Set {key}: {bound}, or delete it.", place(node, key))
+
+
+@rule("topic-defaults-differ")
+def _topic_defaults_differ(cluster: Cluster) -> Findings:
+    """Each broker applies its own value to the partitions that it has: records would be kept,
+    compacted or accepted in another way as leadership moves.
+    """
+    for key in _TOPIC_DEFAULTS:
+        written = {
+            name: str(node.config.get(key)) if node.layer_of(key) else ""
+            for name, node in brokers(cluster)
+        }
+        parts = differing(cluster, "kafka_host_config", written)
+        if any(written.values()) and parts:
+            fix = f"Set {key} once, in kafka_config of all brokers."
+            holders_of = tuple(name for name, value in written.items() if value)
+            where = place(cluster.kafka[holders_of[0]], key)
+            yield Finding(f"{key} is {parts}.", fix, where, holders_of)

@@ -14,6 +14,7 @@ from .engine import Finding, Findings, rule
 from .shared import nodes
 
 _SCRATCH = ("/tmp", "/var/tmp")  # noqa: S108 - the paths to refuse
+_HIDDEN = tuple(f"/{name}" for name in ("home", "root", "run", "var/run", "dev", "proc", "sys"))
 # A service changes owner and mode of its data directory, and teardown may remove it.
 _SYSTEM_NAMES = (
     "bin boot dev etc home lib media mnt opt proc root run sbin srv sys usr var "
@@ -75,13 +76,23 @@ def _data_dir_in_tmp(one: DataDirectory) -> Findings:
         yield Finding(f"{one.path} is emptied by the system.", fix, one.variable)
 
 
+@rule("data-dir-hidden", each=_directories)
+def _data_dir_hidden(one: DataDirectory) -> Findings:
+    """The unit of the service closes it (ProtectHome, PrivateDevices, ProtectKernelTunables of
+    systemd.exec), or it is in memory.
+    """
+    if any(_place(one).is_relative_to(hidden) for hidden in _HIDDEN):
+        fix = f"Set {_BETTER[one.service]} or another directory on a disk."
+        yield Finding(f"{one.path} cannot be used by a service.", fix, one.variable)
+
+
 @rule("data-dir-system", each=_directories)
 def _data_dir_system(one: DataDirectory) -> Findings:
     """A service takes its data directory for itself, owner, mode and every entry; files of
     others stop Kafka at its start.
     """
     path = _place(one)
-    if str(path) in (*_SYSTEM, _STATE.get(one.service)):
+    if str(path) in (*_SYSTEM, _STATE.get(one.service)) and str(path) not in _HIDDEN:
         better = path / ("data" if str(path) in _STATE.values() else one.service)
         what = f"{one.path} holds more than this data."
         yield Finding(what, f"Set {better} for example.", one.variable)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..model.cluster import DataDirectory
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster, DataDirectory
 from ..model.host import HostSettings
 from ..model.values import listing
 from .engine import Finding, Findings, host_rule, rule
@@ -15,6 +17,8 @@ GIB = 1024 * MIB
 _ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "spark": 1100 * MIB}
 # What the roles make themselves, for their data directories to lie in.
 _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
+# File systems that may be mounted twice.
+_SHARED = ("nfs", "nfs4", "cifs", "tmpfs", "ramfs", "btrfs", "none", "overlay", "9p", "virtiofs")
 _MEMORY = ("tmpfs", "ramfs")
 _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 
@@ -27,6 +31,57 @@ def _mount_path(settings: HostSettings) -> Findings:
         if not path.startswith("/") or not path.strip("/"):
             fix = "Set an absolute path, such as /data1."
             yield Finding(f"Nothing can be mounted on {path!r}.", fix)
+
+
+@rule("mount-twice", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+def _mount_twice(settings: HostSettings) -> Findings:
+    """One file system would be mounted at both, and another one nowhere; or one mount would hide
+    the other.
+    """
+    numbered = list(enumerate(settings.mounts))
+    for key in ("src", "path"):
+        values = {number: mount[key] for number, mount in numbered if mount[key]}
+        for value, numbers in held_twice(values):
+            if settings.mounts[numbers[0]]["fstype"] in _SHARED:
+                continue
+            other = "path" if key == "src" else "src"
+            names = listing(settings.mounts[number][other] or "nothing" for number in numbers)
+            fix = f"Set {key} of each entry of host_mounts to its own."
+            yield Finding(f"{value} is the {key} of {names}.", fix)
+
+
+def _kafka_directories(cluster: Cluster) -> Iterator[tuple[str, HostSettings, list[str]]]:
+    for host, node in cluster.kafka.items():
+        yield host, node.host, list(node.data_dirs)
+
+
+@rule("mount-top", each=_kafka_directories, where="kafka_data_dirs")
+def _mount_top(settings: HostSettings, directories: list[str]) -> Findings:
+    """The top of an ext file system holds lost+found, which Kafka takes for a partition and
+    refuses.
+    """
+    tops = {
+        mount["path"].rstrip("/"): mount["fstype"]
+        for mount in settings.mounts
+        if str(mount["fstype"]).startswith("ext")
+    }
+    for path in directories:
+        if path.rstrip("/") in tops:
+            top = path.rstrip("/")
+            what = f"{path} is the top of a file system ({tops[top]})."
+            yield Finding(what, f"Set {top}/data.")
+
+
+@rule("mount-unused", each=_kafka_directories, where="kafka_data_dirs")
+def _mount_unused(settings: HostSettings, directories: list[str]) -> Findings:
+    """Data would fill the root file system, while a disk that was mounted for it stays empty."""
+    mounts = [mount["path"] for mount in settings.mounts]
+    used = {path for path in mounts for one in directories if is_below(one, path)}
+    beside = [one for one in directories if not any(is_below(one, path) for path in mounts)]
+    free = [path for path in mounts if path not in used]
+    if used and free and beside:
+        what = f"{listing(beside)} is on none of the mounts, and nothing uses {listing(free)}."
+        yield Finding(what, f"Set {free[0].rstrip('/')}/data for example.")
 
 
 @host_rule("mount-missing", where="host_mounts")

@@ -7,7 +7,7 @@ import re
 
 from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
-from ..model.values import integer, listing
+from ..model.values import integer, is_ipv6, listing
 from .engine import Finding, Findings, rule
 from .shared import PORTS, held_twice
 
@@ -20,6 +20,8 @@ _PARTNERS = {
 _SSH_PORT = 22
 _PARENTS = ("kafka", "spark")  # of the example inventories, for variables of both kinds
 _SIMILAR = 0.9
+_NUMBERS = re.compile(r"[0-9.]+")
+_NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?")
 
 
 def is_loopback(address: object) -> bool:
@@ -84,15 +86,53 @@ def _idle_zookeeper(cluster: Cluster) -> Findings:
         yield Finding(what, fix)
 
 
+@rule("no-hosts", where="groups")
+def _no_hosts(cluster: Cluster) -> Findings:
+    """Every play would be skipped, and the run would end as if all were well."""
+    if not cluster.hosts and not any(map(_similar_group, cluster.inventory.groups)):
+        what = "No host is in a group of Millrace."
+        yield Finding(what, f"Add hosts to {listing(GROUPS, 'or')}.")
+
+
 @rule("host-without-group", where="groups")
 def _host_without_group(cluster: Cluster) -> Findings:
-    """Nothing would be installed on it, although the inventory lists it."""
-    placed = cluster.inventory.placed()
-    hosts = tuple(name for name in cluster.hosts if name not in placed)
-    if hosts:
+    """Nothing would be installed on it, although the inventory lists it. A host of others is in
+    groups of theirs, and none of Millrace's business.
+    """
+    inventory = cluster.inventory
+    theirs = [name for name in inventory.groups if name not in ("all", "ungrouped", *_PARENTS)]
+    placed = {name for group in theirs for name in inventory.members(group)}
+    hosts = tuple(name for name in inventory.members("all") if name not in placed)
+    if hosts and cluster.hosts:
         what = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
         fix = f"Add to {listing(GROUPS, 'or')}, or remove from the inventory."
         yield Finding(what, fix, hosts=hosts)
+
+
+@rule("address", where="ansible_host")
+def _address(cluster: Cluster) -> Findings:
+    """Nobody can reach such a host: it is neither an address nor a name (RFC 1123)."""
+    for host in cluster.inventory.placed():
+        address = cluster.inventory.hosts[host].connection.get("ansible_host")
+        if wrong := _no_address(str(address)) if address is not None else "":
+            fix = f"Set ansible_host of {host} to its name or address."
+            yield Finding(f"{address!r} {wrong}.", fix, hosts=(host,))
+
+
+def _no_address(text: str) -> str:
+    """Say why a text is no address and no name, empty if it is one."""
+    if text != text.strip():
+        return "has a blank at its end"
+    if _NUMBERS.fullmatch(text):
+        parts = text.split(".")
+        if len(parts) != 4 or any(int(part) > 255 for part in parts):
+            return "has only numbers, and is no IPv4 address"
+        if any(len(part) > 1 and part.startswith("0") for part in parts):
+            return "has a part that begins with 0, which some programs read in base 8"
+        return ""
+    if is_ipv6(text.strip("[]").partition("%")[0]) or _NAME.fullmatch(text):
+        return ""
+    return "is no name and no address"
 
 
 def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:

@@ -24,6 +24,16 @@ _HEAP_VARIABLES = {
     "kafka": "kafka_heap",
     "spark": "spark_daemon_heap",
 }
+_UNPRIVILEGED = 1024
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+# Java's own which take the next word.
+_OPTIONS_WITH_VALUE = (
+    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
+    *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
+    *("--enable-native-access", "--patch-module"),
+)
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
+_JMX_PORT = re.compile(r"-Dcom\.sun\.management\.(?P<name>jmxremote\.port)=(?P<port>\d{1,9})(?!\S)")
 _HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 
 
@@ -36,6 +46,10 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
         services = cluster.services(host)
         kafka = services.pop("kafka", None)
         others = {name: port for one in services.values() for name, port in one.ports.items()}
+        for product, service in cluster.services(host).items():
+            options = " ".join(service.settings[f"{product}_java_options"])
+            if jmx := _JMX_PORT.search(options):
+                others[f"{product}_java_options ({jmx['name']})"] = int(jmx["port"])
         yield host, dict(kafka.ports) if kafka else {}, others
 
 
@@ -49,9 +63,16 @@ def _all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
 def _service_address(service: Service) -> Findings:
     """Other hosts connect to it as `address:port`."""
     # What Kafka advertises has rules of its own.
-    if service.product != "kafka" and not HOST.fullmatch(service.address):
+    if service.product == "kafka":
+        return
+    if not HOST.fullmatch(service.address):
         what = f"{service.address!r} is no host."
-        fix = "Set a name or an address alone, without port; an IPv6 address in brackets."
+        fix = "Set a name or an address alone, without port."
+        yield Finding(what, fix, service.address_variable)
+    elif service.product == "spark" and "_" in service.address:
+        what = f"{service.address} has an underscore, and Spark reads no host in "
+        what += f"spark://{service.address}:7077 then."
+        fix = f"Set {service.address_variable} of {service.name} to a name without, or an address."
         yield Finding(what, fix, service.address_variable)
 
 
@@ -59,8 +80,43 @@ def _service_address(service: Service) -> Findings:
 def _port_range(kafka: Ports, others: Ports) -> Findings:
     """There is no such port."""
     for name, port in {**kafka, **others}.items():
-        if integer(port) not in PORTS:
+        # Another text is no legal value of its key.
+        judged = integer(port) is not None or not name.startswith("spark.")
+        if judged and integer(port) not in PORTS:
             yield Finding(f"{name} has port {port!r}.", f"Set a free port from 1 to {PORTS[-1]}.")
+
+
+@rule("port-privileged", each=_ports, where="ports")
+def _port_privileged(kafka: Ports, others: Ports) -> Findings:
+    """Only root may listen below 1024, and the units of the services give them no such right."""
+    for name, port in {**kafka, **others}.items():
+        if 0 < (integer(port) or 0) < _UNPRIVILEGED:
+            fix = f"Set a port from {_UNPRIVILEGED} to {PORTS[-1]}."
+            yield Finding(f"{name} has port {port}.", fix)
+
+
+@rule("java-option", each=_all_services)
+def _java_option(service: Service) -> Findings:
+    """Java takes a word without a hyphen at its beginning for the class to run; it is often a
+    typographic dash from a document.
+    """
+    variable, before = f"{service.product}_java_options", ""
+    for word in " ".join(service.settings[variable]).split():
+        if not word.startswith(("-", "@")) and before not in _OPTIONS_WITH_VALUE:
+            dash = word.lstrip(_DASHES)
+            fix = f"Set -{dash}." if dash != word else "Begin it with a hyphen, or delete it."
+            yield Finding(f"{word} is no option of Java.", fix, variable)
+        before = word
+
+
+@rule("java-collectors", each=_all_services)
+def _java_collectors(service: Service) -> Findings:
+    """Java does not start with two of them."""
+    variable = f"{service.product}_java_options"
+    words = " ".join(service.settings[variable]).split()
+    found = list(dict.fromkeys(word for word in words if _COLLECTOR.fullmatch(word)))
+    if len(found) > 1:
+        yield Finding(f"{listing(found)} choose different collectors.", "Keep one.", variable)
 
 
 @rule("port-clash", each=_ports, where="ports")

@@ -26,13 +26,25 @@ def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Proper
             yield host, cluster.kafka[host], one
 
 
-def _kind(node: KafkaNode, key: str) -> str:
-    return node.table.get(key_table.table_key(key), {}).get("type") or ""
+def _judged_properties(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
+    """Give the properties of services whose version is one whose keys are recorded."""
+    for host, service, one in properties("kafka", "spark")(cluster):
+        unknown = has_default_instead(cluster, host, f"{service.product}_version")
+        if service.table and not unknown:
+            yield host, service, one
 
 
-def _misread(node: KafkaNode, one: Property) -> bool:
-    """Tell whether YAML read a text of Kafka as a boolean."""
-    return isinstance(one.value, bool) and _kind(node, one.key) in _TEXTS
+def _kind(service: Service, key: str) -> str:
+    return service.table.get(key_table.table_key(key), {}).get("type") or ""
+
+
+def _misread(service: Service, one: Property) -> bool:
+    """Tell whether YAML read a text as a boolean."""
+    return isinstance(one.value, bool) and _kind(service, one.key) in _TEXTS
+
+
+def _release(service: Service) -> str:
+    return f"{versions.PRODUCTS[service.product].name} {service.version}"
 
 
 @rule("owned-key", each=properties(*LAYERS, owned=True))
@@ -45,17 +57,17 @@ def _owned_key(service: Service, one: Property) -> Findings:
     yield Finding(f"{one.key} is written by Millrace alone.", f"Remove it; {instead}.", one.where)
 
 
-@rule("unknown-key", each=_kafka_properties)
-def _unknown_key(node: KafkaNode, one: Property) -> Findings:
-    """Kafka ignores an unknown key silently."""
-    removal = versions.removed(one.key, node.version)
-    if not node.table or (key_table.is_known(one.key, node.table) and not removal):
+@rule("unknown-key", each=_judged_properties)
+def _unknown_key(service: Service, one: Property) -> Findings:
+    """Kafka and Spark ignore an unknown key silently."""
+    removal = versions.removed(one.key, service.version)
+    if service.knows(one.key) and not removal:
         return
-    near = key_table.nearest_key(one.key, node.table)
-    what = f"Kafka {node.version} has no key {one.key}."
+    near = service.nearest_key(one.key)
+    what = f"{_release(service)} has no key {one.key}."
     fix = f"Did you mean {near}? Else delete it." if near else "Delete it."
     if removal:
-        what = f"{one.key} was removed in Kafka {removal.since}, this is {node.version}."
+        what = f"{one.key} was removed in Kafka {removal.since}, this is {service.version}."
         fix = f"Set {removal.instead} instead." if removal.instead else "Delete it."
     yield Finding(what, fix, one.where)
 
@@ -70,23 +82,23 @@ def _deprecated_key(node: KafkaNode, one: Property) -> Findings:
         yield Finding(what, fix, one.where)
 
 
-@rule("key-boolean", each=_kafka_properties)
-def _key_boolean(node: KafkaNode, one: Property) -> Findings:
-    """YAML turns these words into true and false, and Kafka would get those."""
-    if _misread(node, one):
+@rule("key-boolean", each=_judged_properties)
+def _key_boolean(service: Service, one: Property) -> Findings:
+    """YAML turns these words into true and false, and the service would get those."""
+    if _misread(service, one):
         words = _WORDS[one.value]
         what = f"YAML read {one.key} as {one.value} (boolean): it makes that of {words}."
-        wanted = key_table.wanted_value(one.key, one.value, node.table)
+        wanted = key_table.wanted_value(one.key, one.value, service.table)
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
 
 
-@rule("key-value", each=_kafka_properties)
-def _key_value(node: KafkaNode, one: Property) -> Findings:
-    """Kafka would refuse to start with it."""
-    wanted = key_table.wanted_value(one.key, one.value, node.table)
-    if wanted and not _misread(node, one):
+@rule("key-value", each=_judged_properties)
+def _key_value(service: Service, one: Property) -> Findings:
+    """Kafka would refuse to start with it, and Spark to run an application."""
+    wanted = key_table.wanted_value(one.key, one.value, service.table)
+    if wanted and not _misread(service, one):
         kind = yaml_type(one.value)
-        secret = _kind(node, one.key) == "password" or kind == "mapping"
+        secret = _kind(service, one.key) == "password" or kind == "mapping"
         shown = f"This {kind}" if secret else f"{one.value!r} ({kind})"
         what = f"{shown} is no legal value of {one.key}."
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -115,26 +114,15 @@ def _controller_listener(node: KafkaNode) -> Findings:
         yield Finding(what, f"Rename one of them, to {other} for example.")
 
 
-def _is_ipv6(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).version == 6
-    except ValueError:
-        return False
-
-
 @rule("advertised-host", each=nodes, where="kafka_advertised_host")
 def _advertised_host(node: KafkaNode) -> Findings:
     """It becomes `NAME://host:port` in `advertised.listeners`, which Kafka would read in
     another way.
     """
     address = node.address
-    if address.strip("[]") in _WILDCARDS or HOST.fullmatch(address):
-        return
-    what, fix = f"{address!r} is no host.", "Set a name or an address alone, without port."
-    if _is_ipv6(address):
-        what = f"{address} is an IPv6 address without brackets: {_table(node.listeners, address)}."
-        fix = f'Set kafka_advertised_host: "[{address}]".'
-    yield Finding(what, fix)
+    if address.strip("[]") not in _WILDCARDS and not HOST.fullmatch(address):
+        fix = "Set a name or an address alone, without port."
+        yield Finding(f"{address!r} is no host.", fix)
 
 
 @rule("advertised-nowhere", where="kafka_advertised_host")

@@ -11,7 +11,7 @@ from ..model.cluster import Cluster
 from ..model.inventory import CLUSTER_ID_FILE
 from ..model.kafka import KafkaNode
 from ..model.uuids import is_cluster_id
-from ..model.values import integer, listing
+from ..model.values import integer, is_true, listing
 from .engine import Finding, Findings, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import differing, has_default_instead, held_twice, holders, nodes
@@ -125,7 +125,8 @@ def _broker_id_reserved(cluster: Cluster) -> Findings:
     for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
         limit = cluster.kafka[host].number("reserved.broker.max.id")
         limit = _MAX_RESERVED_ID if limit is None else limit
-        if found > limit:
+        generated = cluster.kafka[host].config.get("broker.id.generation.enable", True)
+        if found > limit and is_true(generated):
             what = f"broker.id {found} > reserved.broker.max.id {limit}."
             fix = f"Set kafka_node_id of {host} to an unused id from 0 to {limit}."
             yield Finding(what, fix, hosts=(host,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..model import key_table
+from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import is_true, listing
 from .engine import Finding, Findings, rule
@@ -18,6 +19,7 @@ _AUTHORIZERS = {
     "kraft": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "zookeeper": "kafka.security.authorizer.AclAuthorizer",
 }
+_MAPPING_RULE = re.compile(r"(?:DEFAULT|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?)\s*(?:,|\n|$)")
 _ANONYMOUS = "User:ANONYMOUS"
 _JAAS = "sasl.jaas.config"
 _JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
@@ -95,3 +97,40 @@ def _super_users_commas(node: KafkaNode) -> Findings:
         what = f"super.users {text} is one principal: the separator is ';'."
         fix = f"Set super.users: {text.replace(_PRINCIPAL_PER_COMMA, ';User:')}."
         yield Finding(what, fix, place(node, "super.users"))
+
+
+@rule("super-users-nodes")
+def _super_users_nodes(cluster: Cluster) -> Findings:
+    """Nodes ask each other for what only a super user may do; those that are left out could not
+    vote, replicate or register.
+    """
+    for name, node in nodes(cluster):
+        users = node.config.get("super.users")
+        named = set(re.findall(r"User:(?:CN=)?([^,;]+)", str(users or "")))
+        addressed = {other: {other, one.address} for other, one in nodes(cluster)}
+        ours = [other for other, names in addressed.items() if names & named]
+        missing = [other for other in addressed if other not in ours]
+        if node.config.get(_AUTHORIZER) and len(ours) > 1 and missing:
+            what = f"super.users names {listing(ours)} and not {listing(missing)}."
+            fix = f"Add {';'.join(f'User:{other}' for other in missing)}."
+            yield Finding(what, fix, place(node, "super.users"), (name,))
+
+
+@rule("principal-mapping", each=nodes)
+def _principal_mapping(node: KafkaNode) -> Findings:
+    """Kafka does not start with a rule that it cannot read (SslPrincipalMapper)."""
+    for key, value in node.config.items():
+        if key.endswith("ssl.principal.mapping.rules"):
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            if wrong := _unreadable_rule(text):
+                fix = "Write each as RULE:pattern/replacement/, with L or U behind it for lower or "
+                fix += "upper case, or DEFAULT; \\ before a slash within it."
+                yield Finding(f"{wrong!r} is no rule.", fix, place(node, key))
+
+
+def _unreadable_rule(text: str) -> str:
+    """Return the list from its first rule that cannot be read on, empty if all can."""
+    rest = text.strip()
+    while match := _MAPPING_RULE.match(rest):
+        rest = rest[match.end() :].strip()
+    return rest

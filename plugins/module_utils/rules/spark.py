@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.heap import heap_mb
 from ..model.spark import SECRET, SparkHost
+from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import SCALA, Property, has_default_instead, properties
+from .shared import SCALA, Property, differing, has_default_instead, properties
 
 _LEAST_SECRET_BYTES = 16
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
 _SCRATCH = re.compile(r"(?:file:)?/+(?:var/+)?tmp(?:/|$)")
 _PYTHON = (3, 10)
+_DYNAMIC = "spark.dynamicAllocation"
+_JVM_SIZE = re.compile(r"\d+[kKmMgGtT]")
+_JAVA_OPTIONS = re.compile(r"spark\.(?P<who>driver|executor)\.(?:extra|default)JavaOptions")
+_MEMORIES = ("spark.driver.memory", "spark.executor.memory")
+_LEAST_MEMORY_MB = 450
+_FRACTIONS = {"spark.memory.fraction": "0.6", "spark.memory.storageFraction": "0.5"}
+_TIMES = ("spark.executor.heartbeatInterval", "spark.network.timeout")
+# The first may not be above the second one, or with True not equal either (SparkConf,
+# ResourceProfile, ExecutorAllocationManager).
+_ORDERED = (
+    ("spark.executor.heartbeatInterval", "spark.network.timeout", True),
+    ("spark.task.cpus", "spark.executor.cores", False),
+    ("spark.executor.cores", "spark.cores.max", False),
+    ("spark.dynamicAllocation.minExecutors", "spark.dynamicAllocation.maxExecutors", False),
+    ("spark.dynamicAllocation.initialExecutors", "spark.dynamicAllocation.maxExecutors", False),
+)
+# Spark's own where they are fixed numbers; a worker decides about the cores of executors.
+_DEFAULTS = {
+    **dict.fromkeys([key for *keys, _ in _ORDERED for key in keys]),
+    "spark.executor.heartbeatInterval": "10s",
+    "spark.network.timeout": "120s",
+    "spark.task.cpus": 1,
+}
+# What is refused without another one (SparkConf.validateSettings, UnifiedMemoryManager).
+_NEEDED = (
+    ("spark.network.crypto.enabled", "spark.authenticate", "true"),
+    ("spark.authenticate.enableSaslEncryption", "spark.authenticate", "true"),
+    ("spark.memory.offHeap.enabled", "spark.memory.offHeap.size", "1g"),
+)
 
 
 @rule("spark-key-prefix", each=properties("spark"))
@@ -97,6 +129,132 @@ def _spark_checkpoint(host: SparkHost, one: Property) -> Findings:
         yield Finding(f"{one.value} is emptied by the system.", fix, one.where)
 
 
+@rule("spark-java-options", each=properties("spark"))
+def _spark_java_options(_: SparkHost, one: Property) -> Findings:
+    """Spark sets the heap from the memory it was asked for, and takes its own properties from its
+    file: it refuses to start an application with either of them here.
+    """
+    match = _JAVA_OPTIONS.fullmatch(one.key)
+    memory = f"spark.{match['who']}.memory" if match else ""
+    for option in str(one.value).split() if match else ():
+        if option.startswith("-Xmx"):
+            instead = f"set {memory}: {option.removeprefix('-Xmx')}"
+        elif option.startswith("-Dspark."):
+            setting = option.removeprefix("-D").replace("=", ": ", 1)
+            instead = f"set {setting} in {one.layer}"
+        else:
+            continue
+        yield Finding(f"{one.key} has {option}.", f"Remove it and {instead}.", one.where)
+
+
+@rule("spark-memory-least", each=properties("spark"))
+def _spark_memory_least(_: SparkHost, one: Property) -> Findings:
+    """Spark keeps 300 MiB for itself and starts no JVM with less than one and a half times that
+    (UnifiedMemoryManager). A number without a unit counts MiB.
+    """
+    memory = size_mb(one.value) if one.key in _MEMORIES else None
+    if memory is not None and memory < _LEAST_MEMORY_MB:
+        what = f"{one.key} is {memory} MiB."
+        fix = f"Set {one.key}: 1g for example, at least {_LEAST_MEMORY_MB}m."
+        yield Finding(what, fix, one.where)
+
+
+def _with_config(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
+    """Give the Spark hosts whose properties are known."""
+    for name, host in cluster.spark.items():
+        if not has_default_instead(cluster, name, "spark_config"):
+            yield name, host
+
+
+@rule("spark-numbers", each=_with_config)
+def _spark_numbers(host: SparkHost) -> Findings:
+    """An application would end at its start, or wait for executors that it never gets."""
+    for small, large, strict in _ORDERED:
+        low, high = (_number(host, key) for key in (small, large))
+        if low is not None and high is not None and low + strict > high:
+            sign = ">=" if strict else ">"
+            what = f"{small} {host.config.get(small, _DEFAULTS[small])} {sign} "
+            what += f"{large} {host.config.get(large, _DEFAULTS[large])}."
+            key = small if small in host.config else large
+            fix = f"Set {small} below {large}." if strict else f"Set {small} to {large} or less."
+            yield Finding(what, fix, f"spark_config[{key}]")
+
+
+def _number(host: SparkHost, key: str) -> float | None:
+    """Return a number, seconds of a time; None where neither it nor a default is set."""
+    value = host.config.get(key, _DEFAULTS[key])
+    return seconds(value) if key in _TIMES else integer(value)
+
+
+@rule("spark-needs", each=_with_config)
+def _spark_needs(host: SparkHost) -> Findings:
+    """An application would end at its start: Spark refuses one of them without the other."""
+    for key, other, wanted in _NEEDED:
+        if is_true(host.config.get(key)) and not _is_set(host.config.get(other)):
+            what = f"{key} is true, and {other} is {host.config.get(other, 'not set')}."
+            fix = f"Set {other}: {wanted}, or delete {key}."
+            yield Finding(what, fix, f"spark_config[{key}]")
+
+
+def _is_set(value: object) -> bool:
+    return is_true(value) or bool(size_mb(value) or integer(value))
+
+
+@rule("spark-fraction", each=properties("spark"))
+def _spark_fraction(_: SparkHost, one: Property) -> Findings:
+    """It is a part of the heap: with more than all of it, or nothing, an application fails."""
+    if one.key in _FRACTIONS:
+        with contextlib.suppress(ValueError):
+            if not 0 < float(str(one.value)) < 1:
+                fix = f"Set {one.key} to a number between 0 and 1, or delete it for "
+                fix += f"{_FRACTIONS[one.key]}."
+                yield Finding(f"{one.key} is {one.value}.", fix, one.where)
+
+
+@rule("spark-differs")
+def _spark_differs(cluster: Cluster) -> Findings:
+    """The hosts share a directory: each has to find it at the same place, and may write there
+    what the account of another host has written.
+    """
+    for variable in ("spark_shared_dir", "spark_uid"):
+        values = {
+            name: str(host.settings[variable])
+            for name, host in cluster.spark.items()
+            if host.settings[variable] != 0  # which is no account
+        }
+        parts = differing(cluster, variable, values)
+        if parts:
+            fix = f"Set {variable} once, in the group variables of all Spark hosts."
+            yield Finding(f"{variable} is {parts}.", fix, variable, tuple(values))
+
+
+@rule("spark-driver-memory", each=properties("spark", key="spark.driver.memory"))
+def _spark_driver_memory(_: SparkHost, one: Property) -> Findings:
+    """It becomes the driver's -Xmx as it is written, and Java knows no unit of two letters and
+    counts bytes without one.
+    """
+    if size_mb(one.value) is not None and not _JVM_SIZE.fullmatch(str(one.value)):
+        fix = f"Set {one.key}: {size_mb(one.value)}m."
+        yield Finding(f"{one.key} is {one.value}, no size of Java.", fix, one.where)
+
+
+@rule("spark-allocation", each=_with_config, where=f"spark_config[{_DYNAMIC}.enabled]")
+def _spark_allocation(host: SparkHost) -> Findings:
+    """An application would end at its start: with the executor that is given back its shuffle
+    files would be lost (ExecutorAllocationManager).
+    """
+    kept = (
+        ("spark.shuffle.service.enabled", False),
+        (f"{_DYNAMIC}.shuffleTracking.enabled", True),
+        ("spark.decommission.enabled", False),
+    )
+    on = is_true(host.config.get(f"{_DYNAMIC}.enabled"))
+    if on and not any(is_true(host.config.get(key, default)) for key, default in kept):
+        names = listing(key for key, _ in kept)
+        fix = f"Set {kept[0][0]}: true, or delete {kept[1][0]}."
+        yield Finding(f"{_DYNAMIC}.enabled is true, and none of {names} is.", fix)
+
+
 @rule("spark-executor-memory")
 def _spark_executor_memory(cluster: Cluster) -> Findings:
     """No worker could ever take an executor, and applications would wait without end."""
@@ -106,7 +264,7 @@ def _spark_executor_memory(cluster: Cluster) -> Findings:
     heaps = [cluster.hosts[name].settings["spark_worker_memory"] for name in workers]
     most = max((heap_mb(heap) or 0 for heap in heaps), default=0)
     for host, _, one in properties("spark", key="spark.executor.memory")(cluster):
-        wanted = heap_mb(one.value)
+        wanted = size_mb(one.value)
         if most and wanted and wanted > most:
             what = f"{one.key} {wanted} MiB > spark_worker_memory {most} MiB."
             yield Finding(what, f"Set {one.key}: {most}m or less.", one.where, (host,))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
+from ..model.key_table import nearest
 from ..model.values import listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
@@ -19,6 +21,7 @@ _SET_KEYSTORE = (
 _SET_TRUSTSTORE = (
     "ssl.truststore.type: PEM and ssl.truststore.location: /etc/kafka/tls/ca.pem in kafka_config"
 )
+_TYPES = ("PEM", "PKCS12", "JKS", "JCEKS", "DKS")
 _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
 
@@ -37,6 +40,48 @@ def _listener_stores(node: KafkaNode) -> Findings:
         if one.encrypted and not any(config.get(key) for key in _KEYS):
             fix = f"Set {_SET_KEYSTORE}; and {_SET_TRUSTSTORE}."
             yield Finding(f"The listener {one.name} ({one.protocol}) has no key store.", fix)
+
+
+@rule("store-password", each=_with_known_properties)
+def _store_password(node: KafkaNode) -> Findings:
+    """Kafka opens a key store of Java with its password only, and refuses one for PEM, of which
+    only the key may be encrypted (DefaultSslEngineFactory).
+    """
+    for kind, store, one, config in _stores(node):
+        pem = _type_of(config, kind) == "PEM"
+        where = f"kafka_config[ssl.{kind}.password]"
+        if pem and config.get(f"ssl.{kind}.password"):
+            fix = f"Delete ssl.{kind}.password; an encrypted key has ssl.key.password."
+            yield Finding(f"{one.name} has a password for the PEM file {store}.", fix, where)
+        elif kind == "keystore" and not pem and not config.get("ssl.keystore.password"):
+            fix = "Set ssl.keystore.password from a vault, or use PEM."
+            yield Finding(f"{one.name} has no password for its key store {store}.", fix, where)
+
+
+@rule("store-type", each=_with_known_properties)
+def _store_type(node: KafkaNode) -> Findings:
+    """Java knows no other, and no listener with it starts."""
+    for kind, _, one, config in _stores(node):
+        found = _type_of(config, kind)
+        brings_more = config.get("security.providers") or config.get("ssl.provider")
+        if found not in _TYPES and not brings_more:
+            fix = f"Set ssl.{kind}.type: {nearest(found, [*_TYPES], 0.5) or 'PEM'}; Java's own are "
+            fix += f"{listing(_TYPES)}."
+            what = f"{one.name} has a store of the type {found}."
+            yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
+
+
+def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Listener, Mapping[str, Any]]]:
+    """Give kind, path, listener and the listener's properties of each store that is a file."""
+    for one in node.listeners:
+        config = node.listener_config(one) if one.encrypted else {}
+        for kind in ("keystore", "truststore"):
+            if config.get(f"ssl.{kind}.location"):
+                yield kind, str(config[f"ssl.{kind}.location"]), one, config
+
+
+def _type_of(config: Mapping[str, Any], kind: str) -> str:
+    return str(config.get(f"ssl.{kind}.type") or "JKS").upper()
 
 
 @rule("listener-unreachable", each=nodes)

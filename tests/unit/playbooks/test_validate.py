@@ -122,7 +122,7 @@ def test_a_file_that_cannot_be_read_is_named_beside_the_problems_of_others(tmp_p
     file = tmp_path / "host_vars" / "k2.yml"
     file.parent.mkdir()
     file.write_text("kafka_node_id: [\n")
-    code, output = run(tmp_path, f"{HOSTS}kafka_clients:\n  hosts:\n    k2:\n")
+    code, output = run(tmp_path, f"{HOSTS}spark_masters:\n  hosts:\n    k2:\n")
     assert code == 2, output
     assert "[unresolved-variable]" in output
     assert "[unreadable-file]" in output

@@ -12,6 +12,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    GROUPS,
+    FileFinding,
     HostVariables,
     Inventory,
 )
@@ -59,6 +61,20 @@ class Draft:
     hidden: dict[str, set[str]] = field(default_factory=dict)
     unreadable: dict[str, dict[str, str]] = field(default_factory=dict)
     cluster_id_error: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    file_findings: list[FileFinding] = field(default_factory=list)
+
+    def given(self, name: str, value: object) -> Self:
+        """Give a playbook a parameter with -e."""
+        self.parameters[name] = value
+        return self
+
+    def file(self, kind: str, name: str, text: str, value: str = "") -> Self:
+        """Let a file of the inventory lose something."""
+        line = 7 if kind in ("twice", "number") else 0
+        path = "group_vars/kafka.yml"
+        self.file_findings.append(FileFinding(kind, path, line, name, text, value))
+        return self
 
     def variable(self, name: str, value: object, on: tuple[str, ...] = NODES) -> Self:
         """Set a variable of the inventory."""
@@ -218,7 +234,14 @@ class Draft:
             )
             for name in self.groups["all"]
         }
-        return Inventory(self.groups, hosts, cluster_id_error=self.cluster_id_error)
+        ours = {name for group in GROUPS for name in self.groups.get(group, ())}
+        return Inventory(
+            self.groups,
+            {name: host for name, host in hosts.items() if name in ours},
+            cluster_id_error=self.cluster_id_error,
+            parameters=self.parameters,
+            file_findings=self.file_findings,
+        )
 
     def cluster(self, facts: Mapping[str, Facts] | None = None) -> Cluster:
         """Return what the model makes of it."""

@@ -74,7 +74,7 @@ CASES: list[Legal] = [
     ),
     ("service-address", "IPv6", lambda d: d.variable("spark_host", "[::1:2]", on=("k2",))),
     ("port-range", "highest", lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT"))),
-    ("port-range", "lowest", lambda d: d.variable("spark_worker_port", 1)),
+    ("port-range", "lowest", lambda d: d.variable("spark_worker_port", 1024)),
     ("port-clash", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),
     ("heap-value", "KiB", lambda d: d.variable("kafka_heap", "524288k")),
     (
@@ -170,8 +170,10 @@ CASES: list[Legal] = [
     (
         "listener-stores",
         "of one listener",
-        lambda d: d.listeners(("CLIENT", 9092, "PLAINTEXT"), ("TLS", 9094, "SSL")).own(
-            "listener.name.tls.ssl.keystore.location", "/etc/kafka/tls/node.p12"
+        lambda d: (
+            d.listeners(("CLIENT", 9092, "PLAINTEXT"), ("TLS", 9094, "SSL"))
+            .own("listener.name.tls.ssl.keystore.location", "/etc/kafka/tls/node.p12")
+            .own("listener.name.tls.ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
         ),
     ),
     (
@@ -182,7 +184,12 @@ CASES: list[Legal] = [
     (
         "listener-unreachable",
         "a key store that no client needs",
-        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.keystore.type", "PKCS12"),
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"))
+            .own("ssl.keystore.type", "PKCS12")
+            .own("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
+        ),
     ),
     (
         "listener-unreachable",
@@ -203,6 +210,11 @@ CASES: list[Legal] = [
         "advertised-host",
         "IPv6",
         lambda d: d.variable("kafka_advertised_host", "[2001:db8::1]", on=("k1",)),
+    ),
+    (
+        "advertised-host",
+        "IPv6 without brackets",
+        lambda d: d.variable("kafka_advertised_host", "2001:db8::1", on=("k1",)),
     ),
     (
         "advertised-host",

@@ -88,12 +88,6 @@ CASES: list[Case] = [
     ),
     (
         "advertised-host",
-        "IPv6",
-        lambda d: d.variable("kafka_advertised_host", "2001:db8::1", on=("k1",)),
-        ("CLIENT://2001:db8::1:9092", 'Set kafka_advertised_host: "[2001:db8::1]"'),
-    ),
-    (
-        "advertised-host",
         "port",
         lambda d: d.variable("kafka_advertised_host", "k1:9092", on=("k1",)),
         ("'k1:9092'", "without port"),
@@ -102,7 +96,7 @@ CASES: list[Case] = [
         "advertised-nowhere",
         "wildcard",
         lambda d: d.variable("kafka_advertised_host", "::", on=("k2",)),
-        ("k2 would advertise '::': CLIENT://:::9092", "where others reach it: k2"),
+        ("k2 would advertise '[::]': CLIENT://[::]:9092", "where others reach it: k2"),
     ),
     (
         "advertised-nowhere",
@@ -168,6 +162,7 @@ CASES: list[Case] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .own("ssl.keystore.type", "PKCS12")
+            .own("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
             .own("ssl.client.auth", "required")
         ),
         ("key store is not PEM", "kafka_config[ssl.keystore.type]"),

@@ -50,9 +50,9 @@ CASES: list[Case] = [
         "port-range",
         "shuffle service",
         lambda d: d.own_spark("spark.shuffle.service.enabled", "true").own_spark(
-            "spark.shuffle.service.port", "here"
+            "spark.shuffle.service.port", 70000
         ),
-        ("spark.shuffle.service.port has port 'here'", "ports of k2, k3"),
+        ("spark.shuffle.service.port has port 70000", "ports of k2, k3"),
     ),
     (
         "port-clash",
@@ -158,8 +158,8 @@ CASES: list[Case] = [
     (
         "data-dir-in-tmp",
         "spark",
-        lambda d: d.variable("spark_shared_dir", TMP, on=("k3",)),
-        (TMP, "spark_shared_dir of k3", "/srv/spark"),
+        lambda d: d.variable("spark_shared_dir", TMP),
+        (TMP, "spark_shared_dir of k1, k2, k3", "/srv/spark"),
     ),
     (
         "data-dir-nested",
@@ -212,17 +212,17 @@ CASES: list[Case] = [
     (
         "data-dir-nested",
         "of two services",
-        lambda d: d.variable("spark_shared_dir", "/var/lib/kafka/data/spark", on=("k2",)),
+        lambda d: d.variable("spark_shared_dir", "/var/lib/kafka/data/spark"),
         (
             "/var/lib/kafka/data and /var/lib/kafka/data/spark",
-            "kafka_data_dirs and spark_shared_dir of k2",
+            "kafka_data_dirs and spark_shared_dir of k1, k2, k3",
         ),
     ),
     (
         "data-dir-nested",
         "the same of two services",
-        lambda d: d.variable("spark_shared_dir", "/var/lib/kafka/data", on=("k2",)),
-        ("kafka_data_dirs and spark_shared_dir of k2",),
+        lambda d: d.variable("spark_shared_dir", "/var/lib/kafka/data"),
+        ("kafka_data_dirs and spark_shared_dir of k1, k2, k3",),
     ),
     (
         "data-dir-nested",

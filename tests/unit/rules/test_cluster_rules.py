@@ -16,10 +16,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 from tests.unit.rules import (
     legal,
     legal_properties,
+    operator_cases,
     refused,
     refused_kafka,
     refused_nodes,
     refused_properties,
+    spark_cases,
 )
 from tests.unit.rules.draft import NODES, TMP, Change, Draft
 
@@ -28,8 +30,10 @@ REFUSED = [
     *refused_nodes.CASES,
     *refused_kafka.CASES,
     *refused_properties.CASES,
+    *operator_cases.REFUSED,
+    *spark_cases.REFUSED,
 ]
-LEGAL = [*legal.CASES, *legal_properties.CASES]
+LEGAL = [*legal.CASES, *legal_properties.CASES, *operator_cases.LEGAL, *spark_cases.LEGAL]
 
 
 def judged(*changes: Change) -> list[Problem]:

@@ -1,0 +1,153 @@
+"""Write the table of a Spark version's keys, as the binary itself converts their values.
+
+    python artifacts/spark/keys.py HOME plugins/module_utils/model/spark_keys/<version>.json
+
+Spark registers most keys (`org.apache.spark.internal.config.ConfigEntry`): each converts a text to
+its value, or says what it wants. Those that it reads without registering them are among the texts
+of its classes; of these only the name is known. What is built of parts, such as `spark.ssl.<name>`,
+is in neither (see plugins/module_utils/model/spark_key_table.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+_CONSTANT = re.compile(rb"\x01(?P<length>..)(?=(?P<name>spark\.[A-Za-z][\w.-]*))", re.DOTALL)
+_KEY = re.compile(r"spark\.[A-Za-z][\w.-]*[A-Za-z0-9]")
+_BUILDER, _OBJECT = b"org/apache/spark/internal/config/ConfigBuilder", b"MODULE$"
+_REGISTRY = "org.apache.spark.internal.config.ConfigEntry$"
+_TYPE = re.compile(r"a/an '(?P<type>[^']+)' value")
+_CHOICES = re.compile(r"should be one of '(?P<names>[^']+)'")
+_BOGUS = "bogus!"
+_NUMBERS = ("int", "long", "double")
+
+Entry = dict[str, str]
+Convert = Callable[[str], tuple[Any, str]]
+
+
+def classes(jars: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of each class in jars."""
+    for jar in jars:
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if name.endswith(".class"):
+                    yield name.removesuffix(".class").replace("/", "."), archive.read(name)
+
+
+def constants(content: bytes) -> Iterator[str]:
+    """Yield the texts of a class that are names of keys."""
+    for match in _CONSTANT.finditer(content):
+        length = int.from_bytes(match["length"], "big")
+        text = content[match.start("name") :][:length].decode("utf-8", "replace")
+        if _KEY.fullmatch(text):
+            yield text
+
+
+def names_alone(found: Iterable[str]) -> Iterator[str]:
+    """Yield the names that are not the beginning of another: those are no keys."""
+    every = sorted(set(found))
+    for name in every:
+        if not any(other.startswith(f"{name}.") for other in every):
+            yield name
+
+
+def entry(convert: Convert) -> Entry:
+    """Return type and legal values of a key, by what it makes of texts.
+
+    `convert` returns the value and an empty text, or None and why there is none.
+    """
+    value, why = convert(_BOGUS)
+    if not why:
+        return {"type": "string" if isinstance(value, str) else "list"}
+    if match := _CHOICES.search(why):
+        return {"type": "string", "valid": _choices(match["names"], convert)}
+    if not (match := _TYPE.search(why)):
+        return {"type": "string"}  # Spark judges it in a way of its own
+    kind = match["type"].partition(" in ")[0]
+    if not convert("1,1")[1]:
+        return {"type": "list"}
+    bounds = _bounds(convert) if kind in _NUMBERS else ""
+    return {"type": kind, **({"valid": bounds} if bounds else {})}
+
+
+def _choices(names: str, convert: Convert) -> str:
+    first = names.split(", ")[0]
+    anycase = not convert(first.lower())[1] and not convert(first.upper())[1]
+    return f"{'(case insensitive) ' if anycase else ''}[{names}]"
+
+
+def _bounds(convert: Convert) -> str:
+    legal = {text for text in ("-1", "0", "1", "1.5") if not convert(text)[1]}
+    if "1" not in legal or "-1" in legal:
+        return ""
+    low = "0" if "0" in legal else "1"
+    # A fraction: what wants a whole number takes no 1.5 either, and refuses it for its type.
+    fraction = "OUT_OF_RANGE" in (why := convert("1.5")[1]) or "REQUIREMENT" in why
+    return f"[{low},...,1]" if fraction else f"[{low},...]"
+
+
+def table(home: Path) -> dict[str, Entry]:
+    """Return key -> type and legal values, of the distribution in a directory."""
+    found: set[str] = set()
+    objects = []
+    for name, content in classes(sorted(home.glob("jars/spark-*.jar"))):
+        found.update(constants(content))
+        if name.endswith("$") and _BUILDER in content and _OBJECT in content:
+            objects.append(name)
+    registered = dict(_registered(home, objects))
+    return {name: registered.get(name, {}) for name in {*names_alone(found), *registered}}
+
+
+def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry]]:
+    os.environ["SPARK_HOME"] = str(home)
+    sys.path[:0] = [str(home / f"python/lib/{name}.zip") for name in ("pyspark", "py4j")]
+    from py4j.protocol import Py4JJavaError
+    from pyspark.java_gateway import launch_gateway
+
+    gateway = launch_gateway()
+    try:
+        for_name = gateway.jvm.java.lang.Class.forName
+        for name in objects:
+            for_name(name)  # which registers its keys
+        known = for_name(_REGISTRY).getField("MODULE$").get(None).knownConfigs()
+        for key in known.keySet():
+            converter = known.get(key).valueConverter()
+
+            def convert(text: str, converter: Any = converter) -> tuple[Any, str]:  # noqa: ANN401 - Java's
+                try:
+                    return converter.apply(text), ""
+                except Py4JJavaError as error:
+                    return None, str(error.java_exception.getMessage())
+
+            yield str(key), entry(convert)
+    finally:
+        gateway.shutdown()
+
+
+def render(keys: dict[str, Entry]) -> str:
+    """Return the table as JSON with one key a line, for a readable difference of two versions."""
+    lines = [f"{json.dumps(key)}: {json.dumps(keys[key], sort_keys=True)}" for key in sorted(keys)]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description="Write the table of Spark's keys.")
+    parser.add_argument("home", type=Path, help="directory of the unpacked distribution")
+    parser.add_argument("out", type=Path, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(render(table(options.home)), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""The rules about what files of the inventory, or the command line, say without any effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..model.cluster import Cluster
+from ..model.inventory import FileFinding
+from ..model.key_table import nearest
+from ..model.variables import PREFIXES, convert, documented, parameters
+from .engine import Finding, Findings, rule
+
+_SIMILAR = 0.8
+
+
+def _found(kind: str) -> Callable[[Cluster], Iterator[tuple[str, FileFinding]]]:
+    def each(cluster: Cluster) -> Iterator[tuple[str, FileFinding]]:
+        return (("", one) for one in cluster.inventory.file_findings if one.kind == kind)
+
+    return each
+
+
+@rule("key-twice", each=_found("twice"))
+def _key_twice(one: FileFinding) -> Findings:
+    """YAML keeps the last one alone: what the others say is lost without a word."""
+    what = f"The key {one.name} is in line {one.text} already."
+    yield Finding(what, "Join both under one key, or delete one.", one.where)
+
+
+@rule("yaml-number", each=_found("number"))
+def _yaml_number(one: FileFinding) -> Findings:
+    """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60."""
+    what = f"{one.text} is the number {one.value} for YAML."
+    plain = one.text.lstrip("0")
+    number = f" or {plain}" if plain.isdigit() else ""
+    yield Finding(what, f'Write "{one.text}" in quotes{number}.', one.where)
+
+
+@rule("group-file-hidden", each=_found("hidden"))
+def _group_file_hidden(one: FileFinding) -> Findings:
+    """Ansible reads the directory and not the file beside it, so its variables are not set."""
+    what = f"The directory {one.text} hides it."
+    yield Finding(what, f"Move the file into {one.text}.", one.where)
+
+
+@rule("group-file-unused", each=_found("unused"))
+def _group_file_unused(one: FileFinding) -> Findings:
+    """Ansible reads the variables of groups that exist, and others for nobody."""
+    what = f"There is no group {one.name}."
+    yield Finding(what, f"Did you mean {one.text}? Else rename or delete it.", one.where)
+
+
+def _given(cluster: Cluster) -> Iterator[tuple[str, str, Any]]:
+    for name, value in cluster.inventory.parameters.items():
+        # Those of roles are judged as variables of every host.
+        if name not in documented() and not name.startswith((*PREFIXES, "ansible_")):
+            yield "", name, value
+
+
+@rule("unknown-parameter", each=_given, where="-e")
+def _unknown_parameter(name: str, _: Any) -> Findings:  # noqa: ANN401 - any value
+    """Ansible takes a variable of any name, and the run would do what it does without it."""
+    known = [*parameters(), *documented()]
+    near = "" if name in known else nearest(name, known, _SIMILAR)
+    if near:
+        fix = f"Did you mean {near}? Else choose a name that differs more."
+        yield Finding(f"No playbook has a parameter {name}.", fix)
+
+
+@rule("parameter-value", each=_given, where="-e")
+def _parameter_value(name: str, value: Any) -> Findings:  # noqa: ANN401 - any value
+    """The playbook would fail with it, or do something else than intended."""
+    option = parameters().get(name)
+    expression = isinstance(value, str) and "{{" in value
+    if option and not expression and value not in (None, ""):
+        _, errors = convert(name, value, option)
+        kind = option.get("type", "str")
+        for error in errors:
+            yield Finding(error, f"Set {name} to {'an' if kind == 'int' else 'a'} {kind}.")

@@ -1,0 +1,87 @@
+"""What the files of an inventory say and Ansible does not give to anybody.
+
+YAML keeps the last of two equal keys and reads some texts as numbers; Ansible reads no variables of
+a group that does not exist, and no file beside a directory of its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import yaml
+
+from ..module_utils.model.inventory import GROUPS, FileFinding
+from ..module_utils.model.key_table import nearest
+from ..module_utils.model.variables import PREFIXES
+
+_ENDS = (".yml", ".yaml", ".json")
+_VARIABLES = ("group_vars", "host_vars")
+_INTEGER = "tag:yaml.org,2002:int"
+# As YAML 1.1 reads them (https://yaml.org/type/int.html).
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")
+_BASE_60 = re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+")
+_MERGE = "<<"
+_SIMILAR = 0.85
+
+
+def findings(sources: Iterable[str], groups: Iterable[str]) -> list[FileFinding]:
+    """Return what is lost in the files of inventory sources, and of the variables beside them."""
+    known = [*groups, *GROUPS]
+    return [
+        one
+        for source in map(Path, sources)
+        if source.exists()
+        for path in _files(source)
+        for one in (*_of_file(path), *_of_name(path, source, known))
+    ]
+
+
+def _files(source: Path) -> Iterator[Path]:
+    """Yield the files of a source that are YAML, as far as their names say."""
+    directory = source if source.is_dir() else source.parent
+    own = sorted(source.iterdir()) if source.is_dir() else [source]
+    beside = (path for name in _VARIABLES for path in sorted((directory / name).rglob("*")))
+    for path in (*own, *beside):
+        if path.is_file() and path.suffix in _ENDS:
+            yield path
+
+
+def _of_file(path: Path) -> Iterator[FileFinding]:
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    except (OSError, ValueError, yaml.YAMLError):
+        return  # which is a problem of its own
+    yield from _of_node(root, str(path), ours=False)
+
+
+def _of_node(node: yaml.Node | None, path: str, *, ours: bool) -> Iterator[FileFinding]:
+    """Yield what is lost below a node; `ours` tells that it belongs to a variable of Millrace."""
+    if isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in first and name != _MERGE:
+                yield FileFinding("twice", path, line, name, str(first[name]))
+            first.setdefault(name, line)
+            yield from _of_node(value, path, ours=ours or name.startswith(PREFIXES))
+    elif isinstance(node, yaml.SequenceNode):
+        for part in node.value:
+            yield from _of_node(part, path, ours=ours)
+    elif isinstance(node, yaml.ScalarNode) and ours and node.tag == _INTEGER:
+        text = str(node.value)
+        if _OCTAL.fullmatch(text) or _BASE_60.fullmatch(text):
+            value = str(yaml.SafeLoader("").construct_yaml_int(node))
+            yield FileFinding("number", path, node.start_mark.line + 1, "", text, value)
+
+
+def _of_name(path: Path, source: Path, groups: list[str]) -> Iterator[FileFinding]:
+    directory = (source if source.is_dir() else source.parent) / "group_vars"
+    if path.parent != directory:
+        return
+    beside = path.with_suffix("")
+    if beside.is_dir():
+        yield FileFinding("hidden", str(path), 0, path.stem, str(beside))
+    elif path.stem not in groups and (near := nearest(path.stem, groups, _SIMILAR)):
+        yield FileFinding("unused", str(path), 0, path.stem, near)

@@ -1,0 +1,364 @@
+"""Wrong inventories and legal variations: files, parameters, addresses, ports, disks, stores."""
+
+from __future__ import annotations
+
+from tests.unit.rules.draft import Case, Change, Draft, Legal
+
+RETENTION = "log.retention.hours"
+
+
+def mounts(*mounts: tuple[str, str, str], data: tuple[str, ...]) -> Change:
+    """Mount (path, source, type) on every host, and put Kafka's data into directories."""
+    keys = ("path", "src", "fstype")
+    written = [dict(zip(keys, one, strict=True)) for one in mounts]
+    return lambda d: d.variable("host_mounts", written).variable("kafka_data_dirs", list(data))
+
+
+def tls(**more: object) -> Change:
+    """Give the second listener stores of its own."""
+
+    def change(draft: Draft) -> None:
+        draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SSL"))
+        for key, value in more.items():
+            draft.own(f"listener.name.users.ssl.{key.replace('_', '.')}", value)
+
+    return change
+
+
+DISKS = (("/data1", "LABEL=one", "xfs"), ("/data2", "LABEL=two", "xfs"))
+JAVA = "kafka_java_options"
+JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
+PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
+JMX = "-Dcom.sun.management.jmxremote.port"
+
+REFUSED: list[Case] = [
+    (
+        "no-hosts",
+        "only others",
+        lambda d: setattr(d, "groups", {"all": ["w1"], "ungrouped": [], "web": ["w1"]}),
+        ("kafka_brokers",),
+    ),
+    (
+        "host-without-group",
+        "in the parent alone",
+        lambda d: d.add_host("k4").groups.update(kafka=["k1", "k4"]),
+        ("groups of k4",),
+    ),
+    (
+        "key-twice",
+        "in a file",
+        lambda d: d.file("twice", "kafka_config", "3"),
+        ("group_vars/kafka.yml:7", "kafka_config", "line 3"),
+    ),
+    (
+        "yaml-number",
+        "octal",
+        lambda d: d.file("number", "", "0100", "64"),
+        ("group_vars/kafka.yml:7", "64", '"0100"', "or 100"),
+    ),
+    (
+        "yaml-number",
+        "base 60",
+        lambda d: d.file("number", "", "1:20", "80"),
+        ("80", '"1:20"'),
+    ),
+    (
+        "group-file-hidden",
+        "by a directory",
+        lambda d: d.file("hidden", "kafka", "group_vars/kafka"),
+        ("group_vars/kafka.yml", "Move the file into group_vars/kafka"),
+    ),
+    (
+        "group-file-unused",
+        "near",
+        lambda d: d.file("unused", "kafka_broker", "kafka_brokers"),
+        ("no group kafka_broker", "Did you mean kafka_brokers?"),
+    ),
+    *(
+        ("unknown-parameter", name, lambda d, name=name: d.given(name, "true"), (name, near))
+        for name, near in {
+            "prov": "prove",
+            "rolling_restart_al": "rolling_restart_all",
+            "teardown_confirmed": "teardown_confirm",
+            "finalise_confirm": "finalize_confirm",
+        }.items()
+    ),
+    *(
+        (
+            "parameter-value",
+            f"{name} {value}",
+            lambda d, name=name, value=value: d.given(name, value),
+            (name,),
+        )
+        for name, value in (("prove", "ja"), ("prove_rate", "many"), ("explain_change", "a"))
+    ),
+    *(
+        (
+            "address",
+            address,
+            lambda d, address=address: (
+                d.reached_at("k1", address)
+                .variable("kafka_advertised_host", "k1", on=("k1",))
+                .variable("spark_host", "k1", on=("k1",))
+            ),
+            (repr(address), "ansible_host of k1"),
+        )
+        for address in (
+            "999.1.1.1",
+            "10.0.0",
+            "10.20.0.010",
+            "10.20.0.12 ",
+            "https://k1.example.org",
+            "k1.example.org:22",
+        )
+    ),
+    *(
+        (
+            "port-privileged",
+            str(port),
+            lambda d, port=port: d.listeners(("CLIENT", port, "PLAINTEXT")),
+            (f"port {port}", "from 1024"),
+        )
+        for port in (443, 1023)
+    ),
+    *(
+        (
+            "java-option",
+            word,
+            lambda d, word=word: d.variable(JAVA, [word, "-XX:+UseG1GC"]),
+            (word, fix),
+        )
+        for word, fix in (
+            ("\u2013Xss1m", "Set -Xss1m"),
+            ("\u2014XX:+PreserveFramePointer", "Set -XX:+PreserveFramePointer"),
+            ("Xss1m", "hyphen"),
+        )
+    ),
+    (
+        "variable-value",
+        "a text for a list",
+        lambda d: d.variable(JAVA, "-Xss1m -XX:+UseG1GC"),
+        (JAVA, "list of str"),
+    ),
+    (
+        "variable-value",
+        "no without quotes",
+        lambda d: d.racks("se", "fi", "dk").variable("kafka_rack", False, on=("k2",)),
+        ("kafka_rack", "without quotes"),
+    ),
+    (
+        "java-collectors",
+        "two",
+        lambda d: d.variable(JAVA, ["-XX:+UseG1GC -Xss1m", "-XX:+UseZGC"]),
+        ("-XX:+UseG1GC and -XX:+UseZGC",),
+    ),
+    (
+        "port-clash",
+        "of JMX",
+        lambda d: d.variable(JAVA, [f"{JMX}=9092"]),
+        ("kafka_java_options (jmxremote.port)", "9092"),
+    ),
+    *(
+        (
+            "data-dir-hidden",
+            path,
+            lambda d, path=path: d.variable("kafka_data_dirs", [path]),
+            (path, "/var/lib/kafka/data"),
+        )
+        for path in (f"/{name}/kafka" for name in ("home", "root", "run", "dev/shm"))
+    ),
+    (
+        "mount-twice",
+        "one label",
+        mounts(DISKS[0], ("/data2", "LABEL=one", "xfs"), data=("/data1/kafka", "/data2/kafka")),
+        ("LABEL=one", "/data1 and /data2"),
+    ),
+    (
+        "mount-twice",
+        "one path",
+        mounts(DISKS[0], ("/data1", "LABEL=two", "xfs"), data=("/data1/kafka",)),
+        ("/data1 is the path of LABEL=one and LABEL=two",),
+    ),
+    (
+        "mount-top",
+        "ext4",
+        mounts(("/data1", "LABEL=one", "ext4"), data=("/data1/",)),
+        ("Set /data1/data",),
+    ),
+    (
+        "mount-unused",
+        "a directory beside the mounts",
+        mounts(*DISKS, data=("/data1/kafka", "/data3/kafka")),
+        ("/data3/kafka", "Set /data2/data"),
+    ),
+    (
+        "store-password",
+        "none",
+        tls(**JKS),
+        ("USERS has no password", "ssl.keystore.password"),
+    ),
+    (
+        "store-password",
+        "of PEM",
+        tls(truststore_password=PASSWORD),
+        ("USERS has a password", "Delete ssl.truststore.password"),
+    ),
+    (
+        "store-type",
+        "unknown",
+        tls(keystore_type="P12", keystore_password=PASSWORD),
+        ("P12", "ssl.keystore.type: PKCS12"),
+    ),
+    *(
+        ("client-timeouts", key, lambda d, key=key, value=value: d.own(key, value), (key, default))
+        for key, value, default in (
+            ("group.max.session.timeout.ms", 30_000, "45000"),
+            ("group.min.session.timeout.ms", 60_000, "45000"),
+            ("transaction.max.timeout.ms", 59_999, "60000"),
+        )
+    ),
+    (
+        "topic-defaults-differ",
+        "one host",
+        lambda d: d.variable("kafka_host_config", {RETENTION: 400}, on=("k2",)),
+        (RETENTION, "400 on k2", "kafka_config"),
+    ),
+    (
+        "super-users-nodes",
+        "one is left out",
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"))
+            .controller_listener("CONTROLLER", protocol="SSL")
+            .own("ssl.client.auth", "required")
+            .own(
+                "authorizer.class.name",
+                "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            )
+            .own("super.users", "User:CN=k1;User:CN=k2")
+        ),
+        ("k1 and k2 and not k3", "User:k3"),
+    ),
+    (
+        "principal-mapping",
+        "no slash at the end",
+        lambda d: d.own("ssl.principal.mapping.rules", "RULE:^CN=([^,]+).*$/$1,DEFAULT"),
+        ("RULE:^CN=",),
+    ),
+]
+
+LEGAL: list[Legal] = [
+    ("no-hosts", "ours", lambda d: d.groups.update(web=["w1"])),
+    (
+        "host-without-group",
+        "of others",
+        lambda d: d.add_host("w1", kafka_hep="1g").groups.update(web=["w1"]),
+    ),
+    *(
+        (name, "nothing", lambda d: d)
+        for name in ("key-twice", "yaml-number", "group-file-hidden", "group-file-unused")
+    ),
+    *(
+        ("unknown-parameter", name, lambda d, name=name: d.given(name, "x"))
+        for name in ("release", "ansible_user", "inventory_vault_id")
+    ),
+    *(
+        ("parameter-value", name, lambda d, name=name, value=value: d.given(name, value))
+        for name, value in (
+            ("prove", "true"),
+            ("prove_rate", "500"),
+            ("soak_seconds", "60"),
+            ("explain_change", {"num.io.threads": 9}),
+            ("prove", "{{ release }}"),
+        )
+    ),
+    *(
+        (
+            "address",
+            address,
+            lambda d, address=address: d.reached_at("k1", address),
+        )
+        for address in ("10.20.0.12", "2001:db8::1", "k1.example.org", "kafka-1", "fe80::1%eth0")
+    ),
+    ("port-privileged", "the lowest", lambda d: d.listeners(("CLIENT", 1024, "PLAINTEXT"))),
+    (
+        "java-option",
+        "with a value of its own",
+        lambda d: d.variable(JAVA, ["--add-opens java.base/java.nio=ALL-UNNAMED", "@/etc/k.args"]),
+    ),
+    (
+        "java-collectors",
+        "one twice",
+        lambda d: d.variable(JAVA, ["-XX:+UseG1GC", "-XX:-UseParallelGC", "-XX:+UseG1GC"]),
+    ),
+    ("port-clash", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),
+    *(
+        (
+            "data-dir-hidden",
+            path,
+            lambda d, path=path: d.variable("kafka_data_dirs", [path]),
+        )
+        for path in ("/homes/kafka", "/srv/root/kafka", "/runtime/kafka")
+    ),
+    ("mount-twice", "two disks", mounts(*DISKS, data=("/data1/kafka", "/data2/kafka"))),
+    (
+        "mount-twice",
+        "one export",
+        mounts(
+            ("/data1", "nas:/a", "nfs4"),
+            ("/data2", "nas:/a", "nfs4"),
+            data=("/data1/k", "/data2/k"),
+        ),
+    ),
+    ("mount-top", "a directory on it", mounts(("/data1", "LABEL=one", "ext4"), data=("/data1/k",))),
+    ("mount-top", "xfs", mounts(("/data1", "LABEL=one", "xfs"), data=("/data1",))),
+    ("mount-unused", "of Spark", mounts(*DISKS, data=("/data1/kafka", "/data1/kafka2"))),
+    (
+        "mount-unused",
+        "no mount for Kafka",
+        mounts(("/srv", "LABEL=one", "xfs"), data=("/var/lib/kafka/data",)),
+    ),
+    ("store-password", "set", tls(**JKS, keystore_password=PASSWORD)),
+    ("store-type", "PKCS12", tls(keystore_type="pkcs12", keystore_password=PASSWORD)),
+    *(
+        ("client-timeouts", key, lambda d, key=key, value=value: d.own(key, value))
+        for key, value in (
+            ("group.max.session.timeout.ms", 45_000),
+            ("group.min.session.timeout.ms", 45_000),
+            ("transaction.max.timeout.ms", 60_000),
+        )
+    ),
+    ("topic-defaults-differ", "all alike", lambda d: d.own(RETENTION, 400)),
+    (
+        "topic-defaults-differ",
+        "another key",
+        lambda d: d.variable("kafka_host_config", {"num.io.threads": 4}, on=("k2",)),
+    ),
+    (
+        "super-users-nodes",
+        "by another name",
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"))
+            .controller_listener("CONTROLLER", protocol="SSL")
+            .own("ssl.client.auth", "required")
+            .own(
+                "authorizer.class.name",
+                "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            )
+            .own("super.users", "User:nodes;User:admin")
+        ),
+    ),
+    *(
+        (
+            "principal-mapping",
+            rules,
+            lambda d, rules=rules: d.own("ssl.principal.mapping.rules", rules),
+        )
+        for rules in (
+            "DEFAULT",
+            "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
+            "RULE:^CN=(.*?),OU=a\\/b.*$/$1/L, RULE:^.*$/x/U ,DEFAULT",
+        )
+    ),
+]
