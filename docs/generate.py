@@ -167,7 +167,7 @@ def results(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     if not runs:
         return ["No run was recorded yet."]
     lines = [
-        "Of a fault made several times: the longest recovery with its limit, the longest gap, the",
+        "For a fault injected several times: the longest recovery with its limit, the longest gap, the",
         "worst verdict.",
     ]
     for run in runs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import itertools
 import json
 import os
 import shutil
@@ -71,6 +72,17 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
 }
 """Name -> module -> the tests that have to notice a bug in it."""
+# Of an operator's replacements those that are nearest to it: others are noticed with them.
+REPLACEMENTS = {
+    "ReplaceBinaryOperator": (
+        *("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Mul", "Mod_FloorDiv"),
+        *("BitOr_BitAnd", "BitAnd_BitOr"),
+    ),
+    "ReplaceComparisonOperator": (
+        *("Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt"),
+        *("Lt_GtE", "LtE_Gt", "Gt_LtE", "GtE_Lt"),
+    ),
+}
 WANTED = 0.9
 """The share of bugs that has to be noticed."""
 COPIED = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
@@ -106,17 +118,31 @@ def bugs(module: str) -> Iterator[Bug]:
     """Yield the bugs of a module, each different from the module and from the others."""
     original = (ROOT / module).read_text(encoding="utf-8")
     known = {_meaning(original)}
-    for name in sorted(operator_names()):
-        operator_class = get_operator(name)
-        if operator_class.arguments():
-            continue
-        occurrence = 0
-        while (text := mutate_code(original, operator_class(), occurrence)) is not None:
-            occurrence += 1
+    for name in filter(_is_used, sorted(operator_names())):
+        for text in _texts(original, name):
             meaning = _meaning(text)
             if meaning and meaning not in known:
                 known.add(meaning)
                 yield Bug(module, name.rpartition("/")[2], text)
+
+
+def _is_used(name: str) -> bool:
+    kind, _, replacement = name.rpartition("/")[2].partition("_")
+    return not get_operator(name).arguments() and replacement in REPLACEMENTS.get(
+        kind, (replacement,)
+    )
+
+
+def _texts(original: str, name: str) -> Iterator[str]:
+    """Yield what an operator makes of a module, at each place where it applies."""
+    for occurrence in itertools.count():
+        try:
+            text = mutate_code(original, get_operator(name)(), occurrence)
+        except AttributeError:  # it knows no name with dots among exceptions
+            continue
+        if text is None:
+            return
+        yield text
 
 
 def _meaning(text: str) -> str:

@@ -117,7 +117,7 @@ def judge(
             break
         time.sleep(POLL_SECONDS)
     if not long_enough and good_since is not None:
-        problems = [f"it is healthy for {now - good_since:.0f} s only, not for {steady:.0f} s"]
+        problems = [f"the cluster was healthy for only {now - good_since:.0f} s of the required {steady:.0f} s"]
     return {
         **facts,
         "healthy": long_enough,
@@ -170,7 +170,7 @@ def report(verdict: dict[str, Any]) -> list[str]:
     voters = ", ".join(f"{voter['id']} ({voter['lag']} behind)" for voter in verdict["voters"])
     return [
         ("Kafka is healthy" if not wrong else "Kafka is NOT healthy")
-        + f": {len(verdict['brokers'])} brokers, leader {verdict['controller']}, "
+        + f": {len(verdict['brokers'])} brokers, active controller {verdict['controller']}, "
         f"{verdict['partitions']} partitions",
         f"cluster {verdict['cluster_id']}, brokers {brokers}",
         f"controllers {voters or 'in ZooKeeper'}",

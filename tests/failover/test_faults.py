@@ -12,6 +12,7 @@ from tests.support.change import Plays
 from tests.support.faults import FULL, Fault, Target, long_one
 from tests.support.ledgered import nothing_was_lost, suite
 from tests.support.topology import Topology
+from tests.support.verifiable import Programs, agrees, verifiable
 
 QUICK = {1, 2, 5, 10, 39}
 """What every `./lab test` makes: a process, a machine and a network that fail, and too few."""
@@ -31,6 +32,14 @@ def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator
         yield found
 
 
+@pytest.fixture(scope="module")
+def second(target: Target) -> Iterator[Programs]:
+    """Kafka's own programs, from the first fault to the last."""
+    with verifiable(target.topology, target.folder / "verifiable") as found:
+        yield found
+
+
+@pytest.mark.usefixtures("second")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
 def test_fault(target: Target, fault: Fault) -> None:
     if why := fault.unfit(target.topology):
@@ -40,6 +49,9 @@ def test_fault(target: Target, fault: Fault) -> None:
     target.run(fault)
 
 
-def test_nothing_was_lost(target: Target) -> None:
+def test_nothing_was_lost(target: Target, second: Programs) -> None:
+    """By the ledger, and by Kafka's own programs: both verdicts have to agree."""
     made = {fault.number for fault in FAULTS if not fault.unfit(target.topology)}
+    second.end()
     nothing_was_lost(target, GAP & made)
+    agrees(second)

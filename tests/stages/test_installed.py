@@ -1,4 +1,4 @@
-"""The collection built, installed and run by its playbooks' names, on a host as a fresh VM is."""
+"""The collection built, installed and run by its playbooks' names, on a freshly installed host."""
 
 from __future__ import annotations
 

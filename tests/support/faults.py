@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     Cluster,
     UnavailableError,
@@ -243,6 +244,25 @@ class Target:
         ]
         return wrong
 
+    def seen_by_clients(self) -> list[str]:
+        """What a healthy cluster has and Kafka's answers to any client do not have."""
+
+        def ask() -> tuple[list[Any], set[int]]:
+            with clients.admin(self.topology.connection) as admin:
+                alive = {int(one["broker_id"]) for one in admin.describe_cluster()["brokers"]}
+                return admin.describe_topics(), alive
+
+        found = answered(ask)
+        if found is None:
+            return ["no answer to a client"]
+        topics, alive = found
+        return [f"broker {node} is not listed" for node in set(self.topology.brokers) - alive] + [
+            f"{topic['name']} {part['partition_index']}: in sync {part['isr_nodes']}"
+            for topic in topics
+            for part in topic["partitions"]
+            if {*part["isr_nodes"]} != {*part["replica_nodes"]}
+        ]
+
     def wait_until_healthy(self) -> None:
         """Wait until nothing is missing, and for acknowledgements.
 
@@ -253,7 +273,7 @@ class Target:
         last: list[str] = []
 
         def is_healthy() -> bool:
-            last[:] = self.missing()
+            last[:] = self.missing() or self.seen_by_clients()
             return not last
 
         try:

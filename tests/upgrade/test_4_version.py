@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from testinfra.host import Host
 from tests.support.change import Plays, starts, watching
 from tests.support.faults import long_one
 from tests.support.topology import Topology
+from tests.support.verifiable import agrees, verifiable
 from tests.upgrade.conftest import Inventory
 from tests.upgrade.test_2_roll import PROVE, TASKS, kept_all
 
@@ -95,6 +96,8 @@ def full(host: Host, path: str) -> Iterator[None]:
         host.check_output(f"umount {path}; umount {copy} && rmdir {copy}")
 
 
+VERIFIED = "up"
+"""The change that Kafka's own programs judge too."""
 CHANGES = {
     "up": ("rolling_upgrade", NEW),
     "back": ("rollback", OLD),
@@ -114,7 +117,13 @@ def test_every_change_loses_nothing(
     playbook, version = CHANGES[change]
     before, features = starts(hosts, topology), finalized(topology)
     inventory.set(kafka_version=version)
-    with watching(topology) as watcher:
+    with ExitStack() as stack:
+        watcher = stack.enter_context(watching(topology))
+        second = (
+            stack.enter_context(verifiable(topology, plays.state / "verifiable"))
+            if change == VERIFIED
+            else None
+        )
         plays.succeed(playbook, *PROVE, "-e", "soak_seconds=3")
     assert watcher.most == 1, watcher.down
     tasks = plays.remote_tasks()
@@ -123,6 +132,8 @@ def test_every_change_loses_nothing(
     assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
     assert finalized(topology) == features
     kept_all(plays.proof())
+    if second:
+        agrees(second)
 
 
 def test_a_second_upgrade_restarts_nothing(

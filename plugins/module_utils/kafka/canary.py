@@ -85,7 +85,7 @@ def round_trip(connection: Connection, partition: int, seconds: float) -> None:
             "request_timeout_ms": REQUEST_MS,
             "bootstrap_timeout_ms": int(seconds * 1000),
         }
-        with _as_unavailable("it takes no client"):
+        with _as_unavailable("no client could connect"):
             producer = library.KafkaProducer(
                 acks="all", delivery_timeout_ms=int(seconds * 1000), **settings
             )

@@ -113,7 +113,7 @@ def _summary(hosts: Hosts, changes: Mapping[str, Mapping[str, list[str]]]) -> It
     if any(one["refused"] for one in changes.values()):
         yield "The rules refuse the inventory with these changes: no host would be touched."
         return
-    yield f"Kafka needs a restart of {len(restart)} hosts{_listed(restart)}."
+    yield f"Kafka must be restarted {_count(restart)}{_listed(restart)}."
     if written != restart:
         yield (
             "site.yml changes the others online; server.properties changes on "

@@ -41,8 +41,8 @@ TEXTS: Mapping[str, str] = {
         "become the leader: wait for it, or see its journal"
     ),
     "unsafe-quorum": (
-        "the quorum needs {voters} of {voters} voters, so it has no leader while controller "
-        "{node} restarts: have three, or allow it with kafka_allow_unsafe_quorum"
+        "the quorum needs all of its {voters} voters, so it has no leader while controller "
+        "{node} restarts: use three controllers, or set kafka_allow_unsafe_quorum"
     ),
     "quorum-majority": (
         "without controller {node} only {left} of {voters} voters are up and caught up, a leader "
@@ -50,7 +50,7 @@ TEXTS: Mapping[str, str] = {
     ),
     # Brokers
     "not-registered": (
-        "broker {ids} is not registered, so the others carry its load already: start it, or see "
+        "broker {ids}: not registered, so the other brokers already carry the load: start it, or see "
         "its journal"
     ),
     "fenced": (

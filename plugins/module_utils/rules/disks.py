@@ -137,7 +137,7 @@ def _data_in_memory(host: InspectedHost) -> Findings:
 
 @host_rule("read-only", each=InspectedHost.on_present_disks)
 def _read_only(wanted: DataDirectory, found: Directory) -> Findings:
-    """Nothing can be written; after an I/O error Linux mounts a disk so."""
+    """Nothing can be written; after an I/O error Linux remounts a disk read-only."""
     if "ro" in found.options:
         what = f"{found.path} cannot be written: {found.mount} is mounted read-only."
         fix = f"Check the disk, then: mount -o remount,rw {found.mount}"

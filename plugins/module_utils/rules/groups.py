@@ -48,7 +48,7 @@ def _unknown_group(cluster: Cluster) -> Findings:
     for group in cluster.inventory.groups:
         near = _similar_group(str(group))
         if near:
-            fix = f"Did you mean {near}? Else choose a name that differs more."
+            fix = f"Did you mean {near}? Otherwise choose a less similar name."
             yield Finding(f"Millrace has no group {group}.", fix, f"group {group}")
 
 
@@ -135,7 +135,8 @@ def _no_address(text: str) -> str:
     return "is no name and no address"
 
 
-def _reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
+def reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
+    """Return the address and the port at which Ansible reaches a host, empty for its name."""
     connection = cluster.inventory.hosts[host].connection
     port = integer(connection.get("ansible_port"))
     return str(connection.get("ansible_host") or ""), port or _SSH_PORT
@@ -155,7 +156,7 @@ def _ssh_port(cluster: Cluster) -> Findings:
 @rule("same-address", where="ansible_host")
 def _same_address(cluster: Cluster) -> Findings:
     """They would be one machine with two identities, and each run would undo the other's files."""
-    reached = {host: _reached_at(cluster, host) for host in cluster.inventory.placed()}
+    reached = {host: reached_at(cluster, host) for host in cluster.inventory.placed()}
     for (address, port), hosts in held_twice(reached):
         if address:
             what = f"{listing(hosts)} are all reached at {address}, port {port}."
@@ -170,7 +171,7 @@ def _loopback_address(cluster: Cluster) -> Findings:
     """
     hosts = cluster.inventory.placed()
     for host in hosts if len(hosts) > 1 else ():
-        address, port = _reached_at(cluster, host)
+        address, port = reached_at(cluster, host)
         if is_loopback(address or host) and port == _SSH_PORT:
             what = f"{host} is reached at {address or host}."
             fix = f"Set ansible_host of {host} to an address that the other hosts reach."

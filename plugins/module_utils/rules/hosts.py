@@ -65,7 +65,8 @@ def _service_address(service: Service) -> Findings:
     # What Kafka advertises has rules of its own.
     if service.product == "kafka":
         return
-    if not HOST.fullmatch(service.address):
+    # That of Ansible has one too.
+    if service.settings[service.address_variable] and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is no host."
         fix = "Set a name or an address alone, without port."
         yield Finding(what, fix, service.address_variable)
@@ -172,6 +173,8 @@ def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings
     parts = listing(f"{name} {size} MiB" for name, size in sizes.items())
     largest = max(sizes, key=lambda name: sizes[name])
     room = memory - (total - sizes[largest])
+    if largest == _HEAP_VARIABLES["kafka"]:  # more has a rule of its own
+        room = min(room, memory // 2)
     fix = "Move a service to another host, or correct host_memory_mb."
     if room >= _LEAST_HEAP_MB:
         fix = f"Set {largest.split()[0]} to {room}m or less, or correct host_memory_mb."

@@ -65,7 +65,7 @@ def _unknown_key(service: Service, one: Property) -> Findings:
         return
     near = service.nearest_key(one.key)
     what = f"{_release(service)} has no key {one.key}."
-    fix = f"Did you mean {near}? Else delete it." if near else "Delete it."
+    fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
     if removal:
         what = f"{one.key} was removed in Kafka {removal.since}, this is {service.version}."
         fix = f"Set {removal.instead} instead." if removal.instead else "Delete it."

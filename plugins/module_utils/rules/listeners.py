@@ -11,7 +11,7 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
 from ..model.values import integer, listing
 from .engine import Finding, Findings, rule
-from .groups import is_loopback
+from .groups import is_loopback, reached_at
 from .shared import HOST, brokers, differing, free_port, has_default_instead, nodes
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
@@ -87,7 +87,7 @@ def _listeners_differ(cluster: Cluster) -> Findings:
         parts = differing(cluster, variable, values)
         if parts:
             fix = f"Set {variable} once, in the group variables of all Kafka hosts."
-            yield Finding(f"There is {parts}.", fix, variable, tuple(values))
+            yield Finding(f"The values differ: {parts}.", fix, variable, tuple(values))
 
 
 @rule("inter-broker-listener", where="kafka_inter_broker_listener")
@@ -119,8 +119,9 @@ def _advertised_host(node: KafkaNode) -> Findings:
     """It becomes `NAME://host:port` in `advertised.listeners`, which Kafka would read in
     another way.
     """
-    address = node.address
-    if address.strip("[]") not in _WILDCARDS and not HOST.fullmatch(address):
+    address, given = node.address, node.settings["kafka_advertised_host"]
+    # That of Ansible has a rule of its own.
+    if given and address.strip("[]") not in _WILDCARDS and not HOST.fullmatch(address):
         fix = "Set a name or an address alone, without port."
         yield Finding(f"{address!r} is no host.", fix)
 
@@ -150,11 +151,17 @@ def _advertised_twice(cluster: Cluster) -> Findings:
             advertised.setdefault((node.address.lower(), port), []).append(name)
     seen: list[list[str]] = []
     for (address, port), hosts in advertised.items():
-        if len(hosts) > 1 and hosts not in seen:
+        if len(hosts) > 1 and hosts not in seen and not _is_one_machine(cluster, hosts):
             seen.append(hosts)
             what = f"{listing(hosts)} all advertise {address}:{port}."
             fix = f"Set kafka_advertised_host of {listing(hosts[1:])} to its own address."
             yield Finding(what, fix, hosts=tuple(hosts))
+
+
+def _is_one_machine(cluster: Cluster, hosts: list[str]) -> bool:
+    """Tell whether hosts advertise where Ansible reaches all of them: that has its own rule."""
+    given = [cluster.kafka[host].settings["kafka_advertised_host"] for host in hosts]
+    return not any(given) and len({reached_at(cluster, host) for host in hosts}) == 1
 
 
 @rule("plaintext-listener", where="kafka_listeners")

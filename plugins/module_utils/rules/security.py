@@ -56,6 +56,9 @@ def _super_users_missing(node: KafkaNode) -> Findings:
     if node.config.get(_AUTHORIZER) and not node.config.get("super.users"):
         where = place(node, _AUTHORIZER)
         fix = "Set super.users: User:admin;User:broker for example."
+        if names := _plaintext_between_nodes(node):
+            fix = f"Set super.users: User:admin;User:broker for example, with {_ANONYMOUS} if "
+            fix += f"{listing(names)} stays PLAINTEXT on a trusted network."
         yield Finding("There is an authorizer and no super user.", fix, where)
 
 

@@ -43,10 +43,11 @@ _DEFAULTS = {
     "spark.network.timeout": "120s",
     "spark.task.cpus": 1,
 }
+_AUTHENTICATE = f"true and {SECRET} from a vault"
 # What is refused without another one (SparkConf.validateSettings, UnifiedMemoryManager).
 _NEEDED = (
-    ("spark.network.crypto.enabled", "spark.authenticate", "true"),
-    ("spark.authenticate.enableSaslEncryption", "spark.authenticate", "true"),
+    ("spark.network.crypto.enabled", "spark.authenticate", _AUTHENTICATE),
+    ("spark.authenticate.enableSaslEncryption", "spark.authenticate", _AUTHENTICATE),
     ("spark.memory.offHeap.enabled", "spark.memory.offHeap.size", "1g"),
 )
 
@@ -130,7 +131,7 @@ def _spark_checkpoint(host: SparkHost, one: Property) -> Findings:
 
 
 @rule("spark-java-options", each=properties("spark"))
-def _spark_java_options(_: SparkHost, one: Property) -> Findings:
+def _spark_java_options(host: SparkHost, one: Property) -> Findings:
     """Spark sets the heap from the memory it was asked for, and takes its own properties from its
     file: it refuses to start an application with either of them here.
     """
@@ -138,7 +139,10 @@ def _spark_java_options(_: SparkHost, one: Property) -> Findings:
     memory = f"spark.{match['who']}.memory" if match else ""
     for option in str(one.value).split() if match else ():
         if option.startswith("-Xmx"):
-            instead = f"set {memory}: {option.removeprefix('-Xmx')}"
+            size = option.removeprefix("-Xmx")
+            heaps = [heap_mb(one.settings["spark_worker_memory"]) for one in host.workers.values()]
+            fits = (size_mb(size) or 0) <= max((heap or 0 for heap in heaps), default=0)
+            instead = f"set {memory}: {size}" if fits else f"set {memory} to what a worker has"
         elif option.startswith("-Dspark."):
             setting = option.removeprefix("-D").replace("=", ": ", 1)
             instead = f"set {setting} in {one.layer}"
@@ -172,11 +176,12 @@ def _spark_numbers(host: SparkHost) -> Findings:
     for small, large, strict in _ORDERED:
         low, high = (_number(host, key) for key in (small, large))
         if low is not None and high is not None and low + strict > high:
-            sign = ">=" if strict else ">"
-            what = f"{small} {host.config.get(small, _DEFAULTS[small])} {sign} "
-            what += f"{large} {host.config.get(large, _DEFAULTS[large])}."
+            one, other = (host.config.get(key, _DEFAULTS[key]) for key in (small, large))
+            what = f"{small} {one} {'>=' if strict else '>'} {large} {other}."
+            fix = f"Set {small}: {other} or less, or {large}: {one} or more."
+            if strict:
+                fix = f"Set {small} to less than {other}, or {large} to more than {one}."
             key = small if small in host.config else large
-            fix = f"Set {small} below {large}." if strict else f"Set {small} to {large} or less."
             yield Finding(what, fix, f"spark_config[{key}]")
 
 

@@ -47,37 +47,37 @@ def _store_password(node: KafkaNode) -> Findings:
     """Kafka opens a key store of Java with its password only, and refuses one for PEM, of which
     only the key may be encrypted (DefaultSslEngineFactory).
     """
-    for kind, store, one, config in _stores(node):
+    for kind, store, config in _stores(node):
         pem = _type_of(config, kind) == "PEM"
         where = f"kafka_config[ssl.{kind}.password]"
         if pem and config.get(f"ssl.{kind}.password"):
             fix = f"Delete ssl.{kind}.password; an encrypted key has ssl.key.password."
-            yield Finding(f"{one.name} has a password for the PEM file {store}.", fix, where)
+            yield Finding(f"The PEM file {store} has a password.", fix, where)
         elif kind == "keystore" and not pem and not config.get("ssl.keystore.password"):
             fix = "Set ssl.keystore.password from a vault, or use PEM."
-            yield Finding(f"{one.name} has no password for its key store {store}.", fix, where)
+            yield Finding(f"The key store {store} has no password.", fix, where)
 
 
 @rule("store-type", each=_with_known_properties)
 def _store_type(node: KafkaNode) -> Findings:
     """Java knows no other, and no listener with it starts."""
-    for kind, _, one, config in _stores(node):
+    for kind, store, config in _stores(node):
         found = _type_of(config, kind)
         brings_more = config.get("security.providers") or config.get("ssl.provider")
         if found not in _TYPES and not brings_more:
             fix = f"Set ssl.{kind}.type: {nearest(found, [*_TYPES], 0.5) or 'PEM'}; Java's own are "
             fix += f"{listing(_TYPES)}."
-            what = f"{one.name} has a store of the type {found}."
+            what = f"The store {store} has the type {found}."
             yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
 
 
-def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Listener, Mapping[str, Any]]]:
-    """Give kind, path, listener and the listener's properties of each store that is a file."""
+def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Give kind and path of each store that is a file, and its listener's properties."""
     for one in node.listeners:
         config = node.listener_config(one) if one.encrypted else {}
         for kind in ("keystore", "truststore"):
             if config.get(f"ssl.{kind}.location"):
-                yield kind, str(config[f"ssl.{kind}.location"]), one, config
+                yield kind, str(config[f"ssl.{kind}.location"]), config
 
 
 def _type_of(config: Mapping[str, Any], kind: str) -> str:
@@ -91,13 +91,15 @@ def _listener_unreachable(node: KafkaNode) -> Findings:
     """
     for one in node.broker_listeners[:1]:
         if one.protocol.startswith("SASL_"):
-            what = f"Millrace would connect to {one.name}, and has no {one.protocol}."
+            what = f"Millrace connects to the listener {one.name}, but does not support "
+            what += f"{one.protocol}."
             fix = "Set protocol: SSL, or put a listener with it first in kafka_listeners."
             yield Finding(what, fix, "kafka_listeners")
         store = _unreadable_store(node, one) if one.protocol == "SSL" else ""
         if store:
             what = f"Millrace would connect to {one.name}, whose {store} is not PEM."
             fix = _SET_KEYSTORE if store == "key store" else _SET_TRUSTSTORE
+            fix += ", and delete its password"
             yield Finding(what, f"Set {fix}.", f"kafka_config[ssl.{store.replace(' ', '')}.type]")
 
 
@@ -122,7 +124,7 @@ def _store_unusable(host: InspectedHost) -> Findings:
         if not one.exists:
             yield Finding(f"{one.path} does not exist.", "Put it there, or correct the path.")
         elif not one.readable:
-            yield Finding(f"Kafka's user may not read {one.path}.", "Give its group the right.")
+            yield Finding(f"Kafka's user cannot read {one.path}.", "Give its group read permission.")
         elif days is not None and days < 0:
             yield Finding(f"{one.path} expired {-days:.0f} days ago.", "Renew it.")
         elif days is not None and days < _LEAST_DAYS:

@@ -35,7 +35,7 @@ def _system_untested(host: InspectedHost) -> Findings:
     """Package names, paths and services are taken from its documentation; they are not tested."""
     family = host.found.facts.family
     if family and not family.tested:
-        what = f"The system is {host.found.os_name}: {family.name} is marked as not run by tests."
+        what = f"The system is {host.found.os_name}: {family.name} has not been tested."
         yield Finding(what, f"Use {_tested_systems()}, or try it on a spare host first.")
 
 

@@ -43,7 +43,7 @@ def _unknown_variable(host: HostVariables) -> Findings:
     for name in sorted({*host.variables, *unresolved} - {*known, *_CONNECTION}):
         what = f"No role has a variable {name}."
         near = nearest(name, known)
-        fix = f"Did you mean {near}? Else delete it." if near else "Delete it."
+        fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
         if name in RENAMED:
             what = f"The variable {name} has a new name."
             fix = f"Set {RENAMED[name]} instead."

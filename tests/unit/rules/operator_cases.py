@@ -96,10 +96,8 @@ REFUSED: list[Case] = [
         (
             "address",
             address,
-            lambda d, address=address: (
-                d.reached_at("k1", address)
-                .variable("kafka_advertised_host", "k1", on=("k1",))
-                .variable("spark_host", "k1", on=("k1",))
+            lambda d, address=address: d.reached_at("k1", address).variable(
+                "kafka_advertised_host", None, on=("k1",)
             ),
             (repr(address), "ansible_host of k1"),
         )
@@ -195,13 +193,13 @@ REFUSED: list[Case] = [
         "store-password",
         "none",
         tls(**JKS),
-        ("USERS has no password", "ssl.keystore.password"),
+        ("users.jks has no password", "ssl.keystore.password"),
     ),
     (
         "store-password",
         "of PEM",
         tls(truststore_password=PASSWORD),
-        ("USERS has a password", "Delete ssl.truststore.password"),
+        ("ca.pem has a password", "Delete ssl.truststore.password"),
     ),
     (
         "store-type",
@@ -245,6 +243,19 @@ REFUSED: list[Case] = [
         lambda d: d.own("ssl.principal.mapping.rules", "RULE:^CN=([^,]+).*$/$1,DEFAULT"),
         ("RULE:^CN=",),
     ),
+]
+
+REFUSED += [
+    (
+        "same-address",
+        "nothing else is advertised",
+        lambda d: (
+            d.reached_at("k1", "10.0.0.1")
+            .reached_at("k3", "10.0.0.1")
+            .variable("kafka_advertised_host", None, on=("k1", "k3"))
+        ),
+        ("k1 and k3", "Set ansible_host of k3"),
+    )
 ]
 
 LEGAL: list[Legal] = [

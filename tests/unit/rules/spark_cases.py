@@ -43,7 +43,8 @@ REFUSED: list[Case] = [
             (option, fix),
         )
         for key, option, fix in (
-            ("spark.executor.extraJavaOptions", "-Xmx4g", "spark.executor.memory: 4g"),
+            ("spark.executor.extraJavaOptions", "-Xmx4g", "what a worker has"),
+            ("spark.executor.extraJavaOptions", "-Xmx2g", "spark.executor.memory: 2g"),
             ("spark.driver.defaultJavaOptions", "-Xmx512m", "spark.driver.memory: 512m"),
             ("spark.executor.extraJavaOptions", "-Dspark.ui.port=4050", "spark.ui.port: 4050"),
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import documented
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
@@ -78,6 +81,39 @@ def test_every_rule_has_a_wrong_and_a_legal_case() -> None:
     names = {rule.name for rule in RULES if rule.on_cluster}
     assert names == {case[0] for case in REFUSED}
     assert names == {case[0] for case in LEGAL}
+
+
+_FIX = re.compile(r"Set (?P<key>[\w.]+): (?P<value>[^\s,;]+?)(?=[.,;]?(?: |$))")
+
+
+def corrected(draft: Draft, problem: Problem) -> bool:
+    """Do what a message says, where it gives a value for a property or a variable."""
+    match, place = _FIX.match(problem.fix), re.match(r"(\w+)\[([^\]]+)\]", problem.where)
+    more = match and problem.fix.startswith(f"{match[0]} and ")
+    if not match or more or problem.fix.count(match["key"]) > 1:
+        return False
+    key, value = match["key"], yaml.safe_load(match["value"])
+    hosts = [host for host in problem.hosts or NODES if host in draft.variables]
+    if place and "." in key:
+        for host in hosts:
+            draft.variables[host].setdefault(place[1], {})[key] = value
+    elif key in documented():
+        draft.variable(key, value, on=tuple(hosts))
+    else:
+        return False
+    return True
+
+
+def test_no_fix_leads_into_another_refusal() -> None:
+    done = 0
+    for rule, name, mistake, _ in REFUSED:
+        draft = Draft()
+        mistake(draft)
+        if corrected(draft, draft.problems()[0]):
+            done += 1
+            left = [problem for problem in errors(draft.problems()) if problem.rule != rule]
+            assert left == [], f"{rule}, {name}: {text(left)}"
+    assert done > len(REFUSED) // 4, "most fixes give no value to set"
 
 
 def test_warnings_refuse_nothing() -> None:

@@ -1,0 +1,158 @@
+"""Kafka's own VerifiableProducer and VerifiableConsumer beside a ledger: a second verdict.
+
+They are Java programs that Kafka's system tests use, and share no code with the ledger: another
+client, another way to count.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+
+from tests.support.topology import Topology, write_client_config
+from tests.support.wait import scaled, wait_for
+
+TOPIC = "millrace-verifiable"
+RATE = 50
+END_SECONDS = 60
+PACKAGE = "org.apache.kafka.tools"
+JAVA = ("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+Place = tuple[int, int]
+
+
+@dataclass
+class Verdict:
+    """What the two programs saw: `acked` and `read` are (partition, offset) -> value."""
+
+    acked: dict[Place, str] = field(default_factory=dict)
+    read: dict[Place, str] = field(default_factory=dict)
+
+    @property
+    def wrong(self) -> list[str]:
+        """What must not be, a line each."""
+        lost = [place for place, value in self.acked.items() if self.read.get(place) != value]
+        counts = Counter(self.read.values())
+        twice = [value for value, count in counts.items() if count > 1]
+        return [f"{place} was acknowledged, and is not there" for place in sorted(lost)] + [
+            f"{value} lies at {counts[value]} places" for value in sorted(twice)
+        ]
+
+
+@dataclass
+class Programs:
+    """The running programs, and the files that they write."""
+
+    producer: subprocess.Popen[bytes]
+    folder: Path
+    verdict: Verdict = field(default_factory=Verdict)
+
+    def end(self) -> None:
+        """Stop the producer, and wait until the consumer has what was acknowledged."""
+        if self.producer.poll() is not None:
+            return
+        self.producer.terminate()
+        self.producer.wait(timeout=scaled(END_SECONDS))
+        self.verdict.acked = _places(self.folder / "producer.jsonl", "producer_send_success")
+
+        def complete() -> bool:
+            self.verdict.read = _places(self.folder / "consumer.jsonl", "record_data")
+            return self.verdict.acked.keys() <= self.verdict.read.keys()
+
+        deadline = time.monotonic() + scaled(END_SECONDS)
+        while not complete() and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+
+def _places(path: Path, name: str) -> dict[Place, str]:
+    """Return where the events of a name have which value, but for a line that is being written."""
+    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
+    events = (json.loads(line) for line in whole.splitlines() if line.startswith("{"))
+    return {
+        (int(one["partition"]), int(one["offset"])): str(one["value"])
+        for one in events
+        if one["name"] == name
+    }
+
+
+@contextmanager
+def verifiable(topology: Topology, folder: Path) -> Iterator[Programs]:
+    """Run the programs during the block; afterwards `verdict` says what they saw."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        home = _unpacked(topology, folder)
+        config = write_client_config(topology.connection, folder / "verifiable.properties")
+        stack.callback(config.unlink)
+        with clients.admin(topology.connection) as admin:
+            admin.create_topics({TOPIC: _shape(topology)}, wait_for_metadata=True)
+        stack.callback(_delete, topology)
+        consumer = _start(topology, home, config, "Consumer", f"--group-id={TOPIC}", "--verbose")
+        stack.callback(_kill, consumer)
+        words = (f"--throughput={RATE}", "--acks=-1")
+        producer = _start(topology, home, config, "Producer", *words)
+        stack.callback(_kill, producer)
+        wait_for(
+            lambda: _places(folder / "consumer.jsonl", "record_data"),
+            seconds=END_SECONDS,
+            what="records of the VerifiableProducer",
+        )
+        programs = Programs(producer, folder)
+        yield programs
+        programs.end()
+
+
+def _shape(topology: Topology) -> dict[str, Any]:
+    replicas = min(3, len(topology.brokers))
+    config = {"min.insync.replicas": str(max(1, replicas - 1))}
+    return {"num_partitions": 3, "replication_factor": replicas, "configs": config}
+
+
+def _unpacked(topology: Topology, folder: Path) -> Path:
+    """Unpack the distribution of the cluster, whose programs these are."""
+    home = folder / "kafka"
+    home.mkdir(exist_ok=True)
+    tarball = topology.cluster.brokers[0].distribution.tarball
+    subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)  # noqa: S603, S607 - the lab's own
+    return home
+
+
+def _start(
+    topology: Topology, home: Path, config: Path, kind: str, *words: str
+) -> subprocess.Popen[bytes]:
+    log = home.parent / f"{kind.lower()}.jsonl"
+    with log.open("wb") as stream:
+        return subprocess.Popen(  # noqa: S603 - our own command
+            [
+                *(*JAVA, "-cp", f"{home}/libs/*", f"{PACKAGE}.Verifiable{kind}"),
+                *("--bootstrap-server", ",".join(topology.connection.bootstrap)),
+                *("--topic", TOPIC, f"--{kind.lower()}.config", str(config), *words),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.DEVNULL,
+        )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _delete(topology: Topology) -> None:
+    with clients.admin(topology.connection) as admin:
+        admin.delete_topics([TOPIC])
+
+
+def agrees(programs: Programs) -> None:
+    """Kafka's own programs found nothing wrong either, and saw enough to say so."""
+    assert programs.verdict.wrong == []
+    assert len(programs.verdict.acked) > RATE
