@@ -167,8 +167,8 @@ def results(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     if not runs:
         return ["No run was recorded yet."]
     lines = [
-        "For a fault injected several times: the longest recovery with its limit, the longest gap, the",
-        "worst verdict.",
+        "For a fault injected several times: the longest recovery with its limit, the longest gap,",
+        "the worst verdict.",
     ]
     for run in runs:
         heading, *text = map(_plain, about(run))

@@ -1,7 +1,7 @@
 """The invariants that a history must keep, each a function of its own.
 
-Numbers and statements are those of Jepsen's `tests/kafka.clj` and kafkatest, as the design of the
-ledger lists them. Nothing here knows a clock or a file.
+The statements are those of Jepsen's `tests/kafka.clj` and of kafkatest; `NAMES` has a name for each
+number. Nothing here knows a clock or a file.
 """
 
 from __future__ import annotations
@@ -298,6 +298,20 @@ def i9_commits(index: Index) -> Iterator[Violation]:
                 yield Violation("I9", f"partition {partition}: committed offset {what}", ())
 
 
+NAMES: Mapping[str, str] = {
+    "I1": "no lost write",
+    "I2": "one value at an offset",
+    "I3": "no duplicate",
+    "I4": "nothing that was not sent",
+    "I5": "order of sending",
+    "I6": "no skipped record",
+    "I7": "stable log",
+    "I8": "real-time order",
+    "I9": "committed offsets",
+    "I10": "transactions, exactly once",
+    "I11": "sink, exactly once",
+}
+"""Invariant -> its name, of those of transactions and of a sink too."""
 INVARIANTS: tuple[Callable[[Index], Iterator[Violation]], ...] = (
     i1_no_lost_write,
     i2_one_value_per_offset,

@@ -20,7 +20,7 @@ from ledger.faults import Fault, FaultRun
 from ledger.gaps import MARGIN, measure
 from ledger.history import Event, History
 from ledger.series import Series, per_second
-from ledger.verdict import CLAIM, SHOWN, Report, State, as_dict, judge
+from ledger.verdict import CLAIM, SHOWN, Report, State, as_dict, judge, violated
 
 TEMPLATE = "page.html.j2"
 SIGNS = {"passed": "✓", "failed": "✗", "skipped": "-"}
@@ -98,7 +98,7 @@ def verdict(run: FaultRun, report: Report) -> tuple[State, list[str]]:
         if fault.verdict == "failed"
     ]
     broken = Counter(violation.invariant for violation in report.violations)
-    failed += [f"{name} broken {count} times" for name, count in sorted(broken.items())]
+    failed += [violated(name, count) for name, count in sorted(broken.items())]
     missing = [f"not proven: {reason}" for reason in report.reasons]
     if not verdicts["passed"]:
         missing.append(f"not proven: no fault {'passed' if run.faults else 'was made'}")

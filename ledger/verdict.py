@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ledger import exactly_once
 from ledger.gaps import Gaps, Window, measure, spread
 from ledger.history import History, Kind, Output, Reader
-from ledger.invariants import Violation, violations
+from ledger.invariants import NAMES, Violation, violations
 
 State = Literal["PASS", "FAIL", "UNKNOWN"]
 EXIT_CODES: dict[State, int] = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
@@ -18,16 +18,15 @@ LEAST_ACKS = 10
 SHOWN = 20
 """Violations of one invariant that the text shows; the JSON has all."""
 CLAIM = (
-    "No acknowledged record was lost (I1, I2, I7, I12) or reordered within its partition "
-    "(I5, I8), and none was duplicated within one producer session (I3), with acks=all, "
-    "min.insync.replicas of at least 2 and no unclean election. Records that were only in the "
-    "memory of all in-sync replicas when all of them lost power are outside: Kafka does not "
-    "wait for the disk."
+    "With acks=all, min.insync.replicas of at least 2 and no unclean leader election, no "
+    "acknowledged record was lost, none was reordered within its partition, and none was "
+    "duplicated within one producer session. This does not cover records that were only in the "
+    "memory of all in-sync replicas when all of them lost power: Kafka does not wait for the disk."
 )
 CLAIM_ONCE = (
     "Each record of the input led to one record in each partition of the output; of each "
     "transaction all was read as committed or nothing, nothing of an aborted one, and nothing "
-    "before its commit was asked for (I10). The client uses the protocol from before KIP-890."
+    "before its commit was asked for. The client uses the protocol from before KIP-890."
 )
 
 
@@ -69,7 +68,7 @@ def judge(
 
 
 def unproven(history: History) -> list[str]:
-    """Return why a history proves nothing, whatever it was made for (I12)."""
+    """Return why a history proves nothing, whatever it was made for."""
     reasons: list[str] = []
     acked = Counter(send.partition for send in history.sends if send.outcome == "ok")
     for partition in range(history.run.partitions):
@@ -102,7 +101,7 @@ def _unread(readers: Sequence[Reader], needed: Mapping[Kind, int]) -> list[str]:
 def unproven_changes(
     history: History, windows: Sequence[Window], least_acks: int | None = None
 ) -> list[str]:
-    """Return why the changes prove nothing: none there, not ended, or without load (I12)."""
+    """Return why the changes prove nothing: none there, not ended, or without load."""
     if not windows:
         return ["no change was made"]
     reasons: list[str] = []
@@ -128,7 +127,12 @@ def as_dict(report: Report) -> dict[str, Any]:
         "claim": report.claim,
         "topic": report.topic,
         "violations": [
-            {"invariant": x.invariant, "what": x.what, "records": list(x.records)}
+            {
+                "invariant": x.invariant,
+                "name": NAMES[x.invariant],
+                "what": x.what,
+                "records": list(x.records),
+            }
             for x in report.violations
         ],
         "reasons": list(report.reasons),
@@ -196,11 +200,17 @@ def as_text(report: Report) -> str:
     for violation in report.violations:
         by_invariant[violation.invariant].append(violation)
     for name, group in by_invariant.items():
-        lines.append(f"{name} broken {len(group)} times")
+        lines.append(violated(name, len(group)))
         lines += [f"  {x.what}: {' '.join(x.records)}".rstrip(": ") for x in group[:SHOWN]]
     if report.state == "PASS":
         lines.append(report.claim)
     return "\n".join(lines) + "\n"
+
+
+def violated(invariant: str, times: int) -> str:
+    """Return how often an invariant was violated, with its name."""
+    often = "once" if times == 1 else f"{times} times"
+    return f"invariant {invariant} ({NAMES[invariant]}) violated {often}"
 
 
 def _change_line(window: Window) -> str:

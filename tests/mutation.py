@@ -39,7 +39,8 @@ LEDGER = tuple(
 TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "gate": {
         f"{UTILS}/operations/gate.py": [
-            f"{OPERATIONS}/test_gate{end}.py" for end in ("", "_order", "_properties")
+            f"{OPERATIONS}/test_{name}.py"
+            for name in ("gate", "gate_order", "health", "gate_properties")
         ]
     },
     "snapshot": {f"{UTILS}/kafka/snapshot.py": [f"{UNIT}/kafka/test_snapshot.py"]},
@@ -94,6 +95,7 @@ class Bug:
 
     module: str
     operator: str
+    original: str
     text: str
 
 
@@ -114,16 +116,15 @@ class Result:
         return self.noticed / self.total if self.total else 1.0
 
 
-def bugs(module: str) -> Iterator[Bug]:
-    """Yield the bugs of a module, each different from the module and from the others."""
-    original = (ROOT / module).read_text(encoding="utf-8")
+def bugs(module: str, original: str) -> Iterator[Bug]:
+    """Yield the bugs of a module, each different from its text and from the others."""
     known = {_meaning(original)}
     for name in filter(_is_used, sorted(operator_names())):
         for text in _texts(original, name):
             meaning = _meaning(text)
             if meaning and meaning not in known:
                 known.add(meaning)
-                yield Bug(module, name.rpartition("/")[2], text)
+                yield Bug(module, name.rpartition("/")[2], original, text)
 
 
 def _is_used(name: str) -> bool:
@@ -158,6 +159,11 @@ def _meaning(text: str) -> str:
             node.annotation = None
         elif isinstance(node, ast.FunctionDef):
             node.returns = None
+        elif isinstance(node, ast.arguments):  # how they may be given
+            node.posonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.args, node.kwonlyargs = [], []
+        elif isinstance(node, ast.keyword) and node.arg == "frozen":
+            node.value = ast.Constant(None)
     return ast.dump(tree)
 
 
@@ -195,6 +201,7 @@ def examine(
 
     """
     copy = free.get()
+    original = (copy / module).read_text(encoding="utf-8")
     begun = time.monotonic()
     done = subprocess.run(  # noqa: S603 - our own command
         _command(copy, tests).split(), cwd=copy, capture_output=True, text=True, check=False
@@ -208,7 +215,6 @@ def examine(
     def plant(bug: Bug) -> None:
         copy = free.get()
         path = copy / bug.module
-        original = path.read_text(encoding="utf-8")
         try:
             path.write_text(bug.text, encoding="utf-8")
             outcome, _ = run_tests(f"env --chdir={copy} {_command(copy, tests)}", seconds)
@@ -221,14 +227,13 @@ def examine(
             else:
                 result.noticed += 1
 
-    list(pool.map(plant, bugs(module)))
+    list(pool.map(plant, bugs(module, original)))
     return result
 
 
 def _difference(bug: Bug) -> str:
-    original = (ROOT / bug.module).read_text(encoding="utf-8")
     lines = difflib.unified_diff(
-        original.splitlines(), bug.text.splitlines(), bug.module, bug.operator, n=0, lineterm=""
+        bug.original.splitlines(), bug.text.splitlines(), bug.module, bug.operator, n=0, lineterm=""
     )
     return "\n".join(lines)
 

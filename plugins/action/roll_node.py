@@ -13,7 +13,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils.host.operation import QUIET_SECONDS
 from ..module_utils.model import desired, module_options
-from ..module_utils.operations.roll import DOES, HostLostError, NodeRoll, StoppedError
+from ..module_utils.operations.roll import PHASE_TEXTS, HostLostError, NodeRoll, StoppedError
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write_event
@@ -51,7 +51,7 @@ class ActionModule(Action):
             roll.run()
         except StoppedError as error:
             command = operation.resume_command(self._args["resume"])
-            stopped = f"{self._node}: {error}\n{error.now}; then go on with: {command}"
+            stopped = f"{self._node}: {error}\n{error.now}; then resume with: {command}"
             operation.save({**operation.current(""), "reason": f"{self._node}: {error}"})
             return {
                 "changed": error.touched,
@@ -98,7 +98,7 @@ class ActionModule(Action):
         try:
             answer = self.call(options, "service")
         except AnsibleConnectionFailure as error:
-            return f"its host is not reached any more: {error}"
+            return f"host unreachable: {error}"
         return str(answer.get("msg", answer)) if answer.get("failed") else None
 
     def _reboot(self) -> str | None:
@@ -145,12 +145,12 @@ class ActionModule(Action):
         """Show that the node is back, and write it down for the proof."""
         ended = time.time()
         parts = ", ".join(
-            f"{name} {roll.seconds[name]:.1f} s" for name in DOES if name in roll.seconds
+            f"{name} {roll.seconds[name]:.1f} s" for name in PHASE_TEXTS if name in roll.seconds
         )
         done, total = len(record["done"]) + 1, len(record["plan"])
         rest = (total - done) * (ended - begun)
-        to_go = f"; about {rest:.0f} s to go" if done < total else ""
-        self._say(f"node {done} of {total}, is back after {ended - begun:.1f} s ({parts}){to_go}")
+        to_go = f"; about {rest:.0f} s left" if done < total else ""
+        self._say(f"node {done} of {total} restarted in {ended - begun:.1f} s ({parts}){to_go}")
         if self._args["events"]:
             event = {
                 "node": self._node,
@@ -162,7 +162,7 @@ class ActionModule(Action):
             write_event(self._args["events"], event)
 
     def _say(self, text: str) -> None:
-        self._display.display(f"  {self._node} {text}", color="cyan")
+        self._display.display(f"  {self._node}: {text}", color="cyan")
 
 
 def die_with_ansible() -> None:

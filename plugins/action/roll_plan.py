@@ -54,9 +54,9 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
 def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
     """Return the plan as lines to show, with what blocks it now."""
     if not names:
-        return ["No node needs it."]
+        return ["No node needs this action."]
     blockers = [f"Blocked now: {one['text']}" for one in health.get("blockers", [])]
-    return [f"One at a time, each through the gate: {', '.join(names)}", *blockers]
+    return [f"One node at a time, each after its gate check: {', '.join(names)}", *blockers]
 
 
 def is_wanted(action: str, node: Mapping[str, Any]) -> bool:

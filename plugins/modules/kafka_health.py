@@ -117,7 +117,8 @@ def judge(
             break
         time.sleep(POLL_SECONDS)
     if not long_enough and good_since is not None:
-        problems = [f"the cluster was healthy for only {now - good_since:.0f} s of the required {steady:.0f} s"]
+        healthy = f"{now - good_since:.0f} s of the required {steady:.0f} s"
+        problems = [f"the cluster was healthy for only {healthy}"]
     return {
         **facts,
         "healthy": long_enough,

@@ -121,7 +121,7 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     if not lost:
         away = ", ".join(host for host in hosts if host not in nodes)
         text = (
-            f"A majority of {', '.join(hosts)} has to hold the lock of the cluster, and {away} "
+            f"The cluster lock needs a majority of {', '.join(hosts)}, but {away} "
             "cannot be reached. Nothing was changed."
         )
         return {"lock": "incomplete", "message": text, "refused": text}
@@ -135,8 +135,8 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         text = f"The lock of the cluster is taken over from a dead operation: {described}"
         return {"lock": "abandoned", "holder": other["id"], "message": text, "refused": text}
     text = (
-        f"Another operation has the lock of the cluster: {described}. Nothing was changed. Run "
-        "this again when that one has ended."
+        f"Another operation holds the cluster lock: {described}. Nothing was changed. Run "
+        "this again after it has ended."
     )
     return {"lock": "held", "holder": other["id"], "message": text, "refused": text}
 

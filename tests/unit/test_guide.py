@@ -134,7 +134,8 @@ def test_every_predicate_of_the_gate_is_explained_once() -> None:
 def test_messages_are_those_of_the_sources() -> None:
     """Who searches the page for a message finds it."""
     shown = [
-        re.findall(r"`([^`]+)`", row[0])[0] for row in guide.rows("When it stops", guide.OPERATIONS)
+        re.findall(r"`([^`]+)`", row[0])[0]
+        for row in guide.rows("Error messages", guide.OPERATIONS)
     ]
     assert shown
     for text in shown:
@@ -143,8 +144,8 @@ def test_messages_are_those_of_the_sources() -> None:
 
 def parts(message: str) -> list[str]:
     """Return what of a message stands in a source in one piece."""
-    if (found := re.fullmatch(r"it (.+) for more than", message)) is not None:
-        return [f'"{found[1]}"', "it {DOES[phase]} for more than"]
+    if (found := re.fullmatch(r"while (.+)", message)) is not None:
+        return [f'"{found[1]}"', "while {PHASE_TEXTS[phase]}"]
     if message.startswith("Run playbooks/"):
         return ["Run playbooks/{playbook}.yml"]
     return [message]

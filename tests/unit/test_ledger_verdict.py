@@ -186,4 +186,4 @@ def test_the_report_has_each_change_with_its_parts(draft: Draft) -> None:
     assert "restart of k1: 1.8 s (stop 1.0, ready 2.0), gap 0." in text
     assert "gap at a change: median 0." in text
     many = [Violation("I1", "w", (f"x{i}",)) for i in range(30)]
-    assert "I1 broken 30 times" in as_text(replace(report, violations=many))
+    assert "I1 (no lost write) violated 30 times" in as_text(replace(report, violations=many))

@@ -73,8 +73,8 @@ def test_killed_at_each_step_and_run_again(
     short = ("-e", "roll_slice=0.1")  # so that every step is reported
     with watching(topology) as watcher:
         plays.kill_at("roll_plan | Plan", "rolling_restart", *ALL)
-        plays.kill_at(" stops, ", "rolling_restart", *ALL, *short)
-        for words in (" starts, ", " is back after "):
+        plays.kill_at(": stopping, ", "rolling_restart", *ALL, *short)
+        for words in (": starting, ", " restarted in "):
             plays.kill_at(words, "rolling_restart", *short)
         plays.succeed("rolling_restart")
     assert watcher.most == 1, watcher.down

@@ -12,6 +12,7 @@ from . import library
 MIN_ISR = "min.insync.replicas"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 _ID = attrgetter("id")
+_NEVER = -1  # Kafka's own for a time that is not known
 
 
 @dataclass(frozen=True)
@@ -211,23 +212,29 @@ def snapshot(
     )
 
 
+def _time(state: Mapping[str, Any], name: str) -> int:
+    """Return a timestamp of a replica, which an old broker does not give."""
+    return int(state.get(name, _NEVER))
+
+
 def _quorum(answer: Mapping[str, Any]) -> Quorum:
-    log = answer["topics"][0]["partitions"][0]
+    [topic] = answer["topics"]
+    [log] = topic["partitions"]
     states = [*log["current_voters"], *log["observers"]]
     leader = next((s for s in states if s["replica_id"] == log["leader_id"]), None)
     end = leader["log_end_offset"] if leader else log["high_watermark"]
     # The leader stamps itself with its own present, so no clock of another host takes part.
-    now = leader.get("last_caught_up_timestamp", -1) if leader else -1
+    now = _time(leader or {}, "last_caught_up_timestamp")
 
     def replica(state: Mapping[str, Any]) -> Replica:
-        caught_up = state.get("last_caught_up_timestamp", -1)
-        behind = max(0, now - caught_up) if min(caught_up, now) >= 0 else None
+        caught_up = _time(state, "last_caught_up_timestamp")
+        behind = None if _NEVER in (caught_up, now) else max(0, now - caught_up)
         return Replica(state["replica_id"], max(0, end - state["log_end_offset"]), behind)
 
     # A node that was formatted anew has a new directory id; the leader lists its former one for
     # five minutes more (KIP-853). A voter, else the last one to fetch, is the node as it is.
     voters = {state["replica_id"] for state in log["current_voters"]}
-    by_fetch = sorted(log["observers"], key=lambda state: state.get("last_fetch_timestamp", -1))
+    by_fetch = sorted(log["observers"], key=lambda state: _time(state, "last_fetch_timestamp"))
     observers = {s["replica_id"]: s for s in by_fetch if s["replica_id"] not in voters}
     return Quorum(
         leader_id=log["leader_id"],

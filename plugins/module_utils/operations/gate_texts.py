@@ -50,8 +50,8 @@ TEXTS: Mapping[str, str] = {
     ),
     # Brokers
     "not-registered": (
-        "broker {ids}: not registered, so the other brokers already carry the load: start it, or see "
-        "its journal"
+        "broker {ids}: not registered, so the other brokers already carry the load: start it, or "
+        "see its journal"
     ),
     "fenced": (
         "broker {ids} is registered but fenced, so it does not serve clients: wait until it has "

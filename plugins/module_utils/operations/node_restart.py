@@ -184,7 +184,7 @@ class NodeRestart:
             self.unit.stop()
 
         def reasons() -> list[str]:
-            return [] if self.unit.state().stopped else ["it shuts down: leadership moves away"]
+            return [] if self.unit.state().stopped else ["shutting down (controlled shutdown)"]
 
         if not self._wait(progress, reasons):
             return "stop"
@@ -267,7 +267,7 @@ class NodeRestart:
         ended = state.restarts or state.active == "failed" or state.sub.startswith("auto-restart")
         if ended or (was_up and state.stopped):
             logged = "\n  ".join(self.unit.journal())
-            text = f"it ends by itself after its start. It last logged:\n  {logged}"
+            text = f"the process exited after it was started. Its last log lines:\n  {logged}"
             raise StartFailedError(text)
 
     def _wait(self, progress: Progress, reasons: Callable[[], list[str]]) -> bool:

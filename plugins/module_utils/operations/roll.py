@@ -13,14 +13,14 @@ from typing import Any, Optional
 
 CANARY_SECONDS = 60.0
 """How long the canary may take; an inventory limits the other phases."""
-DOES = {
-    "gate": "waits at the gate",
-    "write_files": "gets the files of its version",
-    "stop": "stops",
-    "reboot": "reboots",
-    "start": "starts",
-    "ready": "waits until it is in sync",
-    "canary": "sends a record through it",
+PHASE_TEXTS = {
+    "gate": "waiting at the gate",
+    "write_files": "writing the files of its version",
+    "stop": "stopping",
+    "reboot": "rebooting",
+    "start": "starting",
+    "ready": "waiting until it is in sync",
+    "canary": "sending a test record through it",
 }
 
 
@@ -39,9 +39,9 @@ ACTIONS: Mapping[str, Sequence[Phases | str]] = {
     "upgrade": (Phases("gate", "stop", forced=True), "write_files", Phases("gate", "done")),
     "reboot": (Phases("gate", "start", forced=True), "reboot", Phases("start", "done")),
 }
-_LATER = "Nothing after this node was touched. Fix it"
+_LATER = "No later node was changed. Fix the cause"
 _WHAT_NOW = {
-    "gate": "The node was not stopped. Fix what is named",
+    "gate": "The node was not stopped. Fix the problems listed above",
     "stop": "It was asked to stop and still runs. See its journal",
 }
 
@@ -121,7 +121,7 @@ class NodeRoll:
                 if failed or not answer["restored"]:
                     raise StoppedError(_does_not_start(answer["start_failed"], bool(failed)))
                 failed = str(answer["start_failed"])
-                self.say("does not start with its new files; they are put back, it starts again")
+                self.say("did not start with its new files: the previous ones are restored")
                 since = self.clock()
             if answer["phase"] != phase:
                 phase, since = answer["phase"], self.clock()
@@ -136,7 +136,7 @@ class NodeRoll:
                 text = _too_long(phase, self._limit(phase) if over else 0, answer["waiting"])
                 raise StoppedError(text, _WHAT_NOW.get(phase, _LATER), touched=self._touched(phase))
             reasons = "; ".join(answer["waiting"]) or "no answer yet"
-            self.say(f"{DOES[phase]}, {max(left, 0):.0f} s left: {reasons}")
+            self.say(f"{PHASE_TEXTS[phase]}, {max(left, 0):.0f} s left: {reasons}")
         if failed:
             raise StoppedError(_put_back(failed, self.restored))
 
@@ -151,10 +151,11 @@ class NodeRoll:
         try:
             answer = self.call(options)
         except HostLostError as error:
-            text = f"it {DOES[phase]}, and its host is not reached any more: {error}"
+            text = f"host unreachable while {PHASE_TEXTS[phase]}: {error}"
             raise StoppedError(text, touched=self._touched(phase)) from error
         if answer.get("failed") or "phase" not in answer:
-            text = f"it {DOES.get(phase, phase)}: {answer.get('msg', answer)}"
+            doing = PHASE_TEXTS.get(phase, phase)
+            text = f"failed while {doing}: {answer.get('msg', answer)}"
             raise StoppedError(text, touched=self._touched(phase))
         for name, spent in answer["seconds"].items():
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
@@ -174,18 +175,18 @@ class NodeRoll:
 def _too_long(phase: str, limit: float, waiting: Sequence[str]) -> str:
     reasons = "\n- ".join(waiting or ["no answer"])
     if not limit:
-        return f"it {DOES[phase]}, and waiting does not change that:\n- {reasons}"
-    return f"it {DOES[phase]} for more than {limit:.0f} s:\n- {reasons}"
+        return f"cannot continue while {PHASE_TEXTS[phase]}; waiting will not help:\n- {reasons}"
+    return f"timed out after {limit:.0f} s while {PHASE_TEXTS[phase]}:\n- {reasons}"
 
 
 def _does_not_start(why: str, again: bool) -> str:
-    how = "does not start with its former files either" if again else "does not start"
+    how = "does not start with its previous files either" if again else "does not start"
     return f"it {how}: {why}\nIt is left as it is."
 
 
 def _put_back(why: str, restored: Sequence[str]) -> str:
     return (
         f"it did not start with its new files: {why}\n"
-        f"They were put back ({', '.join(restored)}) and it serves again as before; what was "
-        "changed online stays so until site.yml runs."
+        f"The previous files were restored ({', '.join(restored)}) and the node is healthy again; "
+        "dynamic configuration changes remain until site.yml runs."
     )

@@ -124,7 +124,9 @@ def _store_unusable(host: InspectedHost) -> Findings:
         if not one.exists:
             yield Finding(f"{one.path} does not exist.", "Put it there, or correct the path.")
         elif not one.readable:
-            yield Finding(f"Kafka's user cannot read {one.path}.", "Give its group read permission.")
+            yield Finding(
+                f"Kafka's user cannot read {one.path}.", "Give its group read permission."
+            )
         elif days is not None and days < 0:
             yield Finding(f"{one.path} expired {-days:.0f} days ago.", "Renew it.")
         elif days is not None and days < _LEAST_DAYS:

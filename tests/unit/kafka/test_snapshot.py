@@ -88,6 +88,13 @@ def test_lag_is_counted_from_the_leaders_end_by_the_leaders_clock() -> None:
     assert found.controller_id == 1, "brokers name any broker as controller, the quorum its leader"
 
 
+def test_a_follower_is_never_ahead_of_its_leader() -> None:
+    """It may have fetched again, and stamped later, while the leader's own numbers were read."""
+    found = snapshot.snapshot(NOBODY, [], quorum([(1, 100, 5000), (2, 103, 5004)]), {}).quorum
+    assert found
+    assert found.voters == (Replica(1, 0, 0), Replica(2, 0, 0))
+
+
 def test_the_leader_is_one_voter_of_several() -> None:
     voters = [(0, 40, 1000), (1, 60, 2000), (2, 100, 5000)]
     found = snapshot.snapshot(NOBODY, [], quorum(voters, leader=2), {}).quorum
@@ -191,6 +198,15 @@ def test_the_gate_reads_all_settings_and_what_moves() -> None:
     found = snapshot.read(admin, gate=True)
     assert admin.asked == [["full", "shrunk"]]
     assert (found.reassigning, found.throttled) == (("shrunk-0",), ("shrunk",))
+
+
+def test_a_few_of_many_hidden_topics_are_named() -> None:
+    admin = Admin({})
+    names = [f"t{number}" for number in range(7)]
+    admin.describe_topics = lambda: [topic(name, (1, [1], [1])) for name in names]  # type: ignore[method-assign]
+    with pytest.raises(LookupError) as error:
+        snapshot.read(admin, gate=True)
+    assert [name for name in names if name in str(error.value)] == names[:5]
 
 
 def test_the_gate_needs_settings_that_are_not_shown() -> None:

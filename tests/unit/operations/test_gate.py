@@ -11,6 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Broker,
     Partition,
     Quorum,
+    Replica,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     SHOWN,
@@ -347,3 +348,43 @@ def test_a_report_names_all_partitions() -> None:
     entry = json.loads(json.dumps(blocker.as_data()))
     assert entry["predicate"] == "under-replicated"
     assert entry["partitions"] == sorted(f"t-{i}" for i in range(12))
+
+
+def test_a_node_may_have_the_id_0() -> None:
+    """It leads, votes and carries the quorum as any other."""
+    three = tuple(Replica(number, 0, 0) for number in (0, 1, 2))
+    zero = state(
+        brokers=tuple(map(Broker, (0, 1, 2))),
+        controller_id=0,
+        quorum=Quorum(0, 5, three),
+        partitions=(partition(replicas=(0, 1, 2)),),
+    )
+    expected = Expected(brokers=frozenset({0, 1, 2}), voters=frozenset({0, 1, 2}), cluster_id="C")
+    assert cluster_blockers(zero, expected, STRICT) == []
+    for node in (0, 1, 2):
+        assert stop(zero, node, expected=expected) == []
+    on_zookeeper = dataclasses.replace(zero, quorum=None)
+    alone = Expected(brokers=frozenset({0, 1, 2}))
+    assert predicates(cluster_blockers(on_zookeeper, alone, STRICT)) == []
+
+
+@pytest.mark.parametrize(
+    "before", [partition("a", replicas=(2, 3)), partition("a", replicas=(1,), min_isr=1)]
+)
+def test_every_partition_counts_not_only_the_first(before: Partition) -> None:
+    """One that the node does not have, or that may be unavailable, comes before one that it has."""
+    policy = Policy(strict=False, allow_outage=frozenset({"a"}))
+    partitions = (before, partition("b", isr=(1,)), partition("c", isr=(1, 2)))
+    found = stop(state(partitions=partitions), 1, policy=policy)
+    assert {"last-in-sync", "min-isr-without"} <= {*predicates(found)}
+    assert "b-0" in str(found)
+    assert "c-0" in str(found)
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_a_line_shows_a_few_partitions_and_how_many_more(more: int) -> None:
+    names = tuple(f"t-{number}" for number in range(SHOWN + more))
+    line = str(Blocker("offline", "what", names))
+    assert [name for name in names if name in line] == [*names[:SHOWN]]
+    assert ("more" in line) is bool(more)
+    assert not more or f"{more} more" in line

@@ -101,6 +101,41 @@ def test_what_no_waiting_ends_is_not_waited_for() -> None:
     assert "lonely-0" in str(error)
 
 
+@pytest.mark.parametrize(("waits", "named"), [(False, True), (True, False)])
+def test_only_a_deadline_that_has_passed_is_named(waits: bool, named: bool) -> None:
+    """What no waiting ends has not waited for it."""
+    answers = [answer("gate", waiting=["lonely-0"], non_retriable=waits)] * 2
+    assert (
+        "1.5" in str(Roll(answers, gate=1.5).stops())
+        or "2 s" in str(Roll(answers, gate=1.5).stops())
+    ) is named
+
+
+def test_time_that_is_left_is_shown_and_never_below_nothing() -> None:
+    roll = Roll([answer("start", waiting=["port 9092"])] * 2 + [answer("done")], start=1.0)
+    roll.node.run()
+    shown = [line for line in roll.shown if "port 9092" in line]
+    assert ["1 s" in shown[0], "0 s" in shown[1]] == [True, True], shown
+
+
+def test_the_second_failed_start_says_that_both_failed() -> None:
+    once = Roll([answer("start", start_failed="no disk")]).stops()
+    failed = answer("start", start_failed="no class", restored=["/etc/a"])
+    twice = Roll([failed, answer("start", start_failed="no disk")]).stops()
+    assert "either" not in str(once)
+    assert "either" in str(twice)
+
+
+def test_a_slice_has_a_moment_at_least() -> None:
+    """At the deadline the host is asked once more, and not for a negative time."""
+    roll = Roll([answer("start"), answer("start"), answer("done")], seconds=1, start=1.5)
+    roll.node.run()
+    assert roll.calls[-1]["slice"] == 0.5
+    late = Roll([answer("start"), answer("start"), answer("done")], seconds=2, start=1.5)
+    late.node.run()
+    assert late.calls[-1]["slice"] == 0.1
+
+
 @pytest.mark.parametrize("phase", ["stop", "ready", "canary"])
 def test_a_phase_that_takes_too_long_stops_the_roll(phase: str) -> None:
     limits: Any = {phase: 5.5}
@@ -228,6 +263,7 @@ def test_a_reboot_lies_between_the_stop_and_what_follows_the_start() -> None:
     )
     roll.node.run()
     assert roll.did == ["gate-start", "reboot", "start-done"]
+    assert [call["forced"] for call in roll.calls] == [True, False]
     assert roll.node.seconds == {"gate": 1, "stop": 9, "reboot": 50, "start": 3}
 
 

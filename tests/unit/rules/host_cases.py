@@ -536,7 +536,7 @@ CASES = [
     ),
     Case(
         "store-unusable",
-        ("may not read /etc/kafka/k.pem",),
+        ("cannot read /etc/kafka/k.pem",),
         certificate(readable=False),
         certificate(days_left=None),
     ),
