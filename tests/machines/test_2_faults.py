@@ -24,7 +24,7 @@ from tests.support.topology import Topology
 
 RATE = 5
 """Records a second: emulated machines share the processors with whoever counts."""
-GAP = {43}
+GAP = {"the power of a leader's machine is cut"}
 """Those whose time without acknowledgements is limited."""
 WRITTEN_BACK = 45
 """Seconds after which the kernel has begun to write every page (vm.dirty_expire_centisecs 3000,

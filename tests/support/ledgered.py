@@ -122,10 +122,10 @@ def judged(target: Target) -> tuple[dict[str, Any], str]:
     return json.loads((target.folder / "report.json").read_text()), text
 
 
-def nothing_was_lost(target: Target, limited: Collection[int]) -> None:
+def nothing_was_lost(target: Target, limited: Collection[str]) -> None:
     """The verdict over all faults, with what each replica holds on its disk, and the page of it.
 
-    During the faults with these numbers, the time without acknowledgements is limited too.
+    During the faults with these names, the time without acknowledgements is limited too.
     """
     verdict, text = judged(target)
     target.save("failover")
@@ -134,7 +134,7 @@ def nothing_was_lost(target: Target, limited: Collection[int]) -> None:
     assert verdict["verdict"] == "PASS", text
     assert verdict["counts"]["replicas"] == len(target.topology.brokers), text
     gaps = {change["phase"]: change["gap"] for change in verdict["changes"]}
-    limits = {one.name: one.limit_seconds for one in target.records if one.number in limited}
+    limits = {one.name: one.limit_seconds for one in target.records if one.name in limited}
     assert len(limits) == len(limited)
     late = {
         name: (gaps[name], limit)
