@@ -65,7 +65,11 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "planner": {"plugins/action/roll_plan.py": [f"{UNIT}/actions/test_roll_plan.py"]},
     "dynamic": {
-        f"{UTILS}/operations/dynamic_config.py": [f"{OPERATIONS}/test_dynamic_config.py"],
+        module: [f"{OPERATIONS}/test_dynamic_config.py"]
+        for module in (
+            f"{UTILS}/operations/dynamic_config.py",
+            "plugins/modules/kafka_dynamic_config.py",
+        )
     },
     "ledger": {
         f"ledger/{name}.py": LEDGER

@@ -25,7 +25,7 @@ _CLIENT_DEFAULTS = (
 )
 # What a topic takes from its broker where it sets nothing itself.
 _TOPIC_DEFAULTS = (
-    *(f"log.retention.{unit}" for unit in ("ms", "minutes", "hours", "bytes")),
+    *(f"log.retention.{unit}" for unit in ("ms", "minutes", "hours")),
     *("log.cleanup.policy", "log.cleaner.delete.retention.ms", "log.message.timestamp.type"),
     *("message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
 )

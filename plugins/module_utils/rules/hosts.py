@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..model.heap import heap_mb
 from ..model.host import HostSettings
 from ..model.kafka import KafkaNode
 from ..model.service import Service
-from ..model.values import integer, listing
+from ..model.values import integer, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import HOST, PORTS, brokers, free_port
@@ -24,7 +25,7 @@ _HEAP_VARIABLES = {
     "kafka": "kafka_heap",
     "spark": "spark_daemon_heap",
 }
-_UNPRIVILEGED = 1024
+_UNPRIVILEGED, _SYSCTL = 1024, "net.ipv4.ip_unprivileged_port_start"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 # Java's own which take the next word.
 _OPTIONS_WITH_VALUE = (
@@ -87,13 +88,32 @@ def _port_range(kafka: Ports, others: Ports) -> Findings:
             yield Finding(f"{name} has port {port!r}.", f"Set a free port from 1 to {PORTS[-1]}.")
 
 
-@rule("port-privileged", each=_ports, where="ports")
-def _port_privileged(kafka: Ports, others: Ports) -> Findings:
-    """Only root may listen below 1024, and the units of the services give them no such right."""
-    for name, port in {**kafka, **others}.items():
-        if 0 < (integer(port) or 0) < _UNPRIVILEGED:
-            fix = f"Set a port from {_UNPRIVILEGED} to {PORTS[-1]}."
+def _lowest_ports(cluster: Cluster) -> Iterator[tuple[str, int, Ports]]:
+    """Give each host with the lowest port that not only root may open, and its ports."""
+    for host, kafka, others in _ports(cluster):
+        wanted = mapping(cluster.hosts[host].settings["host_sysctl"]).get(_SYSCTL)
+        lowest = integer(wanted)
+        yield host, _UNPRIVILEGED if lowest is None else lowest, {**kafka, **others}
+
+
+@rule("port-privileged", each=_lowest_ports, where="ports")
+def _port_privileged(lowest: int, ports: Ports) -> Findings:
+    """Only root may listen below 1024, or below net.ipv4.ip_unprivileged_port_start, and the units
+    of the services give them no such right.
+    """
+    for name, port in ports.items():
+        if 0 < (integer(port) or 0) < lowest:
+            fix = f"Set a port from {lowest} to {PORTS[-1]}."
             yield Finding(f"{name} has port {port}.", fix)
+
+
+def _words(service: Service) -> list[str]:
+    """Return the options of a service's JVM as systemd splits them."""
+    text = " ".join(service.settings[f"{service.product}_java_options"])
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote that does not end
+        return text.split()
 
 
 @rule("java-option", each=_all_services)
@@ -102,22 +122,21 @@ def _java_option(service: Service) -> Findings:
     typographic dash from a document.
     """
     variable, before = f"{service.product}_java_options", ""
-    for word in " ".join(service.settings[variable]).split():
+    for word in _words(service):
         if not word.startswith(("-", "@")) and before not in _OPTIONS_WITH_VALUE:
             dash = word.lstrip(_DASHES)
             fix = f"Set -{dash}." if dash != word else "Begin it with a hyphen, or delete it."
-            yield Finding(f"{word} is no option of Java.", fix, variable)
+            yield Finding(f"{word} is not an option of Java.", fix, variable)
         before = word
 
 
 @rule("java-collectors", each=_all_services)
 def _java_collectors(service: Service) -> Findings:
     """Java does not start with two of them."""
-    variable = f"{service.product}_java_options"
-    words = " ".join(service.settings[variable]).split()
-    found = list(dict.fromkeys(word for word in words if _COLLECTOR.fullmatch(word)))
+    found = list(dict.fromkeys(word for word in _words(service) if _COLLECTOR.fullmatch(word)))
     if len(found) > 1:
-        yield Finding(f"{listing(found)} choose different collectors.", "Keep one.", variable)
+        what = f"{listing(found)} choose different collectors."
+        yield Finding(what, "Keep one.", f"{service.product}_java_options")
 
 
 @rule("port-clash", each=_ports, where="ports")

@@ -291,7 +291,19 @@ LEGAL: list[Legal] = [
         )
         for address in ("10.20.0.12", "2001:db8::1", "k1.example.org", "kafka-1", "fe80::1%eth0")
     ),
+    (
+        "port-privileged",
+        "the kernel allows it",
+        lambda d: d.listeners(("CLIENT", 443, "PLAINTEXT")).variable(
+            "host_sysctl", {"net.ipv4.ip_unprivileged_port_start": 443}
+        ),
+    ),
     ("port-privileged", "the lowest", lambda d: d.listeners(("CLIENT", 1024, "PLAINTEXT"))),
+    (
+        "java-option",
+        "in quotes",
+        lambda d: d.variable(JAVA, ["-XX:OnOutOfMemoryError='kill -9 %p'", "-Xss1m"]),
+    ),
     (
         "java-option",
         "with a value of its own",
