@@ -161,8 +161,8 @@ def reliability() -> dict[Path, str]:
 
 
 def results(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is known of runs of faults, each as `ledger/summary.py` writes it."""
-    from ledger.summary import COLUMNS, about, rows
+    """Return what is known of runs of faults, each as `ledger/recorded_runs.py` writes it."""
+    from ledger.recorded_runs import COLUMNS, about, rows
 
     if not runs:
         return ["No run was recorded yet."]

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
     ConnectionDescriptionError,
 )
 
-from ledger import page, run, status, summary
+from ledger import page, recorded_runs, run, status
 from ledger.clients import SetupError
 from ledger.journal import JournalError
 from ledger.verdict import EXIT_CODES, as_text
@@ -132,7 +132,7 @@ def _page(arguments: argparse.Namespace) -> int:
     page.write(runs, arguments.out)
     for suite in runs:
         if arguments.summary:
-            summary.refresh(arguments.summary, suite)
+            recorded_runs.refresh(arguments.summary, suite)
         sys.stdout.write("".join(f"{line}\n" for line in (suite.state, *suite.reasons)))
     return 0
 

@@ -13,8 +13,8 @@ from tests.support.catalogue.streams import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, Record, long_one
 from tests.support.ledgered import PAGE, report
-from tests.support.stream import BATCH
-from tests.support.streams import Streams, streaming
+from tests.support.stream_driver import BATCH
+from tests.support.stream_target import Streams, streaming
 from tests.support.topology import Topology
 
 

@@ -19,7 +19,7 @@ from tests.support.catalogue.machines import ALL_OFF, FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, long_one
 from tests.support.ledgered import judged, nothing_was_lost, suite, under_a_ledger
-from tests.support.machines import Machines
+from tests.support.machine_target import Machines
 from tests.support.topology import Topology
 
 RATE = 5

@@ -120,7 +120,7 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
 
 @dataclass(frozen=True)
 class SparkProbe:
-    """What the job of tests/support/spark_probe.py found: rows are the Delta table's, if any."""
+    """What the job of tests/support/jobs/probe.py found: rows are the Delta table's, if any."""
 
     app: str
     hosts: list[str]
@@ -145,7 +145,7 @@ def spark_probe(
     has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
     ran = hosts[master].run(
         DRIVER + " timeout 180 runuser -u spark -- python3 -c %s %s",
-        (ROOT / "tests/support/spark_probe.py").read_text(),
+        (ROOT / "tests/support/jobs/probe.py").read_text(),
         table if has_table else "",
     )
     assert ran.rc == 0, ran.stderr

@@ -60,7 +60,7 @@ def active_master(topology: Topology) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """A running job of tests/support/spark_load.py and the directory that it reports to."""
+    """A running job of tests/support/jobs/load.py and the directory that it reports to."""
 
     host: Host
     folder: str = "/var/lib/spark/failover"
@@ -75,7 +75,7 @@ class Load:
         self.host.check_output(
             DRIVER + " nohup timeout 200 runuser -u spark -- python3 -c %s %s 180"
             " > %s/rounds 2> %s/errors < /dev/null &",
-            (ROOT / "tests/support/spark_load.py").read_text(),
+            (ROOT / "tests/support/jobs/load.py").read_text(),
             self.folder,
             self.folder,
             self.folder,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from docs import generate
-from ledger import faults, page, summary
+from ledger import faults, page, recorded_runs
 from ledger.__main__ import main
 from ledger.faults import Fault
 from ledger.history import Event, History, Run, Send
@@ -271,7 +271,7 @@ def test_the_command_writes_page_json_and_summary(
     assert [run["verdict"] for run in json.loads(out.with_suffix(".json").read_text())["runs"]] == [
         "PASS"
     ]
-    assert json.loads(data.read_text()) == {"runs": [summary.run_of(expected)]}
+    assert json.loads(data.read_text()) == {"runs": [recorded_runs.run_of(expected)]}
     assert main([*words, "--least-acks", "100000"]) == 0
     assert capsys.readouterr().out.startswith("UNKNOWN\n")
     assert ">UNKNOWN</div>" in out.read_text()
@@ -294,15 +294,15 @@ def test_the_command_refuses_what_it_cannot_read(
 
 def test_faults_of_one_kind_are_one_line_of_the_summary(draft: Draft) -> None:
     slow = replace(KILL, recovery_seconds=9.8765, limit_seconds=12.0)
-    run = summary.run_of(reported(draft, CUT, KILL, slow, skipped(KILL)))
+    run = recorded_runs.run_of(reported(draft, CUT, KILL, slow, skipped(KILL)))
     assert "per_second" not in run
     first, second = run["faults"]
     assert (first["number"], second["number"]) == (1, 10)
     assert (first["times"], first["recovery_seconds"], first["limit_seconds"]) == (3 - 1, 9.877, 12)
     assert first["verdict"] == "passed"
-    worst = summary.run_of(reported(draft, KILL, failed(KILL, ""), skipped(KILL)))
+    worst = recorded_runs.run_of(reported(draft, KILL, failed(KILL, ""), skipped(KILL)))
     assert worst["faults"][0]["verdict"] == "failed"
-    never = summary.run_of(reported(draft, skipped(KILL)))
+    never = recorded_runs.run_of(reported(draft, skipped(KILL)))
     assert never["faults"][0] == {
         **{"number": 1, "name": KILL.name, "times": 0, "recovery_seconds": None},
         **{"limit_seconds": 10.9, "gap_seconds": None, "verdict": "skipped"},
@@ -314,7 +314,7 @@ def test_a_run_replaces_the_last_one_of_its_kind_alone(tmp_path: Path, draft: Dr
     old = reported(draft, KILL)
     chaos = replace(old, run=replace(old.run, suite="chaos"))
     for report in (old, chaos, replace(old, run=replace(old.run, date="2026-12-01"))):
-        summary.refresh(data, report)
+        recorded_runs.refresh(data, report)
     runs = json.loads(data.read_text())["runs"]
     assert [(run["suite"], run["date"]) for run in runs] == [
         ("chaos", "2026-11-21"),
@@ -329,7 +329,7 @@ def test_without_a_run_the_page_says_so() -> None:
 def test_the_documents_show_a_run(draft: Draft) -> None:
     odd = replace(KILL, name="a <b> |\nc")
     report = reported(draft, odd, skipped(CUT))
-    lines = generate.results([summary.run_of(report)])
+    lines = generate.results([recorded_runs.run_of(report)])
     assert "### failover on kraft_dedicated, Kafka 4.3.1" in lines
     assert "2026-11-21, 2 cores, 24 GB, kernel 6.1.0: **PASS**." in lines
     acked = report.ledger.counts["acked"]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model.cluster import Cluster
-from ..model.heap import heap_mb
 from ..model.host import HostSettings
+from ..model.jvm_size import heap_mb
 from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import integer, listing, mapping

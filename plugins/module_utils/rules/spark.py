@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
-from ..model.heap import heap_mb
+from ..model.jvm_size import heap_mb
 from ..model.spark import SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence

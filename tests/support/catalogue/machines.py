@@ -18,9 +18,9 @@ from tests.support.catalogue.entry import (
     narrowed,
     stop,
 )
-from tests.support.catalogue.limits import OFF_SECONDS, stamps_off
+from tests.support.catalogue.resources import OFF_SECONDS, stamps_off
 from tests.support.faults import Fault, Record
-from tests.support.machines import Machines
+from tests.support.machine_target import Machines
 from tests.support.wait import scaled, wait_for
 
 FAULTS, fault = catalogue(Machines)

@@ -1,6 +1,6 @@
 """A stream from Kafka into a Delta table: its driver, and its state by its files.
 
-The job is tests/support/spark_stream.py. Its driver is a transient service, so that systemd knows
+The job is tests/support/jobs/stream.py. Its driver is a transient service, so that systemd knows
 its processes and what became of them; all that it writes is in one directory which the hosts share.
 """
 
@@ -87,7 +87,7 @@ class Stream:
         """Make an empty folder with the job, whatever an earlier run has left."""
         self.remove()
         self.host.check_output("install --directory --owner spark --group spark %s", self.folder)
-        job = (ROOT / "tests/support/spark_stream.py").read_text()
+        job = (ROOT / "tests/support/jobs/stream.py").read_text()
         self.host.check_output("printf %%s %s > %s/job.py", job, self.folder)
 
     def start(self, *checkpoints: str) -> None:

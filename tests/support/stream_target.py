@@ -23,7 +23,7 @@ from tests.support.change import Plays
 from tests.support.faults import HEAL, REQUEST_MS, Record, Target
 from tests.support.ledgered import RUNS
 from tests.support.spark import master_state
-from tests.support.stream import BATCH, CHECKPOINT, SECONDS, Stream
+from tests.support.stream_driver import BATCH, CHECKPOINT, SECONDS, Stream
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
