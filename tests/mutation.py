@@ -165,7 +165,8 @@ def _meaning(text: str) -> str:
             node.returns = None
         elif isinstance(node, ast.arguments):  # how they may be given
             node.posonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs]
-            node.args, node.kwonlyargs = [], []
+            node.defaults = [*node.defaults, *filter(None, node.kw_defaults)]
+            node.args, node.kwonlyargs, node.kw_defaults = [], [], []
         elif isinstance(node, ast.keyword) and node.arg == "frozen":
             node.value = ast.Constant(None)
     return ast.dump(tree)

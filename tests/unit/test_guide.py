@@ -81,15 +81,6 @@ def read_by_plays() -> set[str]:
     return {word for path in files for word in re.findall(r"\w+", path.read_text())}
 
 
-@cache
-def messages() -> str:
-    """What playbooks, roles and modules can print, without the breaks of their sources."""
-    files = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/**/*.yml")]
-    files += ROOT.glob("plugins/**/*.py")
-    text = "\n".join(path.read_text() for path in files)
-    return " ".join(re.sub(r'"\s*\n\s*f?"', "", text).split())
-
-
 @pytest.mark.parametrize("words", PLAYED)
 def test_each_variable_of_a_command_is_read(words: list[str]) -> None:
     given = dict(guide.extra_variables(words))
@@ -129,26 +120,6 @@ def test_every_predicate_of_the_gate_is_explained_once() -> None:
     rows = guide.rows("Is the cluster healthy", guide.OPERATIONS)
     named = [name for row in rows for name in re.findall(r"`([^`]+)`", row[0])]
     assert sorted(named) == sorted(TEXTS)
-
-
-def test_messages_are_those_of_the_sources() -> None:
-    """Who searches the page for a message finds it."""
-    shown = [
-        re.findall(r"`([^`]+)`", row[0])[0]
-        for row in guide.rows("Error messages", guide.OPERATIONS)
-    ]
-    assert shown
-    for text in shown:
-        assert all(part in messages() for part in parts(text)), text
-
-
-def parts(message: str) -> list[str]:
-    """Return what of a message stands in a source in one piece."""
-    if (found := re.fullmatch(r"while (.+)", message)) is not None:
-        return [f'"{found[1]}"', "while {PHASE_TEXTS[phase]}"]
-    if message.startswith("Run playbooks/"):
-        return ["Run playbooks/{playbook}.yml"]
-    return [message]
 
 
 def test_variables_of_the_gate_have_their_defaults() -> None:

@@ -58,10 +58,3 @@ def test_section_shows_the_inventory(name: str) -> None:
     started = re.search(r"(?m)^(?:LAB_TOPOLOGY=(\w+) )?\./lab up$", block(section, "sh"))
     assert started
     assert (started[1] or "kraft_combined") == name
-
-
-def test_pictures_are_boxes() -> None:
-    for name, section in sections().items():
-        for line in block(section, "text").splitlines():
-            widths = {len(box) for box in re.findall(r"\+[^+|]*\+|\|[^|+]*\|", line)}
-            assert len(widths) <= 1, f"{name}: {line}"

@@ -59,7 +59,7 @@ class Partition:
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
-    min_isr: int = 1
+    min_isr: int
 
     @property
     def name(self) -> str:
