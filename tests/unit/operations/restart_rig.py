@@ -117,6 +117,7 @@ class FakeCluster:
     def __init__(self) -> None:
         self.snapshots: list[Snapshot | None] = [HEALTHY]
         self.led: int | None = 0
+        self.asked: tuple[int, list[int], int] | None = None
         self.round_trips: list[Connection] = []
         self.refuses_records = False
 
@@ -130,9 +131,13 @@ class FakeCluster:
             raise UnavailableError(text)
         return found if gate else dataclasses.replace(found, reassigning=(), throttled=())
 
-    def ask(self, question: Any) -> int | None:
+    def ask(self, question: Any) -> Any:
+        """Answer what an admin client is asked, which is for the canary alone."""
+        return question(self)
+
+    def led_partition(self, _: Any, own: int, brokers: list[int], replicas: int) -> int | None:
         """Answer which partition of the canary's topic the node leads."""
-        del question
+        self.asked = (own, brokers, replicas)
         return self.led
 
     def round_trip(self, connection: Connection, *_: Any) -> None:
@@ -200,4 +205,5 @@ def install(path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.setattr(node_restart, "listens", lambda address: address not in rig.closed)
     monkeypatch.setattr(node_restart, "abandoned", lambda: rig.abandoned)
     monkeypatch.setattr(canary, "round_trip", rig.cluster.round_trip)
+    monkeypatch.setattr(canary, "led_partition", rig.cluster.led_partition)
     return rig

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.unit impor
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import (
     Broker,
+    Quorum,
+    Replica,
     Snapshot,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import node_restart
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate import (
     CAUGHT_UP_MS,
     Policy,
@@ -26,7 +32,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.node
     not_ready_reasons,
 )
 
-from tests.unit.operations.gate_cases import partition
+from tests.unit.module_runner import HANGS_SECONDS
+from tests.unit.operations.gate_cases import partition, state
 from tests.unit.operations.restart_rig import (
     BROKER,
     COMBINED,
@@ -261,6 +268,15 @@ def test_a_start_waits_for_every_port_and_goes_on_in_the_next_slice(rig: Rig) ->
     assert rig.unit.calls == ["stop", "start"]
 
 
+def test_a_broker_that_somebody_else_stops_may_stop_uncleanly_too(rig: Rig) -> None:
+    """It shuts down as the gate is asked; the logs of what it left are recovered all the same."""
+    rig.unit.states = [STOPPING, STOPPING, STOPPED]
+    (rig.data / CLEAN_SHUTDOWN).unlink()
+    progress = rig.run()
+    assert progress.phase == "done"
+    assert str(rig.data) in "\n".join(progress.degraded)
+
+
 def test_a_process_that_ended_between_two_slices_has_failed_to_start(rig: Rig) -> None:
     rig.unit.states = [STOPPED]
     with pytest.raises(StartFailedError):
@@ -276,11 +292,19 @@ def test_a_node_is_ready_when_it_is_seen_so_twice(rig: Rig) -> None:
     assert rig.run("ready").phase == "done"
 
 
-def test_a_process_that_ends_while_it_catches_up_has_failed_to_start(rig: Rig) -> None:
+@pytest.mark.parametrize("ended", [FAILED, STOPPED])
+def test_a_process_that_ends_while_it_catches_up_has_failed_to_start(
+    rig: Rig, ended: State
+) -> None:
     rig.cluster.snapshots = [cluster(isr=(1, 3))]
-    rig.unit.states = [RUNNING, RUNNING, FAILED]
+    rig.unit.states = [RUNNING, RUNNING, ended]
     with pytest.raises(StartFailedError, match="no such class"):
         rig.run("ready")
+
+
+def test_a_quorum_that_node_0_leads_has_a_leader() -> None:
+    voters = (Replica(0, 0, 0), Replica(2, 0, 0))
+    assert not_ready_reasons(state(quorum=Quorum(0, 5, voters)), CONTROLLER) == []
 
 
 def test_the_canary_waits_until_the_broker_leads_its_partition(rig: Rig) -> None:
@@ -291,6 +315,7 @@ def test_the_canary_waits_until_the_broker_leads_its_partition(rig: Rig) -> None
     assert rig.cluster.round_trips == []
     rig.cluster.led = 0
     assert rig.run("canary").phase == "done"
+    assert rig.cluster.asked == (2, [1, 2, 3], COMBINED.replication)
 
 
 def test_a_broker_that_takes_no_record_is_not_done(rig: Rig) -> None:
@@ -303,6 +328,34 @@ def test_a_broker_that_takes_no_record_is_not_done(rig: Rig) -> None:
 def test_a_dedicated_controller_has_no_canary(rig: Rig) -> None:
     assert rig.run(node=CONTROLLER).phase == "done"
     assert rig.cluster.round_trips == []
+
+
+# Whose output nobody reads any more
+
+PROGRAM = f"import sys; from {node_restart.__name__} import abandoned; sys.exit(abandoned())"
+
+
+@pytest.mark.parametrize("end", ["read", "closed", "open"])
+def test_an_ansible_that_is_gone_shows_by_the_pipe_to_it(end: str) -> None:
+    reads, writes = os.pipe()
+    if end == "read":
+        os.close(reads)
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.DEVNULL,
+            stdout=writes,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=(lambda: os.close(1)) if end == "closed" else None,
+            timeout=HANGS_SECONDS,
+            check=False,
+        )
+    finally:
+        os.close(writes)
+        if end != "read":
+            os.close(reads)
+    assert done.returncode == (end == "read")
 
 
 # The active controller goes last
@@ -330,3 +383,5 @@ def test_the_active_controller_leaves_other_controllers_to_go_first(
 ) -> None:
     rig.cluster.snapshots, rig.unit.states = [snapshot], [state]
     assert rig.restart().must_be_last(remaining) is expected
+    rig.mark.unlink()
+    assert rig.restart().must_be_last(remaining) is False, "it is not restarted at all"
