@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +23,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.operation 
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 
+from tests.support.wait import wait_for
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.model import small
+from tests.unit.module_runner import HANGS_SECONDS
 from tests.unit.operations.slices import answer
 
 Answer = dict[str, Any]
@@ -86,8 +94,8 @@ def roll(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Roll:
 
 
 def test_a_node_that_is_done_is_not_taken_again(roll: Roll) -> None:
-    assert roll.take("k3")["skipped"]
-    assert roll.take("k2", check=True)["skipped"]
+    assert roll.take("k3") == {"changed": False, "skipped": True}
+    assert roll.take("k2", check=True) == {"changed": False, "skipped": True}
     operation.save({**operation.current(""), "reason": "k9: broken"})
     assert roll.take("k2")["skipped"], "nothing after a node that went wrong"
     assert roll.tasks.calls == []
@@ -220,9 +228,10 @@ def test_a_host_that_does_not_come_back_stops_the_roll(roll: Roll) -> None:
     assert roll.names() == ["kafka_restart"] * 2
 
 
-def test_a_host_that_does_not_reboot_gets_its_node_back(roll: Roll) -> None:
+@pytest.mark.parametrize("found", [{"rebooted": False}, {}])
+def test_a_host_that_does_not_reboot_gets_its_node_back(roll: Roll, found: Answer) -> None:
     roll.answers(answer("start"), systemd_service={"changed": True})
-    roll.reboot(failed=True, rebooted=False, msg="no such command")
+    roll.reboot(failed=True, msg="no such command", **found)
     assert "no such command" in roll.take(action="reboot")["stopped"]
     name, args = roll.tasks.calls[-1]
     assert (name, args["state"]) == ("systemd_service", "started")
@@ -237,3 +246,81 @@ def test_a_restart_is_an_event_of_the_ledger(roll: Roll, tmp_path: Path) -> None
     assert event["node"] == "k2"
     assert {"start", "end"} <= event.keys()
     assert event["start_seconds"] == 2
+
+
+def test_a_restart_is_shown_with_its_time_and_what_is_left(
+    roll: Roll, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(roll_node.ActionModule, "_say", lambda _, text: said.append(text))
+    times = iter((100.0, 112.5, 200.0, 210.0))
+    monkeypatch.setattr(roll_node, "time", SimpleNamespace(time=lambda: next(times)))
+    roll.answers(DONE, DONE)
+    for node in ("k2", "k1"):
+        roll.take(node, events=str(tmp_path / "events"))
+    first, last = said
+    assert [part in first for part in ("node 2 of 3", "12.5 s", "gate", "12 s left")] == [True] * 4
+    assert "node 3 of 3" in last
+    assert "left" not in last
+    events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    # What the gate took comes before the change.
+    assert [(one["start"], one["end"]) for one in events] == [(101.0, 112.5), (201.0, 210.0)]
+
+
+def test_a_host_that_is_lost_while_it_reboots_is_no_failure_of_the_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(**_: Any) -> Answer:
+        text = "no route"
+        raise AnsibleConnectionFailure(text)
+
+    nothing: Any = SimpleNamespace(transport="ssh")
+    loader: Any = SimpleNamespace(
+        action_loader=SimpleNamespace(get=lambda *_, **__: SimpleNamespace(run=run))
+    )
+    task: Any = SimpleNamespace(
+        args={}, action="roll_node", async_val=0, copy=lambda: SimpleNamespace(args={})
+    )
+    made = roll_node.ActionModule(task, nothing, nothing, nothing, nothing, loader)
+    made._shared_loader_obj, made.variables = loader, {}
+    found = made._other_action("ansible.builtin.reboot", {})
+    assert (found["unreachable"], found["msg"]) == (True, "no route")
+
+
+PROGRAM = f"""
+import os, time
+from {roll_node.__name__} import die_with_ansible
+ready, tell = os.pipe()
+child = os.fork()
+if child:
+    os.read(ready, 1)
+    print(child, flush=True)
+    os._exit(0)
+die_with_ansible()
+os.write(tell, b".")
+time.sleep({HANGS_SECONDS})
+"""
+
+
+def test_a_worker_ends_with_its_ansible() -> None:
+    """It would go on to restart nodes by itself."""
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=HANGS_SECONDS,
+        text=True,
+    )
+    worker = int(done.stdout)
+    try:
+        wait_for(lambda: gone(worker), seconds=10, what="the end of the worker")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+
+def gone(process: int) -> bool:
+    """Whether a process has ended, though nobody may have asked for how yet."""
+    status = Path(f"/proc/{process}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"

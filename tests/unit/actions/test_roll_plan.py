@@ -117,6 +117,12 @@ def test_nodes_are_in_the_order_of_the_gate(
     assert found == expected
 
 
+def test_without_an_answer_no_combined_node_is_taken_for_the_active_controller() -> None:
+    nodes = {name: node() for name in COMBINED.kafka}
+    found = roll_plan.order(COMBINED, list(nodes), nodes, {}, backwards=False)
+    assert found == ["k1", "k2", "k3"]
+
+
 def test_on_zookeeper_the_controller_goes_last() -> None:
     cluster = small.kafka(3, 0)
     nodes = {name: node() for name in cluster.kafka}
@@ -232,6 +238,7 @@ def test_the_plan_is_part_of_the_operations_record(tasks: Tasks) -> None:
     made = plan(tasks, {**MARKED, "k2": node()})
     assert made == planned
     assert (made["plan"], made["lock"], made["refused"]) == (["k3", "k1"], "taken", "")
+    assert made["changed"] is False
     assert "k3, k1" in "\n".join(made["lines"])
     record = operation.current("")
     assert (record["plan"], record["left"], record["done"]) == (["k3", "k1"], ["k3", "k1"], [])

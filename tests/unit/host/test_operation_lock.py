@@ -138,3 +138,31 @@ def test_what_is_no_record_holds_no_lock(path: Path, text: str) -> None:
 def test_without_a_file_nobody_has_the_lock(path: Path) -> None:
     assert operation.read(path) == {}
     assert operation.holder({}, "first") == {}
+
+
+def test_a_holder_writes_its_record_anew_but_not_over_another_ones(path: Path) -> None:
+    assert operation.update(path, record("first", node="k1"))
+    assert operation.update(path, record("first", node="k2"))
+    assert operation.read(path)["node"] == "k2"
+    assert not operation.update(path, record("second"))
+    assert operation.read(path)["id"] == "first"
+
+
+@pytest.mark.parametrize(
+    ("quiet", "age", "replaced"), [(None, 119, False), (None, 122, True), (5, 7, True)]
+)
+def test_the_record_of_a_silent_one_is_replaced(
+    path: Path, quiet: int | None, age: int, replaced: bool
+) -> None:
+    operation.update(path, record("dead") | ({"quiet_seconds": quiet} if quiet else {}))
+    written = time.time() - age
+    os.utime(path, (written, written))
+    assert operation.update(path, record("second")) is replaced
+    assert operation.read(path)["id"] == ("second" if replaced else "dead")
+
+
+def test_the_directory_of_the_record_is_made_and_open_to_readers(tmp_path: Path) -> None:
+    path = tmp_path / "not/there/operation.json"
+    assert operation.update(path, record("first"))
+    assert path.parent.stat().st_mode & 0o055 == 0o055
+    assert path.stat().st_mode & 0o044 == 0o044

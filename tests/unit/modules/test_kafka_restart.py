@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.options import (
+    FailedError,
+)
 from ansible_collections.millrace.streaming.plugins.modules import kafka_restart
 
 from tests.unit.module_runner import run_module, unreachable
@@ -15,6 +18,7 @@ from tests.unit.operations.restart_rig import (
     FAILED,
     RUNNING,
     STOPPED,
+    STOPPING,
     Rig,
     cluster,
     install,
@@ -97,6 +101,7 @@ def test_the_active_controller_leaves_others_to_go_first_where_that_is_asked(hos
     host.rig.cluster.snapshots = [cluster(leader=2)]
     deferred = host.run(remaining=[1, 2], controller_last=True)
     assert (deferred["deferred"], deferred["phase"], host.rig.unit.calls) == (True, "gate", [])
+    assert deferred["changed"] is False
     assert host.run(remaining=[1, 2])["deferred"] is False
 
 
@@ -169,6 +174,54 @@ def test_a_process_that_cannot_be_stopped_keeps_its_files_and_the_first_reason(h
     assert (failed["restored"], host.file.read_text()) == ([], "new=1\n")
 
 
+def test_files_are_put_back_only_when_the_process_has_ended(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[bool, float]] = []
+    really = restart.restore
+
+    def restore(*arguments: Any) -> list[str]:
+        seen.append((host.rig.unit.state().stopped, host.rig.now))
+        return really(*arguments)
+
+    monkeypatch.setattr(restart, "restore", restore)
+    host.rig.unit.states = [FAILED]
+    host.rig.unit.after_stop = (*[STOPPING] * 5, STOPPED)
+    host.run("start")
+    assert [stopped for stopped, _ in seen] == [True]
+    assert 0.4 < seen[0][1] < 0.7
+
+    # One that does not end has its time, and no more.
+    host.file.write_text("new=1\n")
+    Host(host.file.parent, host.rig)
+    host.rig.unit.states, host.rig.unit.after_stop = [FAILED], (STOPPING,)
+    begun = host.rig.now
+    host.run("start")
+    assert seen[1][0] is False
+    assert 30 <= seen[1][1] - begun < 31
+
+
+@pytest.mark.parametrize(("phase", "goes_on"), [("gate", False), ("stop", True)])
+def test_a_lock_that_was_lost_ends_the_restart_only_before_the_stop(
+    host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, phase: str, goes_on: bool
+) -> None:
+    """A node that is down already is brought back, whoever holds the lock now."""
+    record = tmp_path / "operation.json"
+    operation.write(record, {"id": "other", "state": operation.RUNNING})
+    params = {"phase": phase, "operation": {"id": "mine"}, "record": str(record)}
+    module: Any = SimpleNamespace(params=params, check_mode=False)
+    done: list[str] = []
+    monkeypatch.setattr(kafka_restart, "restart_of", lambda *_: None)
+    monkeypatch.setattr(kafka_restart, "advance", lambda *_: done.append(phase))
+    if goes_on:
+        kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
+    else:
+        with pytest.raises(FailedError, match="another operation"):
+            kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
+    assert bool(done) is goes_on
+    assert operation.read(record)["id"] == "other"
+
+
 def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -> None:
     assert host.run(until="start", forced=True)["phase"] == "start"
     assert host.rig.unit.states[-1] == STOPPED
@@ -185,6 +238,13 @@ def options(tmp_path: Path) -> dict[str, Any]:
     return {
         **unreachable(tmp_path),
         "node": {"id": 1},
+        "phase": "gate",
+        "until": "done",
+        "slice": 5,
+        "forced": False,
+        "start_timed_out": False,
+        "remaining": [],
+        "controller_last": False,
         "record": str(tmp_path / "operation.json"),
         "operation": {"id": "mine", "state": operation.RUNNING},
     }
@@ -199,5 +259,5 @@ def test_a_node_that_is_not_described_is_refused(options: dict[str, Any]) -> Non
 
 def test_check_mode_does_nothing(options: dict[str, Any]) -> None:
     result = run_module("kafka_restart", {**options, "phase": "stop"}, check=True)
-    assert (result["changed"], result["phase"]) == (False, "stop")
+    assert (result["changed"], result["phase"], result["skipped"]) == (False, "stop", True)
     assert not Path(options["record"]).exists()

@@ -151,3 +151,56 @@ def test_who_works_on_a_cluster_shows_by_the_records_that_were_found(
     found = operation.at_work(small.kafka(2, 3), records)
     assert bool(found) is at_work
     assert ("roll" in found) is at_work
+
+
+FIVE = small.kafka(1, 5)
+
+
+def held_by(*lost: str) -> dict[str, dict[str, Any]]:
+    """What was found on the hosts of the lock: the record of another operation on some."""
+    return {
+        host: {"holder": LIVE if host in lost else {}, "former_operation": LIVE}
+        for host in operation.lock_hosts(FIVE)
+    }
+
+
+@pytest.mark.parametrize(("count", "lock"), [(2, "taken"), (3, "held"), (4, "held")])
+def test_the_lock_is_taken_with_more_than_half_of_its_hosts(count: int, lock: str) -> None:
+    hosts = operation.lock_hosts(FIVE)
+    found = operation.lock(FIVE, held_by(*hosts[:count]))
+    assert found["lock"] == lock
+    records = {host: LIVE if host in hosts[:count] else {} for host in hosts}
+    assert bool(operation.at_work(FIVE, records)) is (lock == "held")
+
+
+def test_a_run_is_not_in_the_way_of_itself(local_tmp: Path) -> None:
+    own = {**operation.current("x"), "age": 1.0}
+    other, hosts = {**own, "id": "y"}, operation.lock_hosts(FIVE)
+    assert operation.at_work(FIVE, dict.fromkeys(hosts, own)) == ""
+    assert operation.at_work(FIVE, dict.fromkeys(hosts, other))
+
+
+def test_a_process_is_asked_for_and_not_touched(
+    local_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another user answers that it is there by refusing."""
+    sent: list[tuple[int, int]] = []
+
+    def kill(pid: int, signal: int) -> None:
+        sent.append((pid, signal))
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    own = {**operation.current("x"), "pid": 4711, "age": 9999.0}
+    assert not operation.is_dead(own, all_read=True)
+    assert sent == [(4711, 0)]
+    monkeypatch.setattr(os, "kill", lambda *_: None)
+    assert operation.is_dead({**own, "pid": None}, all_read=True), "it says no process"
+
+
+def test_a_machine_is_more_than_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cloned machines share it, and so do the containers of one machine."""
+    here = operation._machine()
+    assert Path("/proc/sys/kernel/random/boot_id").read_text().strip() in here
+    monkeypatch.setattr(Path, "readlink", lambda _: Path("pid:[1]"))
+    assert operation._machine() != here
