@@ -396,3 +396,94 @@ def test_a_file_that_is_not_there_is_named(options: dict[str, Any]) -> None:
     result = run_module("kafka_dynamic_config", options)
     assert result["failed"]
     assert options["path"] in result["msg"]
+
+
+# Kafka's own rules, one function each
+
+
+@pytest.mark.parametrize(
+    ("now", "target", "step"),
+    [
+        ("8", "100", "16"),
+        ("8", "17", "16"),
+        ("8", "16", None),
+        ("8", "8", None),
+        ("8", "4", None),
+        ("8", "3", "4"),
+        ("9", "3", "4"),
+        ("8", "1", "4"),
+        ("1", "8", "2"),
+        # Nothing that doubling or halving leads to.
+        ("0", "8", None),
+        ("8", "0", None),
+        ("8", "-8", None),
+        ("many", "8", None),
+        (None, "8", None),
+        ("8", None, None),
+    ],
+)
+def test_a_step_is_the_double_or_the_half(
+    now: str | None, target: str | None, step: str | None
+) -> None:
+    found = {THREADS: Setting("INT", value=now, below=target)}
+    refused = {THREADS: "value should not be greater than double the current value"}
+    wanted = {THREADS: step} if step else {}
+    assert dynamic_config.steps(Plan(deleted=(THREADS,)), found, refused) == wanted
+    if target is not None:
+        made = Plan({THREADS: (now, target)})
+        assert dynamic_config.steps(made, found, refused) == wanted
+        assert dynamic_config.steps(made, found, {THREADS: "it is no number"}) == {}
+
+
+def sent(changes: dict[str, str | None], *needs: tuple[str, str]) -> tuple[list[set[str]], Any]:
+    """Alter keys of which some need another one first; what was sent, and what was refused."""
+    taken: set[str] = set()
+    calls: list[set[str]] = []
+
+    def send(part: Mapping[str, str | None]) -> str:
+        calls.append(set(part))
+        wrong = [key for key in part if any(key == one and by not in taken for one, by in needs)]
+        if wrong:
+            return f"{wrong[0]} is refused"
+        taken.update(part)
+        return ""
+
+    return calls, dynamic_config.alter(changes, send)
+
+
+def test_keys_are_sent_together_and_one_by_one_only_where_that_is_refused() -> None:
+    assert sent({}) == ([], {})
+    assert sent({"a": "1", "b": None}) == ([{"a", "b"}], {})
+    assert sent({"a": "1"}, ("a", "z")) == ([{"a"}], {"a": "a is refused"})
+    calls, refused = sent({"a": "1", "b": "2"}, ("a", "z"), ("b", "z"))
+    assert (calls, refused.keys()) == ([{"a", "b"}, {"a"}, {"b"}], {"a", "b"})
+
+
+def test_a_key_that_needs_another_one_first_is_sent_again() -> None:
+    calls, refused = sent({"a": "1", "b": "2", "c": "3"}, ("a", "b"), ("b", "c"))
+    assert refused == {}
+    assert calls == [{"a", "b", "c"}, {"a"}, {"b"}, {"c"}, {"a"}, {"b"}, {"a"}]
+    calls, refused = sent({"a": "1", "b": "2"}, ("a", "z"))
+    assert (refused.keys(), calls) == ({"a"}, [{"a", "b"}, {"a"}, {"b"}, {"a"}])
+
+
+def test_a_broker_shows_a_change_when_all_of_it_is_there() -> None:
+    found = {THREADS: Setting("INT", value="9", entry="9"), RATIO: Setting("DOUBLE", value="0.5")}
+    assert dynamic_config.shown({THREADS: "9", RATIO: None}, found)
+    assert not dynamic_config.shown({THREADS: "8", RATIO: None}, found)
+    assert not dynamic_config.shown({THREADS: None}, found)
+    assert dynamic_config.shown({"not.known": "1"}, found), "it cannot show what it does not know"
+
+
+def test_a_key_that_is_passed_over_hides_none_after_it() -> None:
+    found = {key: Setting(KINDS[key], value="1", below="1", static="1") for key in (RATIO, THREADS)}
+    found[LISTS] = Setting("LIST", value="a", entry="a", below="a")
+    desired = {RATIO: "${env:RATIO}", THREADS: "9"}
+    made = dynamic_config.plan([RATIO, THREADS], desired, found, recorded=[LISTS])
+    assert (made.set, made.deleted) == ({THREADS: ("1", "9")}, (LISTS,))
+
+
+def test_by_default_a_broker_sets_its_own_min_insync_replicas() -> None:
+    found = {MIN_ISR: Setting("INT", value="1", below="1")}
+    assert dynamic_config.plan([MIN_ISR], {MIN_ISR: "2"}, found).set == {MIN_ISR: ("1", "2")}
+    assert not dynamic_config.plan([MIN_ISR], {MIN_ISR: "2"}, found, elr=True).keys
