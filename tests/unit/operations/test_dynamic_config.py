@@ -10,13 +10,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, features
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    UnavailableError,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import MIN_ISR
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import dynamic_config
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.dynamic_config import (
     Plan,
 )
+from ansible_collections.millrace.streaming.plugins.modules import kafka_dynamic_config
 from ansible_collections.millrace.streaming.plugins.modules.kafka_dynamic_config import Run
 
 from tests.unit.module_runner import run_module, unreachable
@@ -90,6 +94,18 @@ class FakeBroker:
         self.static = dict(text)
 
 
+class Failed(Exception):
+    """The module has failed; `changed` as it says."""
+
+    changed = False
+
+
+def fail(*, msg: str, changed: bool = False) -> None:
+    error = Failed(msg)
+    error.changed = changed
+    raise error
+
+
 class Host:
     """A host whose file the module applies to its broker."""
 
@@ -112,7 +128,7 @@ class Host:
             "restart_mark": str(self.mark),
             "record": str(self.record),
         }
-        module = SimpleNamespace(params=params, check_mode=check, _diff=True)
+        module = SimpleNamespace(params=params, check_mode=check, _diff=True, fail_json=fail)
         broker: Any = self.broker
         return Run(module, broker).result()  # type: ignore[arg-type]  # what it uses of a module
 
@@ -369,6 +385,106 @@ def test_without_eligible_leader_replicas_each_broker_sets_its_own(host: Host) -
     assert host.broker.writes == [(False, {MIN_ISR: "2"})]
 
 
+class Clock:
+    """A time that passes only in sleep."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        fake = SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep)
+        monkeypatch.setattr(kafka_dynamic_config, "time", fake)
+
+    def sleep(self, seconds: float) -> None:
+        assert 0 < seconds <= 1
+        self.now += seconds
+
+
+class SlowBroker(FakeBroker):
+    """A broker that shows a change only after it was asked so many times."""
+
+    hidden = 0
+
+    def read(self, keys: list[str]) -> Mapping[str, Setting]:
+        now = super().read(keys)
+        if self.writes and self.hidden > 0:
+            self.hidden -= 1
+            before = FakeBroker(self.static)
+            return before.read(keys)
+        return now
+
+
+@pytest.mark.parametrize(("hidden", "shown"), [(0, True), (5, True), (90, True), (999, False)])
+def test_a_change_is_waited_for_until_the_broker_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: int, shown: bool
+) -> None:
+    clock, broker = Clock(monkeypatch), SlowBroker({THREADS: "4"})
+    broker.hidden = hidden
+    host = Host(tmp_path, broker)
+    if shown:
+        assert host.run(f"{THREADS}=6")["changed"]
+        assert clock.now == pytest.approx(hidden / 10)
+        return
+    with pytest.raises(Failed) as failed:
+        host.run(f"{THREADS}=6")
+    assert THREADS in str(failed.value)
+    assert failed.value.changed
+    assert clock.now == pytest.approx(10, abs=0.2)
+
+
+def test_what_is_about_to_be_set_is_recorded_before(host: Host) -> None:
+    """An interrupted run would else leave entries that nobody deletes any more."""
+    recorded: list[str] = []
+    really = host.broker.alter
+
+    def alter(changes: Mapping[str, str | None], **how: bool) -> str:
+        recorded.append(host.record.read_text() if host.record.exists() else "")
+        return really(changes, **how)
+
+    host.broker.alter = alter  # type: ignore[method-assign]
+    host.run(f"{THREADS}=6", f"{LISTS}=compact")
+    assert THREADS in recorded[0]
+    assert LISTS in recorded[0]
+
+
+class Asked:
+    """A cluster that does not answer for a while."""
+
+    def __init__(self, clock: Clock, silent: float) -> None:
+        self._clock, self._silent = clock, silent
+
+    def ask(self, question: Any) -> Any:
+        if self._clock.now < self._silent:
+            text = "k1:9092: refused"
+            raise UnavailableError(text)
+        return question(None)
+
+
+@pytest.mark.parametrize(("silent", "answers"), [(0, True), (4.9, True), (5.5, False)])
+def test_a_broker_may_be_silent_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, silent: float, answers: bool
+) -> None:
+    clock = Clock(monkeypatch)
+    cluster: Any = Asked(clock, silent)
+    broker = kafka_dynamic_config.Broker(cluster, 1, 5)
+    monkeypatch.setattr(features, "finalized", lambda _: {features.ELR: 1})
+    if answers:
+        assert broker.has_elr()
+        assert clock.now == pytest.approx(silent, abs=0.11)
+        return
+    with pytest.raises(UnavailableError):
+        broker.has_elr()
+    assert clock.now == pytest.approx(5, abs=0.2)
+
+
+@pytest.mark.parametrize(("found", "elr"), [({}, False), ({"x": 1}, False), (0, False), (1, True)])
+def test_eligible_leader_replicas_are_a_feature_above_0(
+    monkeypatch: pytest.MonkeyPatch, found: Any, elr: bool
+) -> None:
+    levels = {features.ELR: found} if isinstance(found, int) else found
+    monkeypatch.setattr(features, "finalized", lambda _: levels)
+    cluster: Any = Asked(Clock(monkeypatch), 0)
+    assert kafka_dynamic_config.Broker(cluster, 1, 5).has_elr() is elr
+
+
 @pytest.fixture
 def options(tmp_path: Path) -> dict[str, Any]:
     """Options that lead to no broker."""
@@ -389,6 +505,14 @@ def test_a_broker_that_is_not_there_is_named(options: dict[str, Any], check: boo
     assert result["failed"]
     assert "broker 1" in result["msg"]
     assert "127.0.0.1:1" in result["msg"]
+
+
+@pytest.mark.parametrize("name", ["node_id", "keys", "path"])
+def test_what_the_module_cannot_do_without_is_asked_for(options: dict[str, Any], name: str) -> None:
+    del options[name]
+    result = run_module("kafka_dynamic_config", options)
+    assert result["failed"]
+    assert name in result["msg"]
 
 
 def test_a_file_that_is_not_there_is_named(options: dict[str, Any]) -> None:
