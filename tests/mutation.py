@@ -117,7 +117,7 @@ class Result:
 
     @property
     def share(self) -> float:
-        return self.noticed / self.total if self.total else 1.0
+        return self.noticed / self.total
 
 
 def bugs(module: str, original: str) -> Iterator[Bug]:
@@ -202,7 +202,7 @@ def examine(
     """Plant every bug of a module, and return what became of them.
 
     Raises:
-        SystemExit: the tests fail without a bug.
+        SystemExit: the tests fail without a bug, or cannot be run with one.
 
     """
     copy = free.get()
@@ -216,23 +216,29 @@ def examine(
         sys.exit(f"the tests of {module} fail without a bug:\n{done.stdout[-3000:]}")
     seconds = 10 + 5 * (time.monotonic() - begun)
     result, lock = Result(module), threading.Lock()
+    failures: list[str] = []
 
     def plant(bug: Bug) -> None:
         copy = free.get()
         path = copy / bug.module
         try:
             path.write_text(bug.text, encoding="utf-8")
-            outcome, _ = run_tests(f"env --chdir={copy} {_command(copy, tests)}", seconds)
+            outcome, said = run_tests(f"env --chdir={copy} {_command(copy, tests)}", seconds)
         finally:
             path.write_text(original, encoding="utf-8")
             free.put(copy)
         with lock:
             if outcome == TestOutcome.SURVIVED:
                 result.unnoticed.append(bug)
-            else:
+            elif outcome == TestOutcome.KILLED:
                 result.noticed += 1
+            else:
+                failures.append(said)
 
     list(pool.map(plant, bugs(module, original)))
+    if failures or not result.total:
+        text = f"{module}: {result.total} bugs tried, {len(failures)} could not be: {failures[:1]}"
+        sys.exit(text)
     return result
 
 

@@ -74,7 +74,7 @@ def entry(convert: Convert) -> Entry:
     kind = match["type"].partition(" in ")[0]
     if not convert("1,1")[1]:
         return {"type": "list"}
-    bounds = _bounds(convert) if kind in _NUMBERS else ""
+    bounds = _bounds(convert, kind) if kind in _NUMBERS else ""
     return {"type": kind, **({"valid": bounds} if bounds else {})}
 
 
@@ -84,14 +84,14 @@ def _choices(names: str, convert: Convert) -> str:
     return f"{'(case insensitive) ' if anycase else ''}[{names}]"
 
 
-def _bounds(convert: Convert) -> str:
-    legal = {text for text in ("-1", "0", "1", "1.5") if not convert(text)[1]}
+def _bounds(convert: Convert, kind: str) -> str:
+    """Return the bounds of a number, as far as a few probes show them; 0 itself may be illegal."""
+    legal = {text for text in ("-1", "0", "0.5", "1", "1.5") if not convert(text)[1]}
     if "1" not in legal or "-1" in legal:
         return ""
-    low = "0" if "0" in legal else "1"
-    # A fraction: what wants a whole number takes no 1.5 either, and refuses it for its type.
-    fraction = "OUT_OF_RANGE" in (why := convert("1.5")[1]) or "REQUIREMENT" in why
-    return f"[{low},...,1]" if fraction else f"[{low},...]"
+    low = "0" if legal & {"0", "0.5"} else "1"
+    # What wants a whole number takes no 1.5 either.
+    return f"[{low},...,1]" if kind == "double" and "1.5" not in legal else f"[{low},...]"
 
 
 def table(home: Path) -> dict[str, Entry]:
@@ -123,13 +123,19 @@ def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry
 
             def convert(text: str, converter: Any = converter) -> tuple[Any, str]:  # noqa: ANN401 - Java's
                 try:
-                    return converter.apply(text), ""
+                    return _plain(converter.apply(text)), ""
                 except Py4JJavaError as error:
                     return None, str(error.java_exception.getMessage())
 
             yield str(key), entry(convert)
     finally:
         gateway.shutdown()
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - Java's
+    """Return what an optional value holds."""
+    some = hasattr(value, "getClass") and value.getClass().getName() == "scala.Some"
+    return value.get() if some else value
 
 
 def render(keys: dict[str, Entry]) -> str:

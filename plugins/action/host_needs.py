@@ -18,7 +18,5 @@ class ActionModule(Action):
         """Return packages that are missing, and commands."""
         del args
         found = inventory.plain(self.variables[run.INSPECTION])["found"]
-        needs = desired.of_host(
-            self.cluster.hosts[self.host], found["javas"], found["time_service"]
-        )
+        needs = desired.of_host(self.cluster.host(self.host), found["javas"], found["time_service"])
         return {"changed": False, **needs}

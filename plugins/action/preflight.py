@@ -32,7 +32,7 @@ def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
 
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
-    host, services = cluster.hosts[name], cluster.services(name)
+    host, services = cluster.host(name), cluster.services(name)
     node = cluster.kafka.get(name)
     stores = pem_stores(node.config) if node else {}
     distributions = [service.distribution for service in services.values()]
@@ -57,7 +57,7 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return what was found, and by how much its clock is off."""
         del args
-        files = self.cluster.hosts[self.host].files()
+        files = self.cluster.host(self.host).files()
         wanted = {**options(self.cluster, self.host), "files": files}
         before = time.time()
         answer = self.call(wanted)

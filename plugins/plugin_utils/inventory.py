@@ -53,7 +53,7 @@ def from_hostvars(
         directory,
         *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
         plain(hostvars._variable_manager.extra_vars),
-        inventory_files.findings(map(str, hostvars._inventory._sources or ()), members),
+        inventory_files.findings(map(str, hostvars._inventory._sources or ()), members, ours),
     )
 
 

@@ -7,14 +7,14 @@ a group that does not exist, and no file beside a directory of its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import yaml
 
 from ..module_utils.model.inventory import GROUPS, FileFinding
 from ..module_utils.model.key_table import nearest
-from ..module_utils.model.variables import PREFIXES
+from ..module_utils.model.variables import documented
 
 _ENDS = (".yml", ".yaml", ".json")
 _VARIABLES = ("group_vars", "host_vars")
@@ -23,18 +23,23 @@ _INTEGER = "tag:yaml.org,2002:int"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _BASE_60 = re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+")
 _MERGE = "<<"
-_SIMILAR = 0.85
+_SIMILAR = 0.9
 
 
-def findings(sources: Iterable[str], groups: Iterable[str]) -> list[FileFinding]:
-    """Return what is lost in the files of inventory sources, and of the variables beside them."""
-    known = [*groups, *GROUPS]
+def findings(
+    sources: Iterable[str], groups: Collection[str], hosts: Collection[str]
+) -> list[FileFinding]:
+    """Return what is lost in the files of inventory sources, and of the variables beside them.
+
+    `groups` are those of the inventory, `hosts` Millrace's: what belongs to others is theirs.
+    """
+    ours = frozenset((*GROUPS, *hosts))
     return [
         one
-        for source in map(Path, sources)
+        for source in map(Path, (text for text in sources if "," not in text))
         if source.exists()
         for path in _files(source)
-        for one in (*_of_file(path), *_of_name(path, source, known))
+        for one in (*_of_file(path, ours), *_of_name(path, source, groups))
     ]
 
 
@@ -48,40 +53,48 @@ def _files(source: Path) -> Iterator[Path]:
             yield path
 
 
-def _of_file(path: Path) -> Iterator[FileFinding]:
+def _of_file(path: Path, ours: frozenset[str]) -> Iterator[FileFinding]:
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     except (OSError, ValueError, yaml.YAMLError):
         return  # which is a problem of its own
-    yield from _of_node(root, str(path), ours=False)
+    yield from _of_node(root, str(path), ours, within=False, variable=False)
 
 
-def _of_node(node: yaml.Node | None, path: str, *, ours: bool) -> Iterator[FileFinding]:
-    """Yield what is lost below a node; `ours` tells that it belongs to a variable of Millrace."""
+def _of_node(
+    node: yaml.Node | None, path: str, ours: frozenset[str], *, within: bool, variable: bool
+) -> Iterator[FileFinding]:
+    """Yield what is lost below a node.
+
+    `within` tells that it belongs to a group, a host or a variable of Millrace, `variable` that it
+    is the value of such a variable.
+    """
     if isinstance(node, yaml.MappingNode):
         first: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            if name in first and name != _MERGE:
+            own = variable or name in documented()
+            inside = within or own or name in ours
+            if name in first and name != _MERGE and inside:
                 yield FileFinding("twice", path, line, name, str(first[name]))
             first.setdefault(name, line)
-            yield from _of_node(value, path, ours=ours or name.startswith(PREFIXES))
+            yield from _of_node(value, path, ours, within=inside, variable=own)
     elif isinstance(node, yaml.SequenceNode):
         for part in node.value:
-            yield from _of_node(part, path, ours=ours)
-    elif isinstance(node, yaml.ScalarNode) and ours and node.tag == _INTEGER:
+            yield from _of_node(part, path, ours, within=within, variable=variable)
+    elif isinstance(node, yaml.ScalarNode) and variable and node.tag == _INTEGER:
         text = str(node.value)
         if _OCTAL.fullmatch(text) or _BASE_60.fullmatch(text):
             value = str(yaml.SafeLoader("").construct_yaml_int(node))
             yield FileFinding("number", path, node.start_mark.line + 1, "", text, value)
 
 
-def _of_name(path: Path, source: Path, groups: list[str]) -> Iterator[FileFinding]:
+def _of_name(path: Path, source: Path, groups: Collection[str]) -> Iterator[FileFinding]:
     directory = (source if source.is_dir() else source.parent) / "group_vars"
     if path.parent != directory:
         return
     beside = path.with_suffix("")
-    if beside.is_dir():
+    if beside.is_dir() and path.stem in groups:
         yield FileFinding("hidden", str(path), 0, path.stem, str(beside))
-    elif path.stem not in groups and (near := nearest(path.stem, groups, _SIMILAR)):
+    elif path.stem not in groups and (near := nearest(path.stem, list(GROUPS), _SIMILAR)):
         yield FileFinding("unused", str(path), 0, path.stem, near)

@@ -6,9 +6,11 @@ client, another way to count.
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
-import time
+import tempfile
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -53,13 +55,18 @@ class Programs:
     """The running programs, and the files that they write."""
 
     producer: subprocess.Popen[bytes]
+    consumer: subprocess.Popen[bytes]
     folder: Path
     verdict: Verdict = field(default_factory=Verdict)
+    ended: bool = False
 
     def end(self) -> None:
         """Stop the producer, and wait until the consumer has what was acknowledged."""
-        if self.producer.poll() is not None:
+        if self.ended:
             return
+        self.ended = True
+        for name, process in (("producer", self.producer), ("consumer", self.consumer)):
+            assert process.poll() is None, f"the {name} ended by itself: {self.said(name)}"
         self.producer.terminate()
         self.producer.wait(timeout=scaled(END_SECONDS))
         self.verdict.acked = _places(self.folder / "producer.jsonl", "producer_send_success")
@@ -68,9 +75,21 @@ class Programs:
             self.verdict.read = _places(self.folder / "consumer.jsonl", "record_data")
             return self.verdict.acked.keys() <= self.verdict.read.keys()
 
-        deadline = time.monotonic() + scaled(END_SECONDS)
-        while not complete() and time.monotonic() < deadline:
-            time.sleep(0.2)
+        # Once it has read past a record, that one does not come any more.
+        wait_for(
+            lambda: complete() or self._past_the_end(),
+            seconds=END_SECONDS,
+            what="what the VerifiableConsumer reads to the end",
+        )
+
+    def _past_the_end(self) -> bool:
+        """Tell whether the consumer has the last acknowledged record of each partition."""
+        last = dict(sorted(self.verdict.acked))
+        return all(place in self.verdict.read for place in last.items())
+
+    def said(self, name: str) -> str:
+        """Return the end of what a program has written to its standard error."""
+        return (self.folder / f"{name}.err").read_text()[-2000:]
 
 
 def _places(path: Path, name: str) -> dict[Place, str]:
@@ -89,23 +108,25 @@ def verifiable(topology: Topology, folder: Path) -> Iterator[Programs]:
     """Run the programs during the block; afterwards `verdict` says what they saw."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        home = _unpacked(topology, folder)
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _unpack(topology, home)
         config = write_client_config(topology.connection, folder / "verifiable.properties")
         stack.callback(config.unlink)
+        topic = f"{TOPIC}-{uuid.uuid4().hex[:8]}"
         with clients.admin(topology.connection) as admin:
-            admin.create_topics({TOPIC: _shape(topology)}, wait_for_metadata=True)
-        stack.callback(_delete, topology)
-        consumer = _start(topology, home, config, "Consumer", f"--group-id={TOPIC}", "--verbose")
+            admin.create_topics({topic: _shape(topology)}, wait_for_metadata=True)
+        stack.callback(_delete, topology, topic)
+        start = functools.partial(_start, topology, home, config, folder, f"--topic={topic}")
+        consumer = start("Consumer", f"--group-id={topic}", "--verbose")
         stack.callback(_kill, consumer)
-        words = (f"--throughput={RATE}", "--acks=-1")
-        producer = _start(topology, home, config, "Producer", *words)
+        producer = start("Producer", f"--throughput={RATE}", "--acks=-1")
         stack.callback(_kill, producer)
         wait_for(
             lambda: _places(folder / "consumer.jsonl", "record_data"),
             seconds=END_SECONDS,
             what="records of the VerifiableProducer",
         )
-        programs = Programs(producer, folder)
+        programs = Programs(producer, consumer, folder)
         yield programs
         programs.end()
 
@@ -116,29 +137,28 @@ def _shape(topology: Topology) -> dict[str, Any]:
     return {"num_partitions": 3, "replication_factor": replicas, "configs": config}
 
 
-def _unpacked(topology: Topology, folder: Path) -> Path:
+def _unpack(topology: Topology, home: Path) -> None:
     """Unpack the distribution of the cluster, whose programs these are."""
-    home = folder / "kafka"
-    home.mkdir(exist_ok=True)
     tarball = topology.cluster.brokers[0].distribution.tarball
     subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)  # noqa: S603, S607 - the lab's own
-    return home
 
 
 def _start(
-    topology: Topology, home: Path, config: Path, kind: str, *words: str
+    topology: Topology, home: Path, config: Path, folder: Path, topic: str, kind: str, *words: str
 ) -> subprocess.Popen[bytes]:
-    log = home.parent / f"{kind.lower()}.jsonl"
-    with log.open("wb") as stream:
+    name = kind.lower()
+    with (folder / f"{name}.jsonl").open("wb") as out, (folder / f"{name}.err").open("wb") as err:
         return subprocess.Popen(  # noqa: S603 - our own command
             [
-                *(*JAVA, "-cp", f"{home}/libs/*", f"{PACKAGE}.Verifiable{kind}"),
+                # They would go on without whoever reads what they say.
+                *("setpriv", "--pdeathsig=KILL", *JAVA),
+                *("-cp", f"{home}/libs/*", f"{PACKAGE}.Verifiable{kind}", topic),
                 *("--bootstrap-server", ",".join(topology.connection.bootstrap)),
-                *("--topic", TOPIC, f"--{kind.lower()}.config", str(config), *words),
+                *(f"--{name}.config", str(config), *words),
             ],
             stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
         )
 
 
@@ -147,9 +167,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _delete(topology: Topology) -> None:
+def _delete(topology: Topology, topic: str) -> None:
     with clients.admin(topology.connection) as admin:
-        admin.delete_topics([TOPIC])
+        admin.delete_topics([topic])
 
 
 def agrees(programs: Programs) -> None:

@@ -42,6 +42,18 @@ class Cluster:
     spark: Mapping[str, SparkHost] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
+    def host(self, name: str) -> HostSettings:
+        """Return a host.
+
+        Raises:
+            NoServiceError: it is in none of Millrace's groups.
+
+        """
+        if name not in self.hosts:
+            message = f"{name} is in no group of Millrace"
+            raise NoServiceError(message)
+        return self.hosts[name]
+
     def services(self, host: str) -> dict[str, Service]:
         """Return service -> what it is on a host, of the services that the host has."""
         found: dict[str, Mapping[str, Service]] = {

@@ -26,7 +26,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
 
     """
     if name == "host":
-        return {"files": cluster.hosts[host].files()}
+        return {"files": cluster.host(host).files()}
     service = cluster.service(host, name)
     distribution, user = service.distribution, service.user
     state = {

@@ -115,7 +115,7 @@ class SparkHost(Service):
 
     def knows(self, key: str) -> bool:
         """Tell whether its version reads a key, or hands it on to applications."""
-        return spark_key_table.is_known(key, self.table)
+        return spark_key_table.is_known(key, self.version)
 
     @property
     def shared_dir(self) -> str:

@@ -7,6 +7,7 @@ that is nearly the same.
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -52,8 +53,10 @@ def load(version: str) -> Table:
     return key_table.read(TABLES, version)
 
 
-def is_known(key: str, table: Table) -> bool:
-    """Say whether Spark reads this key, or may hand it on."""
+@functools.cache
+def is_known(key: str, version: str) -> bool:
+    """Say whether a version of Spark reads this key, or may hand it on."""
+    table = load(version)
     if key in table or key.startswith(PREFIXES) or not key.startswith(_ALL):
         return True
     parent = key.rpartition(".")[0]

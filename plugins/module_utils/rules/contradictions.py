@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.values import listing
+from ..model.values import listing, property_text
 from .engine import Finding, Findings, rule
 from .shared import brokers, differing, nodes, place
 
@@ -212,13 +212,17 @@ def _topic_defaults_differ(cluster: Cluster) -> Findings:
     compacted or accepted in another way as leadership moves.
     """
     for key in _TOPIC_DEFAULTS:
-        written = {
-            name: str(node.config.get(key)) if node.layer_of(key) else ""
-            for name, node in brokers(cluster)
-        }
-        parts = differing(cluster, "kafka_host_config", written)
-        if any(written.values()) and parts:
+        written = {name: _as_read(node, key) for name, node in brokers(cluster)}
+        set_by = [name for name, node in brokers(cluster) if node.layer_of(key)]
+        parts = differing(cluster, "kafka_host_config", written) if set_by else ""
+        if parts and "${" not in parts:
             fix = f"Set {key} once, in kafka_config of all brokers."
-            holders_of = tuple(name for name, value in written.items() if value)
-            where = place(cluster.kafka[holders_of[0]], key)
-            yield Finding(f"{key} is {parts}.", fix, where, holders_of)
+            where = place(cluster.kafka[set_by[0]], key)
+            yield Finding(f"{key} is {parts}.", fix, where, tuple(written))
+
+
+def _as_read(node: KafkaNode, key: str) -> str:
+    """Return the value with which a node runs, as Kafka reads it."""
+    value = node.config.get(key, node.table.get(key, {}).get("default"))
+    text = property_text(value)
+    return "none" if text is None else text.replace(" ", "").lower()

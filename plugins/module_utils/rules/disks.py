@@ -72,14 +72,22 @@ def _mount_top(settings: HostSettings, directories: list[str]) -> Findings:
             yield Finding(what, f"Set {top}/data.")
 
 
-@rule("mount-unused", each=_kafka_directories, where="kafka_data_dirs")
-def _mount_unused(settings: HostSettings, directories: list[str]) -> Findings:
+def _mounts_and_directories(
+    cluster: Cluster,
+) -> Iterator[tuple[str, list[str], list[str], list[str]]]:
+    """Give the mounts of each Kafka host, Kafka's directories, and those of all its services."""
+    for host, settings, directories in _kafka_directories(cluster):
+        every = [one.path for one in cluster.directories(host)]
+        yield host, [mount["path"] for mount in settings.mounts], directories, every
+
+
+@rule("mount-unused", each=_mounts_and_directories, where="kafka_data_dirs")
+def _mount_unused(mounts: list[str], directories: list[str], every: list[str]) -> Findings:
     """Data would fill the root file system, while a disk that was mounted for it stays empty."""
-    mounts = [mount["path"] for mount in settings.mounts]
-    used = {path for path in mounts for one in directories if is_below(one, path)}
+    used = {path for path in mounts for one in every if is_below(one, path)}
     beside = [one for one in directories if not any(is_below(one, path) for path in mounts)]
     free = [path for path in mounts if path not in used]
-    if used and free and beside:
+    if len(beside) < len(directories) and free and beside:
         what = f"{listing(beside)} is on none of the mounts, and nothing uses {listing(free)}."
         yield Finding(what, f"Set {free[0].rstrip('/')}/data for example.")
 

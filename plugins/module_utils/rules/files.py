@@ -12,6 +12,7 @@ from ..model.variables import PREFIXES, convert, documented, parameters
 from .engine import Finding, Findings, rule
 
 _SIMILAR = 0.8
+_IN_JSON = {"list": '["a", "b"]', "dict": '{"key": "value"}'}
 
 
 def _found(kind: str) -> Callable[[Cluster], Iterator[tuple[str, FileFinding]]]:
@@ -48,7 +49,7 @@ def _group_file_hidden(one: FileFinding) -> Findings:
 def _group_file_unused(one: FileFinding) -> Findings:
     """Ansible reads the variables of groups that exist, and others for nobody."""
     what = f"There is no group {one.name}."
-    yield Finding(what, f"Did you mean {one.text}? Else rename or delete it.", one.where)
+    yield Finding(what, f"Did you mean {one.text}? Otherwise rename or delete it.", one.where)
 
 
 def _given(cluster: Cluster) -> Iterator[tuple[str, str, Any]]:
@@ -64,7 +65,7 @@ def _unknown_parameter(name: str, _: Any) -> Findings:  # noqa: ANN401 - any val
     known = [*parameters(), *documented()]
     near = "" if name in known else nearest(name, known, _SIMILAR)
     if near:
-        fix = f"Did you mean {near}? Else choose a name that differs more."
+        fix = f"Did you mean {near}? Otherwise choose a less similar name."
         yield Finding(f"No playbook has a parameter {name}.", fix)
 
 
@@ -77,4 +78,7 @@ def _parameter_value(name: str, value: Any) -> Findings:  # noqa: ANN401 - any v
         _, errors = convert(name, value, option)
         kind = option.get("type", "str")
         for error in errors:
-            yield Finding(error, f"Set {name} to {'an' if kind == 'int' else 'a'} {kind}.")
+            fix = f"Set {name} to {'an' if kind == 'int' else 'a'} {kind}"
+            if kind in _IN_JSON:
+                fix += f""", in JSON: -e '{{"{name}": {_IN_JSON[kind]}}}'"""
+            yield Finding(error, f"{fix}.")

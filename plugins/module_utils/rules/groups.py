@@ -96,8 +96,8 @@ def _no_hosts(cluster: Cluster) -> Findings:
 
 @rule("host-without-group", where="groups")
 def _host_without_group(cluster: Cluster) -> Findings:
-    """Nothing would be installed on it, although the inventory lists it. A host of others is in
-    groups of theirs, and none of Millrace's business.
+    """Nothing would be installed on it, although the inventory lists it. Hosts in other groups
+    are ignored.
     """
     inventory = cluster.inventory
     theirs = [name for name in inventory.groups if name not in ("all", "ungrouped", *_PARENTS)]
@@ -122,15 +122,16 @@ def _address(cluster: Cluster) -> Findings:
 def _no_address(text: str) -> str:
     """Say why a text is no address and no name, empty if it is one."""
     if text != text.strip():
-        return "has a blank at its end"
+        return "begins or ends with a blank"
     if _NUMBERS.fullmatch(text):
         parts = text.split(".")
-        if len(parts) != 4 or any(int(part) > 255 for part in parts):
+        if len(parts) != 4 or any(len(part) not in (1, 2, 3) or int(part) > 255 for part in parts):
             return "has only numbers, and is no IPv4 address"
         if any(len(part) > 1 and part.startswith("0") for part in parts):
             return "has a part that begins with 0, which some programs read in base 8"
         return ""
-    if is_ipv6(text.strip("[]").partition("%")[0]) or _NAME.fullmatch(text):
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if is_ipv6(inner.partition("%")[0]) or _NAME.fullmatch(text):
         return ""
     return "is no name and no address"
 

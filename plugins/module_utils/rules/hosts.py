@@ -16,7 +16,7 @@ from ..model.service import Service
 from ..model.values import integer, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import HOST, PORTS, brokers, free_port
+from .shared import HOST, PORTS, brokers, free_port, is_ansibles
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
@@ -66,8 +66,8 @@ def _service_address(service: Service) -> Findings:
     # What Kafka advertises has rules of its own.
     if service.product == "kafka":
         return
-    # That of Ansible has one too.
-    if service.settings[service.address_variable] and not HOST.fullmatch(service.address):
+    judged = not is_ansibles(service.settings, service.address_variable)
+    if judged and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is no host."
         fix = "Set a name or an address alone, without port."
         yield Finding(what, fix, service.address_variable)
@@ -124,9 +124,15 @@ def _java_option(service: Service) -> Findings:
     variable, before = f"{service.product}_java_options", ""
     for word in _words(service):
         if not word.startswith(("-", "@")) and before not in _OPTIONS_WITH_VALUE:
-            dash = word.lstrip(_DASHES)
-            fix = f"Set -{dash}." if dash != word else "Begin it with a hyphen, or delete it."
-            yield Finding(f"{word} is not an option of Java.", fix, variable)
+            # What follows an equals sign, or a blank, may be a password.
+            name = word.lstrip(_DASHES).partition("=")[0]
+            if word[0] in _DASHES:
+                what, fix = f"{word[0]}{name} is not an option of Java.", f"Write -{name}."
+            else:
+                what = f"The word after {before.partition('=')[0] or 'the beginning'} is not an "
+                what += "option of Java."
+                fix = "Begin it with a hyphen, put the value before it in quotes, or delete it."
+            yield Finding(what, fix, variable)
         before = word
 
 

@@ -12,7 +12,15 @@ from ..model.kafka import KafkaNode, Listener
 from ..model.values import integer, listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback, reached_at
-from .shared import HOST, brokers, differing, free_port, has_default_instead, nodes
+from .shared import (
+    HOST,
+    brokers,
+    differing,
+    free_port,
+    has_default_instead,
+    is_ansibles,
+    nodes,
+)
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -119,9 +127,10 @@ def _advertised_host(node: KafkaNode) -> Findings:
     """It becomes `NAME://host:port` in `advertised.listeners`, which Kafka would read in
     another way.
     """
-    address, given = node.address, node.settings["kafka_advertised_host"]
-    # That of Ansible has a rule of its own.
-    if given and address.strip("[]") not in _WILDCARDS and not HOST.fullmatch(address):
+    address = node.address
+    if address.strip("[]") in _WILDCARDS or is_ansibles(node.settings, "kafka_advertised_host"):
+        return
+    if not HOST.fullmatch(address):
         fix = "Set a name or an address alone, without port."
         yield Finding(f"{address!r} is no host.", fix)
 

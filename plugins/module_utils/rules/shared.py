@@ -49,6 +49,11 @@ class Property:
         return f"{self.layer}[{self.key}]"
 
 
+def is_ansibles(settings: Mapping[str, Any], variable: str) -> bool:
+    """Tell whether a host is reached at `ansible_host`, which has a rule of its own."""
+    return not settings[variable] and bool(settings["ansible_host"])
+
+
 def nodes(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
     """Give each Kafka node, after its name."""
     return cluster.kafka.items()

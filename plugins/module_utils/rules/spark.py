@@ -137,15 +137,16 @@ def _spark_java_options(host: SparkHost, one: Property) -> Findings:
     """
     match = _JAVA_OPTIONS.fullmatch(one.key)
     memory = f"spark.{match['who']}.memory" if match else ""
-    for option in str(one.value).split() if match else ():
+    words = " ".join(map(str, sequence(one.value) or [one.value]))
+    for option in words.split() if match else ():
         if option.startswith("-Xmx"):
             size = option.removeprefix("-Xmx")
             heaps = [heap_mb(one.settings["spark_worker_memory"]) for one in host.workers.values()]
             fits = (size_mb(size) or 0) <= max((heap or 0 for heap in heaps), default=0)
             instead = f"set {memory}: {size}" if fits else f"set {memory} to what a worker has"
         elif option.startswith("-Dspark."):
-            setting = option.removeprefix("-D").replace("=", ": ", 1)
-            instead = f"set {setting} in {one.layer}"
+            option = option.partition("=")[0]  # the value may be a secret
+            instead = f"set {option.removeprefix('-D')} in {one.layer}"
         else:
             continue
         yield Finding(f"{one.key} has {option}.", f"Remove it and {instead}.", one.where)
@@ -173,7 +174,10 @@ def _with_config(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
 @rule("spark-numbers", each=_with_config)
 def _spark_numbers(host: SparkHost) -> Findings:
     """An application would end at its start, or wait for executors that it never gets."""
+    dynamic = is_true(host.config.get(f"{_DYNAMIC}.enabled"))
     for small, large, strict in _ORDERED:
+        if small.startswith(_DYNAMIC) and not dynamic:  # which reads neither
+            continue
         low, high = (_number(host, key) for key in (small, large))
         if low is not None and high is not None and low + strict > high:
             one, other = (host.config.get(key, _DEFAULTS[key]) for key in (small, large))
@@ -195,14 +199,17 @@ def _number(host: SparkHost, key: str) -> float | None:
 def _spark_needs(host: SparkHost) -> Findings:
     """An application would end at its start: Spark refuses one of them without the other."""
     for key, other, wanted in _NEEDED:
-        if is_true(host.config.get(key)) and not _is_set(host.config.get(other)):
+        value = host.config.get(other)
+        if is_true(host.config.get(key)) and not _is_set(value):
             what = f"{key} is true, and {other} is {host.config.get(other, 'not set')}."
             fix = f"Set {other}: {wanted}, or delete {key}."
             yield Finding(what, fix, f"spark_config[{key}]")
 
 
 def _is_set(value: object) -> bool:
-    return is_true(value) or bool(size_mb(value) or integer(value))
+    """Tell whether a property is on, or a size above 0; Spark fills in what refers to another."""
+    text = str(value).strip()
+    return is_true(value) or "${" in text or bool(re.match(r"0*[1-9]", text))
 
 
 @rule("spark-fraction", each=properties("spark"))
@@ -254,6 +261,8 @@ def _spark_allocation(host: SparkHost) -> Findings:
         ("spark.decommission.enabled", False),
     )
     on = is_true(host.config.get(f"{_DYNAMIC}.enabled"))
+    if host.config.get("spark.shuffle.sort.io.plugin.class"):  # which keeps them elsewhere
+        return
     if on and not any(is_true(host.config.get(key, default)) for key, default in kept):
         names = listing(key for key, _ in kept)
         fix = f"Set {kept[0][0]}: true, or delete {kept[1][0]}."

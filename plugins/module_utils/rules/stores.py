@@ -64,7 +64,7 @@ def _store_type(node: KafkaNode) -> Findings:
     for kind, store, config in _stores(node):
         found = _type_of(config, kind)
         brings_more = config.get("security.providers") or config.get("ssl.provider")
-        if found not in _TYPES and not brings_more:
+        if found not in _TYPES and not brings_more and "${" not in found:
             fix = f"Set ssl.{kind}.type: {nearest(found, [*_TYPES], 0.5) or 'PEM'}; Java's own are "
             fix += f"{listing(_TYPES)}."
             what = f"The store {store} has the type {found}."
@@ -75,6 +75,8 @@ def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Give kind and path of each store that is a file, and its listener's properties."""
     for one in node.listeners:
         config = node.listener_config(one) if one.encrypted else {}
+        if config.get("ssl.engine.factory.class"):  # which reads what it wants
+            continue
         for kind in ("keystore", "truststore"):
             if config.get(f"ssl.{kind}.location"):
                 yield kind, str(config[f"ssl.{kind}.location"]), config

@@ -106,6 +106,9 @@ REFUSED: list[Case] = [
             "10.0.0",
             "10.20.0.010",
             "10.20.0.12 ",
+            "10.0.0.",
+            "10.0..1",
+            "[fd00::1",
             "https://k1.example.org",
             "k1.example.org:22",
         )
@@ -119,17 +122,23 @@ REFUSED: list[Case] = [
         )
         for port in (443, 1023)
     ),
+    (
+        "java-option",
+        "a word alone",
+        lambda d: d.variable(JAVA, ["-Dpassword=my hunter2", "-Xss1m"]),
+        ("after -Dpassword", "quotes"),
+    ),
     *(
         (
             "java-option",
             word,
-            lambda d, word=word: d.variable(JAVA, [word, "-XX:+UseG1GC"]),
+            lambda d, word=word: d.variable(JAVA, [f"{word}=hunter2", "-XX:+UseG1GC"]),
             (word, fix),
         )
         for word, fix in (
-            ("\u2013Xss1m", "Set -Xss1m"),
-            ("\u2014XX:+PreserveFramePointer", "Set -XX:+PreserveFramePointer"),
-            ("Xss1m", "hyphen"),
+            ("\u2013Xss1m", "Write -Xss1m"),
+            ("\u2014XX:+PreserveFramePointer", "Write -XX:+PreserveFramePointer"),
+            ("\u2013Djavax.net.ssl.keyStorePassword", "Write -Djavax"),
         )
     ),
     (
@@ -335,6 +344,14 @@ LEGAL: list[Legal] = [
     ),
     ("mount-top", "a directory on it", mounts(("/data1", "LABEL=one", "ext4"), data=("/data1/k",))),
     ("mount-top", "xfs", mounts(("/data1", "LABEL=one", "xfs"), data=("/data1",))),
+    (
+        "mount-unused",
+        "Spark's mount",
+        lambda d: (
+            mounts(DISKS[0], ("/mnt/spark", "nas:/a", "nfs"), data=("/data1/k", "/data2/k"))(d),
+            d.variable("spark_shared_dir", "/mnt/spark/shared"),
+        ),
+    ),
     ("mount-unused", "of Spark", mounts(*DISKS, data=("/data1/kafka", "/data1/kafka2"))),
     (
         "mount-unused",
@@ -352,6 +369,15 @@ LEGAL: list[Legal] = [
         )
     ),
     ("topic-defaults-differ", "all alike", lambda d: d.own(RETENTION, 400)),
+    (
+        "topic-defaults-differ",
+        "the same otherwise written",
+        lambda d: d.variable(
+            "kafka_host_config",
+            {"log.cleanup.policy": ["delete"], "unclean.leader.election.enable": "FALSE"},
+            on=("k2",),
+        ),
+    ),
     (
         "topic-defaults-differ",
         "another key",
@@ -379,6 +405,7 @@ LEGAL: list[Legal] = [
             lambda d, rules=rules: d.own("ssl.principal.mapping.rules", rules),
         )
         for rules in (
+            "${file:/etc/kafka/rules:rules}",
             "DEFAULT",
             "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
             "RULE:^CN=(.*?),OU=a\\/b.*$/$1/L, RULE:^.*$/x/U ,DEFAULT",

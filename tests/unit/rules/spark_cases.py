@@ -39,14 +39,16 @@ REFUSED: list[Case] = [
         (
             "spark-java-options",
             f"{key} {option}",
-            lambda d, key=key, option=option: d.own_spark(key, f"-Xss4m {option}"),
+            lambda d, key=key, option=option: d.own_spark(
+                key, f"-Xss4m {option}{'=hunter2' * (option[1] == 'D')}"
+            ),
             (option, fix),
         )
         for key, option, fix in (
             ("spark.executor.extraJavaOptions", "-Xmx4g", "what a worker has"),
             ("spark.executor.extraJavaOptions", "-Xmx2g", "spark.executor.memory: 2g"),
             ("spark.driver.defaultJavaOptions", "-Xmx512m", "spark.driver.memory: 512m"),
-            ("spark.executor.extraJavaOptions", "-Dspark.ui.port=4050", "spark.ui.port: 4050"),
+            ("spark.executor.extraJavaOptions", "-Dspark.ui.port", "set spark.ui.port in"),
         )
     ),
     *(
@@ -71,7 +73,10 @@ REFUSED: list[Case] = [
         (
             "spark-numbers",
             " ".join(config),
-            lambda d, config=config: [d.own_spark(key, value) for key, value in config.items()],
+            lambda d, config=config: [
+                d.own_spark(key, value)
+                for key, value in {f"{DYNAMIC}.enabled": True, **config}.items()
+            ],
             tuple(config),
         )
         for config in (
@@ -167,6 +172,7 @@ LEGAL: list[Legal] = [
         for config in (
             {"spark.executor.heartbeatInterval": "119s"},
             {"spark.executor.heartbeatInterval": "20s", "spark.network.timeout": "1h"},
+            {f"{DYNAMIC}.minExecutors": 3, f"{DYNAMIC}.maxExecutors": 2},
             # Without a unit one counts milliseconds and the other seconds.
             {"spark.executor.heartbeatInterval": 20000, "spark.network.timeout": 120},
             {"spark.task.cpus": 1, "spark.executor.cores": 1},
