@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.history import History, Read, Sample, Send, value_of
+from ledger.history import History, Read, Reader, Run, Sample, Send, value_of
 from ledger.invariants import violations
 from ledger.verdict import as_text, judge
 from tests.unit.ledger_draft import FINALS, PARTITIONS, Draft, drafted, remove, with_readers
@@ -267,3 +268,120 @@ def test_dropping_any_acknowledged_record_is_found(draft: Draft, data: st.DataOb
     history = with_readers(draft.history(), lambda reader: replace(reader, ends=ends))
     (found,) = violations(history)
     assert (found.invariant, found.records) == ("I1", (lost.value,))
+
+
+# At the edges
+
+
+def texts(history: History, invariant: str) -> list[str]:
+    return [one.what for one in violations(history) if one.invariant == invariant]
+
+
+def test_two_neighbours_that_are_swapped_break_the_order(draft: Draft) -> None:
+    session = [s for s in draft.sends if s.outcome == "ok" and s.partition == 0]
+    first = next(
+        rank
+        for rank, (one, two) in enumerate(pairwise(session))
+        if two.seq == one.seq + 1 and one.producer == two.producer
+    )
+    swap(draft, first, first + 1, acks=True)
+    assert "I5" in broken(draft.history())
+
+
+def test_one_loss_hides_no_other_damage(draft: Draft) -> None:
+    """A place that nobody reads comes before one that only one reader misses."""
+    for log in draft.every_log():
+        remove(log[0], draft.acked(0, 10).value)
+    drop_from_one_final(draft)
+    assert {"I1", "I6", "I7"} <= broken(draft.history())
+
+
+def test_every_wrong_commit_is_named(draft: Draft) -> None:
+    draft.commits = [(0, 50), (0, 50), (0, 40), (0, 99_999), (1, 50), (1, 49)]
+    back, past, other = texts(draft.history(), "I9")
+    assert [part in back for part in ("partition 0", "50", "40")] == [True] * 3
+    assert "99999" in past
+    assert "partition 1" in other
+
+
+def test_a_commit_past_what_was_delivered_names_the_first(draft: Draft) -> None:
+    drop_from_the_group(draft)
+    lost = draft.acked(1, 40).offset
+    (text,) = texts(draft.history(), "I9")
+    assert f"first {lost}" in text
+    assert "passes 1 " in text
+
+
+@pytest.mark.parametrize(("start", "found"), [(10, False), (9, True)])
+def test_what_lies_before_the_start_of_a_log_may_be_gone(
+    draft: Draft, start: int, found: bool
+) -> None:
+    truncate_the_start(draft)
+    history = draft.history()
+    (sample,) = history.samples
+    later = sample._replace(at=1.0, start={**sample.start, 0: start})
+    gone = texts(replace(history, samples=[sample, later]), "I7")
+    assert bool(gone) is found
+
+
+def test_a_log_that_ends_before_it_once_did_went_back(draft: Draft) -> None:
+    history = draft.history()
+    (sample,) = history.samples
+    longer = sample._replace(at=1.0, end=dict.fromkeys(sample.end, 10_000))
+    went = texts(replace(history, samples=[longer]), "I7")
+    assert [text for text in went if "end of the log" in text and "10000" in text]
+    assert texts(history, "I7") == []
+
+
+@pytest.mark.parametrize(("later", "found"), [(1.0, False), (1.001, True)])
+def test_only_what_was_sent_after_an_answer_must_lie_behind_it(later: float, found: bool) -> None:
+    one = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 1)
+    two = Send("r/p2/0/0", "p2", 0, 0, later, "ok", 9.0, 0)
+    reads = [Read(0, 0, two.value), Read(0, 1, one.value)]
+    reader = Reader("final-1", "final", reads, {0: 2}, done=True)
+    history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [one, two], [reader])
+    assert bool(texts(history, "I8")) is found
+
+
+def test_a_skip_and_a_return_are_told_apart(draft: Draft) -> None:
+    drop_from_the_live_reader(draft)
+    (skipped,) = texts(draft.history(), "I6")
+    assert "skips 1:" in skipped
+    replayed = drafted(Random(3))  # noqa: S311 - a test's numbers
+    replay(replayed)
+    assert any("goes back" in text for text in texts(replayed.history(), "I6"))
+
+
+def test_a_loss_names_its_place(draft: Draft) -> None:
+    lost = draft.acked(1, 40)
+    drop_everywhere(draft)
+    (text,) = texts(draft.history(), "I1")
+    assert f"offset {lost.offset} of partition 1" in text
+    index = draft.send(lost.value)
+    draft.sends[index] = lost._replace(offset=None)
+    (text,) = texts(draft.history(), "I1")
+    assert "unknown offset" in text
+
+
+def test_a_stranger_is_named_with_its_place(draft: Draft) -> None:
+    show_a_stranger(draft)
+    end = draft.logs["final-1"][0][-1].offset
+    (text,) = texts(draft.history(), "I4")
+    assert f"partition 0, offset {end}" in text
+
+
+@pytest.mark.parametrize(("read", "found"), [(39, False), (40, False), (41, True)])
+def test_a_reader_that_did_not_finish_proves_a_loss_behind_which_it_read(
+    draft: Draft, read: int, found: bool
+) -> None:
+    lost = next(s for s in draft.sends if s.partition == 1 and s.offset == 40)
+    drop = [log[1] for log in draft.every_log()]
+    for log in drop:
+        remove(log, lost.value)
+
+    def unfinished(reader: Reader) -> Reader:
+        reads = [one for one in reader.reads if one.partition != 1 or one.offset <= read]
+        return replace(reader, reads=reads, done=False) if reader.kind == "final" else reader
+
+    history = with_readers(draft.history(), unfinished)
+    assert ("I1" in broken(history)) is found

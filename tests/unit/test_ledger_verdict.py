@@ -12,7 +12,7 @@ import pytest
 from ledger.gaps import measure
 from ledger.history import Event, History, Reader, Run, Send
 from ledger.invariants import Violation
-from ledger.verdict import Report, as_text, judge
+from ledger.verdict import Report, _counts, as_dict, as_text, judge, violated
 from tests.unit.ledger_draft import WALL, Draft, drafted, remove, with_readers
 
 
@@ -187,3 +187,46 @@ def test_the_report_has_each_change_with_its_parts(draft: Draft) -> None:
     assert "gap at a change: median 0." in text
     many = [Violation("I1", "w", (f"x{i}",)) for i in range(30)]
     assert "I1 (no lost write) violated 30 times" in as_text(replace(report, violations=many))
+
+
+def test_each_change_that_proves_nothing_is_named(draft: Draft) -> None:
+    endless = Event("k1", 1, "restart", WALL, None)
+    idle = Event("k2", 2, "restart", WALL + 500, WALL + 501)
+    report = judge(replace(draft.history(), events=[endless, idle]))
+    reasons = "\n".join(report.reasons)
+    assert "restart of k1 has no end" in reasons
+    assert "restart of k2: 0 acknowledgements" in reasons
+
+
+def test_a_change_of_no_length_has_an_end(draft: Draft) -> None:
+    moment = Event("k1", 1, "restart", WALL + 1, WALL + 1)
+    assert judge(replace(draft.history(), events=[moment])).state == "PASS"
+
+
+def test_a_longer_change_needs_more_acknowledgements(draft: Draft) -> None:
+    """Half of what the rate gives in its time."""
+    report = judge(at(draft.history(), 500, 510))
+    assert any("500 needed" in reason for reason in report.reasons), report.reasons
+
+
+def test_a_reader_of_each_kind_is_needed(draft: Draft) -> None:
+    history = with_readers(draft.history(), lambda r: None if r.kind == "assign" else r)
+    reasons = judge(history).reasons
+    assert any("0 readers of kind assign, 1 needed" in reason for reason in reasons)
+
+
+def test_what_a_change_took_is_summed_up_by_its_parts(draft: Draft) -> None:
+    found = as_dict(judge(draft.history()))["seconds_by_change"]
+    assert found == {"stop": {"median": 2.0, "worst": 3.0}, "ready": {"median": 2.0, "worst": 2.0}}
+
+
+def test_what_is_reordered_counts_for_both_reasons() -> None:
+    found = [Violation(name, "w", ()) for name in ("I5", "I5", "I8", "I3")]
+    counts = _counts(drafted(Random(3)).history(), found)  # noqa: S311 - a test's numbers
+    assert (counts["reordered"], counts["duplicated"], counts["lost"]) == (3, 1, 0)
+
+
+def test_an_invariant_is_named_with_how_often_it_was_violated() -> None:
+    assert violated("I5", 1).endswith("violated once")
+    assert violated("I5", 2).endswith("violated 2 times")
+    assert "order of sending" in violated("I5", 2)
