@@ -24,6 +24,7 @@ _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _BASE_60 = re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+")
 _MERGE = "<<"
 _SIMILAR = 0.9
+_STRUCTURE, _NEARLY = ["children", "hosts", "vars"], 0.85
 
 
 def findings(
@@ -75,6 +76,10 @@ def _of_node(
             name, line = str(key.value), key.start_mark.line + 1
             own = variable or name in documented()
             inside = within or own or name in ours
+            near = nearest(name, _STRUCTURE, _NEARLY)
+            skipped = near and name not in (*_STRUCTURE, *ours) and not own
+            if skipped and _is_inventory(path) and isinstance(value, yaml.MappingNode):
+                yield FileFinding("structure", path, line, name, near)
             if name in first and name != _MERGE and inside:
                 yield FileFinding("twice", path, line, name, str(first[name]))
             first.setdefault(name, line)
@@ -87,6 +92,11 @@ def _of_node(
         if _OCTAL.fullmatch(text) or _BASE_60.fullmatch(text):
             value = str(yaml.SafeLoader("").construct_yaml_int(node))
             yield FileFinding("number", path, node.start_mark.line + 1, "", text, value)
+
+
+def _is_inventory(path: str) -> bool:
+    """Tell whether a file has hosts and groups, not variables alone."""
+    return not any(f"/{name}/" in path for name in _VARIABLES)
 
 
 def _of_name(path: Path, source: Path, groups: Collection[str]) -> Iterator[FileFinding]:

@@ -39,7 +39,8 @@ class FileFinding:
     """What a file of the inventory says and nobody gets; `line` is 0 for the file as a whole.
 
     `kind` is `twice` for a key that its mapping has again, with the first line as `text`; `number`
-    for a `text` that YAML reads as the number `value`; `hidden` for a file that the directory
+    for a `text` that YAML reads as the number `value`; `structure` for a key of a group that is
+    nearly the key `text`; `hidden` for a file that the directory
     `text` hides; `unused` for a file of variables whose name is nearly that of the group `text`.
     """
 

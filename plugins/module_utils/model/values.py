@@ -50,6 +50,12 @@ def bracketed(address: str) -> str:
     return f"[{address}]" if is_ipv6(address) else address
 
 
+def canonical(address: str) -> str:
+    """Return an address in the one notation by which two can be compared, without brackets."""
+    inner = address.strip("[]")
+    return str(ipaddress.ip_address(inner)) if is_ipv6(inner) else inner.lower()
+
+
 def is_true(value: object) -> bool:
     """Tell whether a value is true in any of the ways YAML and Jinja write it."""
     return str(value).lower() in ("true", "yes", "on", "1")

@@ -192,6 +192,26 @@ def _setting_twice(node: KafkaNode) -> Findings:
             yield Finding(what, f"Delete {listing(ignored)}, or {given[0]}.", place(node, *ignored))
 
 
+@rule("compaction-lags", each=nodes)
+def _compaction_lags(node: KafkaNode) -> Findings:
+    """Records would have to stay uncompacted for longer than they may: Kafka refuses each topic
+    with a configuration of its own.
+    """
+    least, most = (f"log.cleaner.{end}.compaction.lag.ms" for end in ("min", "max"))
+    yield from _above(node, least, most)
+
+
+@rule("connections-zero", each=nodes)
+def _connections_zero(node: KafkaNode) -> Findings:
+    """It means no connection, not any number: Kafka starts with it only where
+    max.connections.per.ip.overrides lets some addresses in.
+    """
+    key = "max.connections.per.ip"
+    if node.number(key) == 0 and not node.config.get(f"{key}.overrides"):
+        fix = f"Delete it for any number, or set {key}.overrides too."
+        yield Finding(f"{key} is 0.", fix, place(node, key))
+
+
 @rule("client-timeouts", each=nodes)
 def _client_timeouts(node: KafkaNode) -> Findings:
     """Clients that set nothing ask for more, or less, and are refused: a consumer for a session of

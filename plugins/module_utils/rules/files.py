@@ -29,6 +29,12 @@ def _key_twice(one: FileFinding) -> Findings:
     yield Finding(what, "Join both under one key, or delete one.", one.where)
 
 
+@rule("inventory-key", each=_found("structure"))
+def _inventory_key(one: FileFinding) -> Findings:
+    """Ansible skips what it does not know in a group, with a warning: all below it is lost."""
+    yield Finding(f"A group has no key {one.name}.", f"Did you mean {one.text}?", one.where)
+
+
 @rule("yaml-number", each=_found("number"))
 def _yaml_number(one: FileFinding) -> Findings:
     """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60."""

@@ -7,7 +7,7 @@ import re
 
 from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
-from ..model.values import integer, is_ipv6, listing
+from ..model.values import canonical, integer, is_ipv6, listing
 from .engine import Finding, Findings, rule
 from .shared import PORTS, held_twice
 
@@ -140,7 +140,7 @@ def reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
     """Return the address and the port at which Ansible reaches a host, empty for its name."""
     connection = cluster.inventory.hosts[host].connection
     port = integer(connection.get("ansible_port"))
-    return str(connection.get("ansible_host") or ""), port or _SSH_PORT
+    return canonical(str(connection.get("ansible_host") or "")), port or _SSH_PORT
 
 
 @rule("ssh-port", where="ansible_port")

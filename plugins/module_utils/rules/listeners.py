@@ -9,7 +9,7 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
-from ..model.values import integer, listing
+from ..model.values import canonical, integer, listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback, reached_at
 from .shared import (
@@ -157,7 +157,7 @@ def _advertised_twice(cluster: Cluster) -> Findings:
     advertised: dict[tuple[str, int], list[str]] = {}
     for name, node in nodes(cluster):
         for port in sorted({one.port for one in node.listeners}) if node.address else ():
-            advertised.setdefault((node.address.lower(), port), []).append(name)
+            advertised.setdefault((canonical(node.address), port), []).append(name)
     seen: list[list[str]] = []
     for (address, port), hosts in advertised.items():
         if len(hosts) > 1 and hosts not in seen and not _is_one_machine(cluster, hosts):

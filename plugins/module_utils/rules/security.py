@@ -102,6 +102,22 @@ def _super_users_commas(node: KafkaNode) -> Findings:
         yield Finding(what, fix, place(node, "super.users"))
 
 
+@rule("super-users-type", each=nodes)
+def _super_users_type(node: KafkaNode) -> Findings:
+    """A principal is a type and a name, `User:alice`, and Kafka compares both as they are written:
+    another one is nobody.
+    """
+    for one in str(node.config.get("super.users") or "").split(";"):
+        kind, colon, name = one.strip().partition(":")
+        if one.strip() and "${" not in one and (not colon or _is_misspelt(kind)):
+            fix = f"Write User:{name.strip() if colon else kind}."
+            yield Finding(f"super.users has {one.strip()}.", fix, place(node, "super.users"))
+
+
+def _is_misspelt(kind: str) -> bool:
+    return kind != "User" and kind.strip().lower() in ("user", "users")
+
+
 @rule("super-users-nodes")
 def _super_users_nodes(cluster: Cluster) -> Findings:
     """Nodes ask each other for what only a super user may do; those that are left out could not

@@ -70,6 +70,16 @@ def _zookeeper_key(_: Member, one: Property) -> Findings:
         yield Finding(what, f"Did you mean {_KNOWN[near]}?", one.where)
 
 
+@rule("zookeeper-sessions", each=properties("zookeeper", key="minSessionTimeout"))
+def _zookeeper_sessions(member: Member, one: Property) -> Findings:
+    """ZooKeeper does not start with it."""
+    least, most = integer(one.value), integer(member.config.get("maxSessionTimeout"))
+    if least is not None and most is not None and least > most:
+        what = f"minSessionTimeout {least} > maxSessionTimeout {most}."
+        fix = f"Set minSessionTimeout: {most} or less, or maxSessionTimeout: {least} or more."
+        yield Finding(what, fix, one.where)
+
+
 @rule("zookeeper-value", each=properties("zookeeper"))
 def _zookeeper_value(_: Member, one: Property) -> Findings:
     """ZooKeeper would refuse to start, or take its default silently."""

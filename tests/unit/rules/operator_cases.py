@@ -26,6 +26,7 @@ def tls(**more: object) -> Change:
 
 
 DISKS = (("/data1", "LABEL=one", "xfs"), ("/data2", "LABEL=two", "xfs"))
+LAG = "log.cleaner.{}.compaction.lag.ms"
 JAVA = "kafka_java_options"
 JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
 PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
@@ -256,6 +257,62 @@ REFUSED: list[Case] = [
 
 REFUSED += [
     (
+        "inventory-key",
+        "childern",
+        lambda d: d.file("structure", "childern", "children"),
+        ("childern", "Did you mean children?"),
+    ),
+    (
+        "advertised-twice",
+        "one address in two notations",
+        lambda d: (
+            d.reached_at("k1", "2001:db8::11")
+            .variable("kafka_advertised_host", None, on=("k1",))
+            .variable("kafka_advertised_host", "2001:0DB8:0:0:0:0:0:11", on=("k2",))
+        ),
+        ("k1 and k2", "kafka_advertised_host of k2"),
+    ),
+    (
+        "compaction-lags",
+        "crossed",
+        lambda d: d.own(f"{LAG.format('min')}", 86_400_000).own(f"{LAG.format('max')}", 3_600_000),
+        ("86400000", "3600000"),
+    ),
+    (
+        "connections-zero",
+        "none",
+        lambda d: d.own("max.connections.per.ip", 0),
+        ("max.connections.per.ip is 0", "overrides"),
+    ),
+    (
+        "zookeeper-sessions",
+        "crossed",
+        lambda d: d.own_zookeeper("minSessionTimeout", 60_000).own_zookeeper(
+            "maxSessionTimeout", 40_000
+        ),
+        ("60000", "40000"),
+    ),
+    *(
+        (
+            "super-users-type",
+            users,
+            lambda d, users=users: (
+                tls()(d)
+                or d.own("super.users", users)
+                .own(
+                    "authorizer.class.name",
+                    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                )
+                .own("allow.everyone.if.no.acl.found", True)
+            ),
+            (wrong, right),
+        )
+        for users, wrong, right in (
+            ("User:admin;user:ops", "user:ops", "User:ops"),
+            ("admin", "admin", "User:admin"),
+        )
+    ),
+    (
         "same-address",
         "nothing else is advertised",
         lambda d: (
@@ -264,10 +321,31 @@ REFUSED += [
             .variable("kafka_advertised_host", None, on=("k1", "k3"))
         ),
         ("k1 and k3", "Set ansible_host of k3"),
-    )
+    ),
 ]
 
 LEGAL: list[Legal] = [
+    ("inventory-key", "nothing", lambda d: d),
+    ("compaction-lags", "equal", lambda d: d.own(LAG.format("min"), 9).own(LAG.format("max"), 9)),
+    (
+        "connections-zero",
+        "with exceptions",
+        lambda d: d.own("max.connections.per.ip", 0).own(
+            "max.connections.per.ip.overrides", "10.0.0.1:50"
+        ),
+    ),
+    (
+        "zookeeper-sessions",
+        "equal",
+        lambda d: d.own_zookeeper("minSessionTimeout", 40_000).own_zookeeper(
+            "maxSessionTimeout", 40_000
+        ),
+    ),
+    (
+        "super-users-type",
+        "types of a principal builder",
+        lambda d: d.own("super.users", "User:CN=a,O=b;Group:admins"),
+    ),
     ("no-hosts", "ours", lambda d: d.groups.update(web=["w1"])),
     (
         "host-without-group",

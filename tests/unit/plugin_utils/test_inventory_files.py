@@ -1,0 +1,88 @@
+"""What the files of an inventory say and Ansible gives to nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory_files import findings
+
+GROUPS = ["all", "kafka", "kafka_brokers", "dc_east", "web"]
+HOSTS = ["k1", "k2"]
+
+
+def found(directory: Path) -> list[tuple[str, int, str, str]]:
+    """What is found: kind, line, name and text of each."""
+    every = findings([str(directory)], GROUPS, HOSTS)
+    return [(one.kind, one.line, one.name, one.text) for one in every]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "expected"),
+    [
+        (
+            "group_vars/all.yml",
+            "kafka_config: {a: 1}\nkafka_heap: 1g\nkafka_config: {b: 2}\n",
+            [("twice", 3, "kafka_config", "1")],
+        ),
+        (
+            "host_vars/k1.yml",
+            "kafka_config:\n  log.retention.hours: 1\n  log.retention.hours: 2\n",
+            [("twice", 3, "log.retention.hours", "2")],
+        ),
+        (
+            "hosts.yml",
+            "kafka_brokers:\n  hosts:\n    k1: {x: 1}\n    k1: {y: 2}\n",
+            [("twice", 4, "k1", "3")],
+        ),
+        ("hosts.yml", "kafka_brokers:\n  hosts: {k1: }\n  childern: {x: }\n", [("structure", 3)]),
+        ("hosts.yml", "kafka_brokers:\n  hosts: {k1: {kafka_node_id: 0100}}\n", [("number", 2)]),
+        ("group_vars/all.yml", "kafka_rack: 1:20\n", [("number", 1, "", "1:20")]),
+        ("group_vars/all.yml", "kafka_config: {num.io.threads: 010}\n", [("number", 1)]),
+        ("group_vars/kafka_broker.yml", "a: 1\n", [("unused", 0, "kafka_broker", "kafka_brokers")]),
+        # What is legal, or is none of Millrace's.
+        ("group_vars/all.yml", "kafka_config: {<<: {a: 1}, <<: {b: 2}, a: 2}\n", []),
+        ("group_vars/all.yml", "kafka_node_id: 100\nkafka_rack: '1:20'\n", []),
+        ("group_vars/all.yml", "spark_config: {x: !vault 'secret'}\n", []),
+        ("group_vars/web.yml", "nginx_user: a\nnginx_user: b\nfile_mode: 0644\n", []),
+        ("hosts.yml", "kafka_brokers:\n  vars: {backup_mode: 0640}\n", []),
+        ("hosts.yml", "web:\n  hosts: {w1: {host: a}}\n", []),
+        ("group_vars/dc_west.yml", "a: 1\n", []),
+        ("group_vars/kafka.yml", "$ANSIBLE_VAULT;1.1;AES256\n6163\n", []),
+        ("group_vars/all.yml", "kafka_config: [\n", []),
+        ("group_vars/all.yml", "", []),
+        ("hosts.ini", "[kafka_brokers]\nk1 kafka_node_id=0100\n", []),
+    ],
+)
+def test_what_is_lost_is_found(
+    tmp_path: Path, file: str, content: str, expected: list[tuple[object, ...]]
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    seen = found(tmp_path)
+    assert [one[: len(wanted)] for one, wanted in zip(seen, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize(("group", "hidden"), [("kafka_brokers", True), ("backup", False)])
+def test_a_directory_hides_the_file_of_its_name(tmp_path: Path, group: str, hidden: bool) -> None:
+    (tmp_path / "group_vars" / group).mkdir(parents=True)
+    (tmp_path / f"group_vars/{group}.yml").write_text("a: 1\n")
+    assert [one[0] for one in found(tmp_path)] == (["hidden"] if hidden else [])
+
+
+def test_hosts_on_the_command_line_are_no_file() -> None:
+    hosts = ",".join(f"kafka-{number:03}.example.org" for number in range(50))
+    assert findings([hosts, "nowhere/hosts.yml"], GROUPS, HOSTS) == []
+
+
+def test_one_file_may_be_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "east.yml").write_text("kafka_brokers:\n  hosts:\n    k1:\n    k1:\n")
+    (tmp_path / "west.yml").write_text("kafka_brokers:\n  hosts:\n    k2:\n    k2:\n")
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars/kafka.yml").write_text("kafka_heap: 1g\nkafka_heap: 2g\n")
+    every = findings([str(tmp_path / "east.yml")], GROUPS, HOSTS)
+    assert [(Path(one.path).name, one.name) for one in every] == [
+        ("east.yml", "k1"),
+        ("kafka.yml", "kafka_heap"),
+    ]
