@@ -52,6 +52,13 @@ def recaps(log: str) -> list[dict[str, int]]:
     ]
 
 
+def test_a_lab_that_another_checkout_left_is_removed_by_its_name() -> None:
+    name = "test-left"
+    podman("network", "create", "--label", f"millrace.lab={name}", f"millrace-{name}")
+    succeed("down", seconds=60, env={"LAB_NAME": name})
+    assert not leftovers(name)
+
+
 def test_wrong_inventory_is_refused_before_anything_starts() -> None:
     limit = seconds_to_refuse()
     started = time.monotonic()
