@@ -51,7 +51,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
             f"{UNIT}/modules/test_kafka_restart.py",
         ],
         "plugins/modules/kafka_restart.py": [f"{UNIT}/modules/test_kafka_restart.py"],
-        f"{UTILS}/host/operation.py": [
+        f"{UTILS}/host/operation_file.py": [
             f"{UNIT}/host/test_operation_lock.py",
             f"{UNIT}/plugin_utils/test_operation.py",
             f"{UNIT}/modules/test_kafka_node_module.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..module_utils.host.operation import FINISHED, RUNNING
+from ..module_utils.host.operation_file import FINISHED, RUNNING
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..module_utils.host.operation import QUIET_SECONDS
+from ..module_utils.host.operation_file import QUIET_SECONDS
 from ..module_utils.model import desired, module_options
 from ..module_utils.operations.roll import PHASE_TEXTS, HostLostError, NodeRoll, StoppedError
 from ..plugin_utils import operation

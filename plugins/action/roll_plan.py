@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.host.operation import RUNNING
+from ..module_utils.host.operation_file import RUNNING
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.operations import gate
 from ..plugin_utils import operation

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import dynamic_record, operation, restart
+from ..module_utils.host import dynamic_record, operation_file, restart
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.operations import options
@@ -96,21 +96,23 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     path, record = Path(params["record"]), params["operation"]
     if module.check_mode or not record:
-        return operation.read(path)
+        return operation_file.read(path)
     if params["take"]:
-        return operation.take(path, record, over=params["over"])
-    found = operation.read(path)
-    operation.end(path, record)
+        return operation_file.take(path, record, over=params["over"])
+    found = operation_file.read(path)
+    operation_file.end(path, record)
     return found
 
 
-def holder(former: operation.Record, own: operation.Record | None, over: str) -> dict[str, Any]:
+def holder(
+    former: operation_file.Record, own: operation_file.Record | None, over: str
+) -> dict[str, Any]:
     """Return the record of another operation that holds the lock on this host, empty if none does.
 
     Where this host is not one of those that hold the lock, the record of a dead operation is none.
     """
-    held = operation.holder(former, str((own or {}).get("id", "")))
-    left_behind = not own and operation.is_silent(held)
+    held = operation_file.holder(former, str((own or {}).get("id", "")))
+    left_behind = not own and operation_file.is_silent(held)
     return {} if left_behind or held.get("id") == over else held
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import operation, restart
+from ..module_utils.host import operation_file, restart
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.kafka.client import Cluster
@@ -110,7 +110,9 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     params = module.params
     if module.check_mode:
         return {"changed": False, "phase": params["phase"], "skipped": True}
-    ours = not params["operation"] or operation.update(Path(params["record"]), params["operation"])
+    ours = not params["operation"] or operation_file.update(
+        Path(params["record"]), params["operation"]
+    )
     if not ours and params["phase"] == "gate":
         text = f"another operation has the lock of the cluster meanwhile: see {params['record']}"
         raise options.FailedError(text)

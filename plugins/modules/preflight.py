@@ -19,7 +19,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, operation, storage
+from ..module_utils.host import files, operation_file, storage
 from ..module_utils.host import mounts as mount_table
 
 DOCUMENTATION = r"""
@@ -270,7 +270,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
-        "operation": operation.read(Path(operation.PATH)),
+        "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
             for path in params["stores"]

@@ -19,7 +19,7 @@ from typing import Any
 
 from ansible import constants, context
 
-from ..module_utils.host.operation import FINISHED, RUNNING, STOPPED, holder, is_silent
+from ..module_utils.host.operation_file import FINISHED, RUNNING, STOPPED, holder, is_silent
 from ..module_utils.model.cluster import Cluster
 from .files import create
 

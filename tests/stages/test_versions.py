@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    jvm_options,
     key_table,
     spark_key_table,
 )
@@ -124,6 +125,14 @@ def test_key_table_is_what_the_binary_prints(version: str) -> None:
     before = table.read_text()
     lab("keys", version, seconds=120)
     assert table.read_text() == before
+
+
+def test_table_of_javas_options_is_what_the_binary_takes(tmp_path: Path) -> None:
+    table = tmp_path / "flags.json"
+    table.write_text(jvm_options.TABLE.read_text())
+    command = [sys.executable, str(ROOT / "artifacts/java/flags.py"), str(table), "java"]
+    subprocess.run(command, check=True)  # noqa: S603 - our own script
+    assert table.read_text() == jvm_options.TABLE.read_text()
 
 
 @pytest.mark.parametrize("version", SPARK.supported)

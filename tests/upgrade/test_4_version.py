@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation_file
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
@@ -150,15 +150,15 @@ def another_operation(hosts: Mapping[str, Host]) -> Iterator[None]:
     """Let the record of the last operation be that of one that runs on another machine."""
     there = {'"state": "finished"': '"state": "running"', '"machine": "': '"machine": "other '}
     for host in hosts.values():
-        assert '"state": "finished"' in host.check_output("cat %s", operation.PATH)
+        assert '"state": "finished"' in host.check_output("cat %s", operation_file.PATH)
         for old, new in there.items():
-            host.check_output("sed -i %s %s", f"s/{old}/{new}/", operation.PATH)
+            host.check_output("sed -i %s %s", f"s/{old}/{new}/", operation_file.PATH)
     try:
         yield
     finally:
         for host in hosts.values():
             for old, new in there.items():
-                host.check_output("sed -i %s %s", f"s/{new}/{old}/", operation.PATH)
+                host.check_output("sed -i %s %s", f"s/{new}/{old}/", operation_file.PATH)
 
 
 def test_nothing_is_finalized_while_another_operation_is_at_work(

@@ -44,10 +44,19 @@ _QUANTITIES = {
     "bytes": (re.compile(r"-?\d+(?:b|[kmgtp]b?)?", re.IGNORECASE), "a size such as 512m"),
     "time": (re.compile(r"-?\d+(?:us|ms|s|m|min|h|d)?", re.IGNORECASE), "a time such as 30s"),
 }
+# What Kafka gives on to Java, which knows these names alone.
+_MORE_CHOICES = {
+    "ssl.enabled.protocols": "[SSLv2Hello, SSLv3, TLSv1, TLSv1.1, TLSv1.2, TLSv1.3]",
+    "ssl.protocol": "[SSL, SSLv2, SSLv3, TLS, TLSv1, TLSv1.1, TLSv1.2, TLSv1.3]",
+    "ssl.endpoint.identification.algorithm": "(case insensitive) [https, ldaps, ]",
+}
+_CLASS_KEYS = (".class", ".class.name")
 _RANGE = re.compile(
     r"\[(?P<low>-?[\d.]+),\.\.\.(?:,(?P<high>-?[\d.]+))?\](?: or (?P<extra>-?\d+))?"
 )
-_CHOICES = re.compile(r"(?P<anycase>\(case insensitive\) )?\[(?P<names>[^\[\]]+)\]")
+_CHOICES = re.compile(
+    r"(?P<anycase>\(case insensitive\) )?\[(?P<names>[^\[\]]+)\](?P<classes> or a class name)?"
+)
 
 Table = Mapping[str, Mapping[str, Optional[str]]]
 
@@ -98,6 +107,9 @@ def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - w
     """
     entry = table.get(table_key(key), {})
     kind, valid = entry.get("type") or "", entry.get("valid") or ""
+    if kind in _TEXTS and key.endswith(_CLASS_KEYS):
+        kind = "class"
+    valid = valid or _MORE_CHOICES.get(table_key(key), "")
     if isinstance(value, str) and "${" in value:
         return ""
     if value is None or isinstance(value, Mapping):
@@ -136,6 +148,8 @@ def _is_legal(kind: str, valid: str, value: bool | float | str) -> bool:
         return _QUANTITIES[kind][0].fullmatch(text) is not None
     if kind == "list":
         return _in_choices([part.strip() for part in text.split(",")] if text else [], valid)
+    if kind == "class" and text and "." not in text:  # a class without its package
+        return False
     return _in_choices([text], valid)
 
 
@@ -157,6 +171,8 @@ def _in_choices(parts: list[str], valid: str) -> bool:
     if not match or "..." in valid:
         return True
     names = match["names"].split(", ")
+    if match["classes"]:
+        parts = [part for part in parts if "." not in part]
     if match["anycase"]:
         names, parts = [name.lower() for name in names], [part.lower() for part in parts]
     return set(parts) <= set(names)

@@ -42,6 +42,16 @@ PREFIXES = (
 )
 # Where applications often have keys of their own.
 _APPLICATIONS = ("spark", "spark.app", "spark.job")
+# What Spark checks only when it uses the value (CompressionCodec, Utils.setLogLevel).
+_CODECS = "[lz4, lzf, snappy, zstd] or a class name"
+_MORE = {
+    "spark.io.compression.codec": {"valid": f"(case insensitive) {_CODECS}"},
+    "spark.eventLog.compression.codec": {"valid": f"(case insensitive) {_CODECS}"},
+    "spark.log.level": {
+        "valid": "(case insensitive) [all, debug, error, fatal, info, off, trace, warn]"
+    },
+    "spark.serializer": {"type": "class"},
+}
 _NEARLY = 0.85
 _QUANTITY = re.compile(r"(?P<number>\d{1,18})(?P<unit>[a-z]*)")
 _MIB = {"b": 2**-20, "k": 2**-10, "m": 1, "g": 2**10, "t": 2**20, "p": 2**30}
@@ -50,7 +60,8 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 
 
 def load(version: str) -> Table:
     """Return the table of a version, empty if there is none."""
-    return key_table.read(TABLES, version)
+    table = key_table.read(TABLES, version)
+    return {**table, **{key: {**table[key], **more} for key, more in _MORE.items() if key in table}}
 
 
 @functools.cache

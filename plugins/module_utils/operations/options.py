@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..host import operation
+from ..host import operation_file
 from ..kafka import canary, library
 from ..kafka.client import Cluster, UnavailableError
 from ..kafka.connection import Connection, ConnectionDescriptionError
@@ -35,7 +35,7 @@ NODE: Mapping[str, Any] = {
     "unit": {"type": "str", "default": "kafka"},
     "mark": {"type": "path", "default": "/run/kafka/restart-pending"},
     "previous": {"type": "path", "default": "/var/lib/millrace/kafka-previous.json"},
-    "record": {"type": "path", "default": operation.PATH},
+    "record": {"type": "path", "default": operation_file.PATH},
     "operation": {"type": "dict"},
 }
 """The files of a node's restart, and of an operation's record."""

@@ -22,6 +22,7 @@ _CLIENT_DEFAULTS = (
     ("group.max.session.timeout.ms", 45_000, True),
     ("group.min.session.timeout.ms", 45_000, False),
     ("transaction.max.timeout.ms", 60_000, True),
+    ("producer.id.expiration.ms", 120_000, True),
 )
 # What a topic takes from its broker where it sets nothing itself.
 _TOPIC_DEFAULTS = (
@@ -216,7 +217,8 @@ def _connections_zero(node: KafkaNode) -> Findings:
 def _client_timeouts(node: KafkaNode) -> Findings:
     """Clients that set nothing ask for more, or less, and are refused: a consumer for a session of
     45 s (INVALID_SESSION_TIMEOUT), a transactional producer for 60 s
-    (INVALID_TRANSACTION_TIMEOUT).
+    (INVALID_TRANSACTION_TIMEOUT). A producer retries for 120 s; where its id expires before, a
+    record is written twice or refused.
     """
     for key, asked, most in _CLIENT_DEFAULTS:
         limit = node.number(key)

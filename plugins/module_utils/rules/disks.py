@@ -33,6 +33,17 @@ def _mount_path(settings: HostSettings) -> Findings:
             yield Finding(f"Nothing can be mounted on {path!r}.", fix)
 
 
+@rule("mount-read-only", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+def _mount_read_only(settings: HostSettings) -> Findings:
+    """The services could not write their data there."""
+    for mount in settings.mounts:
+        options = str(mount["opts"] or "").split(",")
+        if "ro" in (option.strip() for option in options):
+            kept = ",".join("rw" if option.strip() == "ro" else option for option in options)
+            what = f"{mount['path']} would be mounted read-only ({mount['opts']})."
+            yield Finding(what, f"Set opts: {kept}.")
+
+
 @rule("mount-twice", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
 def _mount_twice(settings: HostSettings) -> Findings:
     """One file system would be mounted at both, and another one nowhere; or one mount would hide

@@ -177,3 +177,9 @@ def _loopback_address(cluster: Cluster) -> Findings:
             what = f"{host} is reached at {address or host}."
             fix = f"Set ansible_host of {host} to an address that the other hosts reach."
             yield Finding(what, fix, hosts=(host,))
+        for service in cluster.services(host).values():
+            variable = service.address_variable
+            if is_loopback(str(service.settings[variable])) and service.product != "kafka":
+                what = f"{variable} of {host} is {service.settings[variable]}."
+                fix = f"Set {variable} to an address that the other hosts reach, or delete it."
+                yield Finding(what, fix, variable, (host,))

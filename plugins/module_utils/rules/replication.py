@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import listing
 from .engine import Finding, Findings, rule
-from .shared import brokers, has_default_instead, nodes, place
+from .shared import brokers, has_default_instead, held_twice, nodes, place
 
 _FACTORS = (
     "default.replication.factor",
@@ -62,6 +64,24 @@ def _rack_missing(cluster: Cluster) -> Findings:
         what = f"{listing(without)} {'have' if len(without) > 1 else 'has'} no rack ({known})."
         fix = f"Set kafka_rack on {listing(without)}, or remove it from the others."
         yield Finding(what, fix, hosts=without)
+
+
+@rule("rack-spelling", where="kafka_rack")
+def _rack_spelling(cluster: Cluster) -> Findings:
+    """To Kafka they are two racks: replicas of one partition may share the real one, and a client
+    finds no replica in its own (client.rack).
+    """
+    racks = {name: rack for name, rack in _racks(cluster).items() if rack}
+    for alike, brokers_there in held_twice({name: _plain(rack) for name, rack in racks.items()}):
+        spellings = sorted({racks[name] for name in brokers_there})
+        if len(spellings) > 1:
+            what = f"The racks {listing(spellings)} differ only in how {alike} is written."
+            fix = f"Set kafka_rack of all of {listing(brokers_there)} to one of them."
+            yield Finding(what, fix, hosts=tuple(brokers_there))
+
+
+def _plain(rack: str) -> str:
+    return re.sub(r"[\s_-]", "", rack).lower()
 
 
 @rule("rack-too-few", where="kafka_rack", severity="warning")

@@ -14,10 +14,17 @@ from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import SCALA, Property, differing, has_default_instead, properties
+from .shared import SCALA, Property, differing, has_default_instead, holders, properties
 
 _LEAST_SECRET_BYTES = 16
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
+_RESOURCE = re.compile(r"spark\.(?P<who>task|executor)\.resource\.(?P<name>[^.]+)\.amount")
+_GIVEN_BY = {"task": "executor", "executor": "worker"}
+# What masters, workers and applications have to agree on to connect to each other.
+_AGREED = (
+    *("spark.authenticate", SECRET, "spark.authenticate.enableSaslEncryption"),
+    *("spark.network.crypto.enabled", "spark.ssl.enabled", "spark.ssl.rpc.enabled"),
+)
 _SCRATCH = re.compile(r"(?:file:)?/+(?:var/+)?tmp(?:/|$)")
 _PYTHON = (3, 10)
 _DYNAMIC = "spark.dynamicAllocation"
@@ -206,6 +213,20 @@ def _spark_needs(host: SparkHost) -> Findings:
             yield Finding(what, fix, f"spark_config[{key}]")
 
 
+@rule("spark-resources")
+def _spark_resources(cluster: Cluster) -> Findings:
+    """No worker could ever take an executor, and applications would wait without end."""
+    hosts = dict(_with_config(cluster))
+    offered = {key for host in hosts.values() for key in host.config if _is_set(host.config[key])}
+    for name, host in hosts.items():
+        for match in filter(None, map(_RESOURCE.fullmatch, host.config)):
+            giver = f"spark.{_GIVEN_BY[match['who']]}.resource.{match['name']}.amount"
+            if _is_set(host.config[match[0]]) and giver not in offered:
+                what = f"{match[0]} is {host.config[match[0]]}, and {giver} is not set."
+                fix = f"Set {giver}, or delete {match[0]}."
+                yield Finding(what, fix, f"spark_config[{match[0]}]", (name,))
+
+
 def _is_set(value: object) -> bool:
     """Tell whether a property is on, or a size above 0; Spark fills in what refers to another."""
     text = str(value).strip()
@@ -238,6 +259,28 @@ def _spark_differs(cluster: Cluster) -> Findings:
         if parts:
             fix = f"Set {variable} once, in the group variables of all Spark hosts."
             yield Finding(f"{variable} is {parts}.", fix, variable, tuple(values))
+
+
+@rule("spark-config-differs")
+def _spark_config_differs(cluster: Cluster) -> Findings:
+    """Masters, workers and applications could not connect to each other. A spark_config of a
+    smaller group replaces that of a larger one as a whole.
+    """
+    hosts = dict(_with_config(cluster))
+    for key in _AGREED:
+        texts = {name: str(host.config.get(key, "")).lower() for name, host in hosts.items()}
+        found = holders(texts)
+        if len(found) > 1:
+            without = found.get("", ())
+            what = f"{key} is not the same on {listing(texts)}"
+            what += (
+                f": {listing(without)} {'have' if len(without) > 1 else 'has'} none."
+                if without
+                else "."
+            )
+            fix = f"Set {key} once, in the group variables of all Spark hosts, and for single "
+            fix += "hosts only a spark_config that repeats it."
+            yield Finding(what, fix, f"spark_config[{key}]", tuple(texts))
 
 
 @rule("spark-driver-memory", each=properties("spark", key="spark.driver.memory"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
 from ..model.key_table import nearest
-from ..model.values import listing
+from ..model.values import listing, sequence
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import has_default_instead, nodes
@@ -22,6 +23,7 @@ _SET_TRUSTSTORE = (
     "ssl.truststore.type: PEM and ssl.truststore.location: /etc/kafka/tls/ca.pem in kafka_config"
 )
 _TYPES = ("PEM", "PKCS12", "JKS", "JCEKS", "DKS")
+_SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
 _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
 
@@ -69,6 +71,27 @@ def _store_type(node: KafkaNode) -> Findings:
             fix += f"{listing(_TYPES)}."
             what = f"The store {store} has the type {found}."
             yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
+
+
+@rule("tls-suites", each=_with_known_properties)
+def _tls_suites(node: KafkaNode) -> Findings:
+    """A suite is of TLS 1.3 or of an older version: with none for a protocol that is enabled every
+    handshake fails.
+    """
+    for one in node.listeners:
+        config = node.listener_config(one) if one.encrypted else {}
+        suites = _entries(config.get("ssl.cipher.suites"))
+        enabled = _entries(config.get("ssl.enabled.protocols")) or ["TLSv1.2", "TLSv1.3"]
+        newest = {bool(_SUITE_OF_1_3.match(suite)) for suite in suites}
+        if suites and not newest & {protocol == "TLSv1.3" for protocol in enabled}:
+            what = f"{listing(suites)} is not for {listing(enabled)}."
+            fix = "Set ssl.cipher.suites to suites of these, or delete it."
+            yield Finding(what, fix, "kafka_config[ssl.cipher.suites]")
+
+
+def _entries(value: object) -> list[str]:
+    given = str(value).split(",") if isinstance(value, str) else sequence(value)
+    return [text for one in given if (text := str(one).strip())]
 
 
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

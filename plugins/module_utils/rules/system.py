@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Sequence
+from pathlib import Path
 
+from ..model.host import HostSettings
+from ..model.jvm_options import release_in
+from ..model.key_table import nearest
 from ..model.systems import families
-from ..model.values import listing
+from ..model.values import listing, mapping
 from ..model.versions import PRODUCTS
-from .engine import Finding, Findings, host_rule, hosts_rule
+from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import holders
 
@@ -16,6 +20,9 @@ OPEN_FILES = 100_000  # the least that Kafka's documentation recommends ("Hardwa
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
 _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is judged, nothing is written
+# Of Linux 6.1, without those of each device.
+_KERNEL_SETTINGS = Path(__file__).parents[1] / "model/kernel_settings.txt"
+_NEARLY = 0.9
 _TMP_OPTIONS = ("org.xerial.snappy.tempdir", "ZstdTempFolder")
 
 
@@ -80,6 +87,21 @@ def _selinux(host: InspectedHost) -> Findings:
     yield Finding("SELinux is enforcing, and Millrace ships no policy.", fix)
 
 
+@rule("sysctl-name", each=lambda cluster: cluster.hosts.items(), where="host_sysctl")
+def _sysctl_name(settings: HostSettings) -> Findings:
+    """systemd only logs that the kernel has no such setting, and the right one keeps its value."""
+    for name in mapping(settings.settings["host_sysctl"]):
+        written = str(name).replace("/", ".")
+        near = nearest(written, list(_kernel_settings()), _NEARLY)
+        if near and written not in _kernel_settings():
+            yield Finding(f"The kernel has no setting {name}.", f"Did you mean {near}?")
+
+
+@functools.cache
+def _kernel_settings() -> frozenset[str]:
+    return frozenset(_KERNEL_SETTINGS.read_text("utf-8").split())
+
+
 @host_rule("swap", where="/proc/swaps", severity="warning")
 def _swap(host: InspectedHost) -> Findings:
     """A JVM whose heap is swapped out pauses for seconds and loses its session."""
@@ -137,8 +159,7 @@ def java_version(host: InspectedHost) -> int | None:
     package = host.host.settings["java_package"]
     if found is None and not package:
         return host.host.java.version
-    number = re.search(r"-(\d+)-", package) if found is None else re.match(r"(?:1\.)?(\d+)", found)
-    return int(number[1]) if number else None
+    return release_in(package if found is None else found)
 
 
 @hosts_rule("java-differs", where="Java", severity="warning")

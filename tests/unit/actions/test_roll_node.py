@@ -18,7 +18,7 @@ from ansible import context
 from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils.common.collections import ImmutableDict
 from ansible_collections.millrace.streaming.plugins.action import roll_node
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_file import (
     QUIET_SECONDS,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.action import roll_plan
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_file import (
     FINISHED,
     QUIET_SECONDS,
     RUNNING,

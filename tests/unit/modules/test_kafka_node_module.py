@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import (
     dynamic_record,
-    operation,
+    operation_file,
     restart,
 )
 from ansible_collections.millrace.streaming.plugins.modules import kafka_node
@@ -117,7 +117,7 @@ class Host:
         return call_module(kafka_node, args, check=check)
 
     def take(self, name: str, *, check: bool = False, **options: Any) -> Any:
-        record = {"id": name, "state": operation.RUNNING}
+        record = {"id": name, "state": operation_file.RUNNING}
         return self.run(check=check, operation=record, take=True, **options)
 
 
@@ -217,7 +217,7 @@ def test_one_operation_at_a_time_has_the_lock(host: Host) -> None:
     assert host.take("first")["holder"] == {}
     refused = host.take("second", request_restart=True, request_reboot=True)
     assert refused["holder"]["id"] == refused["former_operation"]["id"] == "first"
-    assert operation.read(host.record)["id"] == "first"
+    assert operation_file.read(host.record)["id"] == "first"
     assert not host.mark.exists(), "nothing is asked for by who does not have the lock"
     assert not host.reboot_required.exists()
 
@@ -229,16 +229,16 @@ def test_the_lock_of_a_dead_holder_is_taken_over(host: Host, check: bool) -> Non
     found = host.take("second", over="dead", request_restart=True, check=check)
     assert (found["holder"], found["marked"]) == ({}, True)
     assert found["former_operation"]["id"] == "dead"
-    assert operation.read(host.record)["id"] == ("dead" if check else "second")
+    assert operation_file.read(host.record)["id"] == ("dead" if check else "second")
 
 
 def test_an_operation_that_ends_gives_the_lock_back(host: Host) -> None:
     host.take("first")
     host.run(operation={"id": "first", "state": "finished"})
-    assert operation.read(host.record)["state"] == "finished"
+    assert operation_file.read(host.record)["state"] == "finished"
     assert host.take("second")["holder"] == {}
     host.run(operation={"id": "first", "state": "finished"})
-    assert operation.read(host.record)["id"] == "second"
+    assert operation_file.read(host.record)["id"] == "second"
 
 
 def test_what_a_dead_operation_left_on_a_host_outside_the_lock_is_in_nobodys_way(
@@ -247,7 +247,7 @@ def test_what_a_dead_operation_left_on_a_host_outside_the_lock_is_in_nobodys_way
     host.take("dead")
     assert host.run(request_restart=True)["holder"]["id"] == "dead"
     assert not host.mark.exists()
-    os.utime(host.record, (time.time() - operation.QUIET_SECONDS - 60,) * 2)
+    os.utime(host.record, (time.time() - operation_file.QUIET_SECONDS - 60,) * 2)
     assert host.take("second")["holder"]["id"] == "dead", "here it may be at work elsewhere"
     found = host.run(request_restart=True)
     assert (found["holder"], found["marked"]) == ({}, True)

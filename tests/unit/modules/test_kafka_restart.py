@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import operation, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation_file, restart
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.options import (
     FailedError,
 )
@@ -207,7 +207,7 @@ def test_a_lock_that_was_lost_ends_the_restart_only_before_the_stop(
 ) -> None:
     """A node that is down already is brought back, whoever holds the lock now."""
     record = tmp_path / "operation.json"
-    operation.write(record, {"id": "other", "state": operation.RUNNING})
+    operation_file.write(record, {"id": "other", "state": operation_file.RUNNING})
     params = {"phase": phase, "operation": {"id": "mine"}, "record": str(record)}
     module: Any = SimpleNamespace(params=params, check_mode=False)
     done: list[str] = []
@@ -219,7 +219,7 @@ def test_a_lock_that_was_lost_ends_the_restart_only_before_the_stop(
         with pytest.raises(FailedError, match="another operation"):
             kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
     assert bool(done) is goes_on
-    assert operation.read(record)["id"] == "other"
+    assert operation_file.read(record)["id"] == "other"
 
 
 def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -> None:
@@ -246,7 +246,7 @@ def options(tmp_path: Path) -> dict[str, Any]:
         "remaining": [],
         "controller_last": False,
         "record": str(tmp_path / "operation.json"),
-        "operation": {"id": "mine", "state": operation.RUNNING},
+        "operation": {"id": "mine", "state": operation_file.RUNNING},
     }
 
 
@@ -254,7 +254,7 @@ def test_a_node_that_is_not_described_is_refused(options: dict[str, Any]) -> Non
     result = run_module("kafka_restart", options)
     assert result["failed"]
     assert "broker" in result["msg"]
-    assert operation.read(Path(options["record"]))["id"] == "mine"
+    assert operation_file.read(Path(options["record"]))["id"] == "mine"
 
 
 def test_check_mode_does_nothing(options: dict[str, Any]) -> None:

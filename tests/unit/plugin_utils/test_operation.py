@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
-from ansible_collections.millrace.streaming.plugins.module_utils.host.operation import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_file import (
     FINISHED,
     QUIET_SECONDS,
     RUNNING,

@@ -30,6 +30,7 @@ LAG = "log.cleaner.{}.compaction.lag.ms"
 JAVA = "kafka_java_options"
 JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
 PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
+SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 JMX = "-Dcom.sun.management.jmxremote.port"
 
 REFUSED: list[Case] = [
@@ -159,6 +160,73 @@ REFUSED: list[Case] = [
         "two",
         lambda d: d.variable(JAVA, ["-XX:+UseG1GC -Xss1m", "-XX:+UseZGC"]),
         ("-XX:+UseG1GC and -XX:+UseZGC",),
+    ),
+    *(
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, wanted))
+        for key, value, wanted in (
+            ("ssl.enabled.protocols", ["TLS1.3"], "TLSv1.3"),
+            ("ssl.protocol", "TLS1.3", "TLSv1.3"),
+            ("ssl.endpoint.identification.algorithm", "none", "https"),
+            ("replica.selector.class", "RackAwareReplicaSelector", "a class name"),
+            ("principal.builder.class", "Builder", "a class name"),
+        )
+    ),
+    (
+        "tls-suites",
+        "of the older version alone",
+        lambda d: tls(enabled_protocols="TLSv1.3", cipher_suites=[SUITE])(d),
+        (SUITE, "TLSv1.3"),
+    ),
+    (
+        "tls-suites",
+        "of the newer version alone",
+        lambda d: tls(enabled_protocols=["TLSv1.2"], cipher_suites="TLS_AES_256_GCM_SHA384")(d),
+        ("TLS_AES_256_GCM_SHA384", "TLSv1.2"),
+    ),
+    *(
+        (
+            "rack-spelling",
+            rack,
+            lambda d, rack=rack: d.racks("north-1", "south", rack),
+            ("north-1", rack),
+        )
+        for rack in ("North-1", "north_1", "north 1")
+    ),
+    *(
+        (
+            "mount-read-only",
+            options,
+            lambda d, options=options: (
+                mounts(DISKS[0], data=("/data1/kafka",))(d),
+                d.variable(
+                    "host_mounts", [{"path": "/data1", "src": "LABEL=one", "opts": options}]
+                ),
+            ),
+            ("/data1", right),
+        )
+        for options, right in (("ro,noatime", "rw,noatime"), ("noatime, ro", "noatime,rw"))
+    ),
+    *(
+        (
+            "sysctl-name",
+            name,
+            lambda d, name=name: d.variable("host_sysctl", {name: 1}),
+            (name, right),
+        )
+        for name, right in (
+            ("vm.swapiness", "vm.swappiness"),
+            ("vm/max_map_cout", "vm.max_map_count"),
+            ("net.core.somaxcon", "net.core.somaxconn"),
+        )
+    ),
+    *(
+        (
+            "loopback-address",
+            f"{variable} {address}",
+            lambda d, v=variable, a=address: d.variable(v, a, on=("k2",)),
+            (variable, address),
+        )
+        for variable, address in (("spark_host", "127.0.1.1"), ("spark_host", "localhost"))
     ),
     (
         "port-clash",
@@ -401,6 +469,40 @@ LEGAL: list[Legal] = [
         "one twice",
         lambda d: d.variable(JAVA, ["-XX:+UseG1GC", "-XX:-UseParallelGC", "-XX:+UseG1GC"]),
     ),
+    *(
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v))
+        for key, value in (
+            ("ssl.enabled.protocols", "TLSv1.3,TLSv1.2"),
+            ("ssl.endpoint.identification.algorithm", ""),
+            ("replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector"),
+        )
+    ),
+    *(
+        ("tls-suites", f"{protocols}", lambda d, p=protocols, s=suites: tls(**p, **s)(d))
+        for protocols, suites in (
+            ({}, {"cipher_suites": SUITE}),
+            ({"enabled_protocols": "TLSv1.2"}, {"cipher_suites": SUITE}),
+            ({"enabled_protocols": "TLSv1.2"}, {}),
+        )
+    ),
+    ("rack-spelling", "others", lambda d: d.racks("north-1", "north-2", "north-3")),
+    ("rack-spelling", "one alike", lambda d: d.racks("north", "north", "south")),
+    (
+        "mount-read-only",
+        "another option",
+        lambda d: (
+            mounts(DISKS[0], data=("/data1/kafka",))(d),
+            d.variable(
+                "host_mounts",
+                [{"path": "/data1", "src": "LABEL=one", "opts": "errors=remount-ro,noatime"}],
+            ),
+        ),
+    ),
+    *(
+        ("sysctl-name", name, lambda d, name=name: d.variable("host_sysctl", {name: 1}))
+        for name in ("net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_max", "vm/swappiness")
+    ),
+    ("loopback-address", "another", lambda d: d.variable("spark_host", "128.0.0.1", on=("k2",))),
     ("port-clash", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),
     *(
         (
@@ -444,6 +546,7 @@ LEGAL: list[Legal] = [
             ("group.max.session.timeout.ms", 45_000),
             ("group.min.session.timeout.ms", 45_000),
             ("transaction.max.timeout.ms", 60_000),
+            ("producer.id.expiration.ms", 120_000),
         )
     ),
     ("topic-defaults-differ", "all alike", lambda d: d.own(RETENTION, 400)),

@@ -27,7 +27,33 @@ REFUSED: list[Case] = [
             ("spark.scheduler.mode", "FAIRE", "FIFO"),
             ("spark.eventLog.compress", "yes", "boolean"),
             ("spark.shuffle.service.port", "here", "an int"),
+            ("spark.io.compression.codec", "gzip", "zstd"),
+            ("spark.log.level", "WARNING", "warn"),
+            ("spark.serializer", "kryo", "a class name"),
         )
+    ),
+    (
+        "spark-resources",
+        "no worker has one",
+        lambda d: d.own_spark("spark.executor.resource.gpu.amount", 1),
+        ("spark.worker.resource.gpu.amount",),
+    ),
+    (
+        "spark-resources",
+        "no executor has one",
+        lambda d: d.own_spark("spark.task.resource.fpga.amount", 1),
+        ("spark.executor.resource.fpga.amount",),
+    ),
+    *(
+        (
+            "spark-config-differs",
+            key,
+            lambda d, key=key, value=value: d.own_spark(key, value).variable(
+                "spark_config", {"spark.ui.port": 4050}, on=("k2",)
+            ),
+            (key, "k2", "none"),
+        )
+        for key, value in (("spark.authenticate.secret", "a" * 32), ("spark.authenticate", True))
     ),
     (
         "service-address",
@@ -127,6 +153,28 @@ REFUSED: list[Case] = [
 ]
 
 LEGAL: list[Legal] = [
+    *(
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own_spark(k, v))
+        for key, value in (
+            ("spark.io.compression.codec", "ZSTD"),
+            ("spark.io.compression.codec", "com.example.Codec"),
+            ("spark.log.level", "Warn"),
+            ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
+        )
+    ),
+    (
+        "spark-resources",
+        "workers have it",
+        lambda d: d.own_spark("spark.executor.resource.gpu.amount", 1).own_spark(
+            "spark.worker.resource.gpu.amount", 2
+        ),
+    ),
+    ("spark-resources", "none", lambda d: d.own_spark("spark.executor.resource.gpu.amount", 0)),
+    (
+        "spark-config-differs",
+        "another key",
+        lambda d: d.variable("spark_config", {"spark.ui.port": 4050}, on=("k2",)),
+    ),
     *(
         ("unknown-key", key, lambda d, key=key: d.own_spark(key, "x"))
         for key in (

@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 )
 
 from tests.unit.rules import (
+    jvm_cases,
     legal,
     legal_properties,
     operator_cases,
@@ -33,10 +34,17 @@ REFUSED = [
     *refused_nodes.CASES,
     *refused_kafka.CASES,
     *refused_properties.CASES,
+    *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
     *spark_cases.REFUSED,
 ]
-LEGAL = [*legal.CASES, *legal_properties.CASES, *operator_cases.LEGAL, *spark_cases.LEGAL]
+LEGAL = [
+    *legal.CASES,
+    *jvm_cases.LEGAL,
+    *legal_properties.CASES,
+    *operator_cases.LEGAL,
+    *spark_cases.LEGAL,
+]
 
 
 def judged(*changes: Change) -> list[Problem]:

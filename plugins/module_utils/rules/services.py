@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,22 +19,8 @@ from .shared import HOST, PORTS, brokers, free_port, is_ansibles
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
-_HEAP_VARIABLES = {
-    "zookeeper": "zookeeper_heap",
-    "kafka": "kafka_heap",
-    "spark": "spark_daemon_heap",
-}
 _UNPRIVILEGED, _SYSCTL = 1024, "net.ipv4.ip_unprivileged_port_start"
-_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-# Java's own which take the next word.
-_OPTIONS_WITH_VALUE = (
-    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
-    *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
-    *("--enable-native-access", "--patch-module"),
-)
-_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 _JMX_PORT = re.compile(r"-Dcom\.sun\.management\.(?P<name>jmxremote\.port)=(?P<port>\d{1,9})(?!\S)")
-_HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 
 
 Ports = dict[str, Any]
@@ -107,44 +92,6 @@ def _port_privileged(lowest: int, ports: Ports) -> Findings:
             yield Finding(f"{name} has port {port}.", fix)
 
 
-def _words(service: Service) -> list[str]:
-    """Return the options of a service's JVM as systemd splits them."""
-    text = " ".join(service.settings[f"{service.product}_java_options"])
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quote that does not end
-        return text.split()
-
-
-@rule("java-option", each=_all_services)
-def _java_option(service: Service) -> Findings:
-    """Java takes a word without a hyphen at its beginning for the class to run; it is often a
-    typographic dash from a document.
-    """
-    variable, before = f"{service.product}_java_options", ""
-    for word in _words(service):
-        if not word.startswith(("-", "@")) and before not in _OPTIONS_WITH_VALUE:
-            # What follows an equals sign, or a blank, may be a password.
-            name = word.lstrip(_DASHES).partition("=")[0]
-            if word[0] in _DASHES:
-                what, fix = f"{word[0]}{name} is not an option of Java.", f"Write -{name}."
-            else:
-                what = f"The word after {before.partition('=')[0] or 'the beginning'} is not an "
-                what += "option of Java."
-                fix = "Begin it with a hyphen, put the value before it in quotes, or delete it."
-            yield Finding(what, fix, variable)
-        before = word
-
-
-@rule("java-collectors", each=_all_services)
-def _java_collectors(service: Service) -> Findings:
-    """Java does not start with two of them."""
-    found = list(dict.fromkeys(word for word in _words(service) if _COLLECTOR.fullmatch(word)))
-    if len(found) > 1:
-        what = f"{listing(found)} choose different collectors."
-        yield Finding(what, "Keep one.", f"{service.product}_java_options")
-
-
 @rule("port-clash", each=_ports, where="ports")
 def _port_clash(kafka: Ports, others: Ports) -> Findings:
     """The service that starts second fails."""
@@ -173,21 +120,6 @@ def _heap_value(_: HostSettings, heaps: dict[str, str]) -> Findings:
             yield Finding(f"{heap!r} is no heap size.", fix, name)
 
 
-@rule("heap-option", each=_all_services)
-def _heap_option(service: Service) -> Findings:
-    """The unit sets the heap from its own variable. Of two such options the JVM takes the last
-    one, and the memory of the host would be judged by the other.
-    """
-    options, heap = f"{service.product}_java_options", _HEAP_VARIABLES[service.product]
-    for option in " ".join(service.settings[options]).split():
-        match = _HEAP_OPTION.match(option)
-        if match:
-            size = option[match.end() :]
-            value = f": {size}" if heap_mb(size) else ""
-            fix = f"Remove it from {options} and set {heap}{value}."
-            yield Finding(f"{options} sets the heap by {option}.", fix, options)
-
-
 @rule("heap-over-memory", each=_heaps, where="heaps")
 def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings:
     """The kernel kills one of them under load."""
@@ -198,7 +130,7 @@ def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings
     parts = listing(f"{name} {size} MiB" for name, size in sizes.items())
     largest = max(sizes, key=lambda name: sizes[name])
     room = memory - (total - sizes[largest])
-    if largest == _HEAP_VARIABLES["kafka"]:  # more has a rule of its own
+    if largest == "kafka_heap":  # more has a rule of its own
         room = min(room, memory // 2)
     fix = "Move a service to another host, or correct host_memory_mb."
     if room >= _LEAST_HEAP_MB:

@@ -1,0 +1,100 @@
+"""The options that releases of Java take.
+
+The table in jvm_flags.json comes from the binaries (artifacts/java/flags.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import Any
+
+from .key_table import nearest
+
+RELEASES = (17, 21)
+TABLE = Path(__file__).parent / "jvm_flags.json"
+_FLAG = re.compile(r"-XX:(?P<sign>[+-]?)(?P<name>\w+)(?P<value>:?=.*)?", re.DOTALL)
+# Type -> how a value is written, and what to call it.
+_VALUES = {
+    "number": (re.compile(r"-?(?:\d+[kKmMgGtT]?|0[xX][0-9a-fA-F]+)"), "a whole number"),
+    "double": (re.compile(r"-?\d+(?:\.\d+)?"), "a number"),
+    "text": (re.compile(r".+", re.DOTALL), "a text"),
+}
+_RELEASE = re.compile(r"(?<![\d.])(?:1\.)?(\d{1,2})(?!\d)")
+_STACK = re.compile(r"-(?:Xss|Xmn|ss)(?P<number>\d{1,18})(?P<unit>[kKmMgG]?)")
+_LEAST_STACK_KIB = 136
+_KIB = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024 * 1024}
+# All others; a value follows a colon, an equals sign or the name itself.
+_PREFIXES = (
+    *("-D", "--", "-agentlib:", "-agentpath:", "-javaagent:", "-splash:", "-verbose", "-Xlog:"),
+    *("-Xms", "-Xmx", "-Xmn", "-Xss", "-ms", "-mx", "-ss", "-Xshare:", "-Xcheck:", "-Xloggc:"),
+    *("-Xbootclasspath/a:", "-XshowSettings:", "-Xverify:", "-Xrun", "-Xminf", "-Xmaxf"),
+    *("-Xmaxjitcodesize", "-ea:", "-da:", "-enableassertions:", "-disableassertions:"),
+)
+_WORDS = (
+    *("-cp", "-classpath", "-p", "-server", "-client", "-ea", "-da", "-esa", "-dsa", "-noverify"),
+    *("-enableassertions", "-disableassertions", "-enablesystemassertions", "-verify"),
+    *("-disablesystemassertions", "-Xlog", "-Xint", "-Xmixed", "-Xcomp", "-Xbatch", "-Xdebug"),
+    *("-Xdiag", "-Xfuture", "-Xinternalversion", "-Xnoclassgc", "-Xrs", "-Xprof", "-showversion"),
+    *("-Xshare:auto", "-XshowSettings", "-Xverify"),
+)
+
+
+@functools.cache
+def flags() -> dict[str, dict[str, Any]]:
+    """Return name -> type, what unlocks it, and releases, of each -XX option."""
+    table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return table
+
+
+def release_in(name: str) -> int | None:
+    """Return the feature release in the name of a package or a directory, None without one."""
+    found = _RELEASE.search(name)
+    return int(found[1]) if found else None
+
+
+def problem(word: str, before: Container[str], releases: Sequence[int]) -> tuple[str, str] | None:
+    """Return what is wrong with an option of Java and how to fix it, None if it is legal.
+
+    `before` are the options before it; it is legal if any of `releases` takes it. Values are left
+    out, since they may be secrets, except those of -XX.
+    """
+    if word.startswith("-XX:"):
+        return _of_flag(word, before, releases)
+    stack = _STACK.fullmatch(word)
+    if stack and int(stack["number"]) * _KIB[stack["unit"].lower()] < _LEAST_STACK_KIB:
+        what = f"{word} is {stack['number']} {'KiB' if stack['unit'] else 'bytes'}."
+        return what, f"Add a unit, for example {word.rstrip('kK')}m."
+    if word in _WORDS or word.startswith(_PREFIXES):
+        return None
+    name = re.split(r"[:=]", word)[0]
+    near = nearest(name, [*_WORDS, *(one.rstrip(":") for one in _PREFIXES)])
+    return f"Java has no option {name}.", f"Did you mean {near}?" if near else "Delete it."
+
+
+def _of_flag(word: str, before: Container[str], releases: Sequence[int]) -> tuple[str, str] | None:
+    match, table = _FLAG.fullmatch(word), flags()
+    name = match["name"] if match else word[4:]
+    entry = table.get(name)
+    if match is None or entry is None or not {*entry["java"]} & {*releases}:
+        known = [one for one in table if {*table[one]["java"]} & {*releases}]
+        near = nearest(name, known, cutoff=0.85)
+        what = f"Java {' and '.join(map(str, releases))} has no option -XX:{name}."
+        return what, f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
+    unlock = f"-XX:+Unlock{entry.get('unlock', '')}VMOptions"
+    if "unlock" in entry and unlock not in before:
+        return f"Java takes {name} only after {unlock}.", f"Put {unlock} before it, or delete it."
+    wanted = _wanted(name, entry["type"], match["sign"], (match["value"] or "").lstrip(":="))
+    return (f"Java does not take {word}.", wanted) if wanted else None
+
+
+def _wanted(name: str, kind: str, sign: str, value: str) -> str:
+    """Say how an option is written, empty if this is how."""
+    if kind == "boolean":
+        return "" if sign and not value else f"Write -XX:+{name} or -XX:-{name}."
+    form, called = _VALUES[kind]
+    legal = not sign and form.fullmatch(value)
+    return "" if legal else f"Write -XX:{name}=VALUE, where VALUE is {called}."

@@ -1,0 +1,155 @@
+"""The rules about the options of JVMs: of the services, and of Spark's drivers and executors."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from ..model import jvm_options
+from ..model.cluster import Cluster
+from ..model.jvm_size import heap_mb
+from ..model.service import Service
+from ..model.values import listing, sequence
+from ..model.versions import PRODUCTS
+from .engine import Finding, Findings, rule
+from .shared import properties
+
+HEAP_VARIABLES = {
+    "zookeeper": "zookeeper_heap",
+    "kafka": "kafka_heap",
+    "spark": "spark_daemon_heap",
+}
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+# Java's own which take the next word.
+_OPTIONS_WITH_VALUE = (
+    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
+    *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
+    *("--enable-native-access", "--patch-module"),
+)
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
+_HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
+_OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
+_PORT = re.compile(
+    r"-Dcom\.sun\.management\.jmxremote\.port=(?P<port>\d{1,9})(?!\S)"
+    r"|-agentlib:jdwp=.*address=(?:[^,]*:)?(?P<debugger>\d{1,9})(?!\d)"
+)
+_LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
+
+Place = str
+
+
+def _words(given: object) -> list[str]:
+    """Return the options of a JVM as systemd and Spark split them."""
+    text = " ".join(map(str, sequence(given) or [given]))
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote that does not end
+        return text.split()
+
+
+def _options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
+    """Give each host's services with the place and the words of each list of Java's options."""
+    for host in cluster.hosts:
+        for service in cluster.services(host).values():
+            variable = f"{service.product}_java_options"
+            yield host, service, variable, _words(service.settings[variable])
+    for host, service, one in properties("spark")(cluster):
+        if _OF_APPLICATIONS.fullmatch(one.key):
+            yield host, service, one.where, _words(one.value)
+
+
+def _releases(service: Service) -> Sequence[int]:
+    """Return the releases of Java that may run a service; none where options are not recorded."""
+    settings = service.settings
+    for variable in ("java_home", "java_package"):
+        if settings[variable]:
+            release = jvm_options.release_in(str(settings[variable]))
+            return [release] if release in jvm_options.RELEASES else []
+    return jvm_options.RELEASES
+
+
+@rule("java-package", where="java_package")
+def _java_package(cluster: Cluster) -> Findings:
+    """The service would not start, or would run on a Java version that it does not support."""
+    for host in cluster.hosts:
+        for name, service in cluster.services(host).items():
+            package = str(service.settings["java_package"])
+            release = jvm_options.release_in(package)
+            version = PRODUCTS[name].supported.get(service.version)
+            if release and version and release not in version.java:
+                what = f"{PRODUCTS[name].name} {service.version} runs on Java "
+                what += f"{listing(version.java, 'or')}, and {package} brings {release}."
+                fix = "Set a package that brings one of these, or delete java_package."
+                yield Finding(what, fix, hosts=(host,))
+
+
+@rule("java-option", each=_options)
+def _java_option(service: Service, place: Place, words: list[str]) -> Findings:
+    """The service would not start. Java takes a word without a hyphen at its beginning for the
+    class to run; it is often a typographic dash from a document.
+    """
+    releases = _releases(service)
+    for number, word in enumerate(words):
+        before = words[:number]
+        found = None
+        if (before and before[-1] in _OPTIONS_WITH_VALUE) or word.startswith("@"):
+            continue
+        if not word.startswith("-"):
+            found = _without_hyphen(word, before)
+        elif releases and _LENIENT not in words:
+            found = jvm_options.problem(word, before, releases)
+        if found:
+            yield Finding(*found, place)
+
+
+def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
+    # What follows an equals sign, or a blank, may be a password.
+    if word[:1] and word[0] in _DASHES:
+        name = word.lstrip(_DASHES).partition("=")[0]
+        return f"{word[0]}{name} is not an option of Java.", f"Write -{name}."
+    after = before[-1].partition("=")[0] if before else "the beginning"
+    fix = "Begin it with a hyphen, put the value before it in quotes, or delete it."
+    return f"The word after {after} is not an option of Java.", fix
+
+
+@rule("jvm-port-shared", where="spark_java_options")
+def _jvm_port_shared(cluster: Cluster) -> Findings:
+    """All daemons of a host get the same options: the one that starts second does not start."""
+    for host, spark in cluster.spark.items():
+        for option in _words(spark.settings["spark_java_options"]):
+            match = _PORT.search(option)
+            port = int(match["port"] or match["debugger"]) if match else 0
+            if port and len(spark.units) > 1:
+                what = f"{listing(spark.units)} would all listen on port {port}."
+                fix = "Remove it; port 0 lets each JVM choose one."
+                yield Finding(what, fix, hosts=(host,))
+
+
+@rule("java-collectors", each=_options)
+def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
+    """Java does not start with two of them."""
+    found = list(dict.fromkeys(word for word in words if _COLLECTOR.fullmatch(word)))
+    if len(found) > 1:
+        yield Finding(f"{listing(found)} choose different collectors.", "Keep one.", place)
+
+
+def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
+    for host in cluster.hosts:
+        for service in cluster.services(host).values():
+            yield host, service
+
+
+@rule("heap-option", each=_services)
+def _heap_option(service: Service) -> Findings:
+    """The unit sets the heap from its own variable. Of two such options the JVM takes the last
+    one, and the memory of the host would be judged by the other.
+    """
+    options, heap = f"{service.product}_java_options", HEAP_VARIABLES[service.product]
+    for option in _words(service.settings[options]):
+        match = _HEAP_OPTION.match(option)
+        if match:
+            size = option[match.end() :]
+            value = f": {size}" if heap_mb(size) else ""
+            fix = f"Remove it from {options} and set {heap}{value}."
+            yield Finding(f"{options} sets the heap by {option}.", fix, options)

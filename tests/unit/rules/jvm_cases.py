@@ -1,0 +1,125 @@
+"""Wrong inventories and legal variations: Java's options and packages."""
+
+from __future__ import annotations
+
+from tests.unit.rules.draft import Case, Legal
+
+JAVA = "kafka_java_options"
+DRIVER = "spark.driver.extraJavaOptions"
+JMX = "-Dcom.sun.management.jmxremote.port"
+
+REFUSED: list[Case] = [
+    *(
+        ("java-option", word, lambda d, word=word: d.variable(JAVA, [word]), (JAVA, *said))
+        for word, said in {
+            "-XX:MaxGCPauseMilis=20": ("-XX:MaxGCPauseMilis", "MaxGCPauseMillis"),
+            "-XX:+PrintGCDateStamps": ("PrintGCDateStamps",),
+            "-XX:+UseConcMarkSweepGC": ("UseConcMarkSweepGC",),
+            "-XX:UseG1GC": ("-XX:+UseG1GC",),
+            "-XX:+UseG1GC=true": ("-XX:+UseG1GC or",),
+            "-XX:+MaxGCPauseMillis=20": ("Write -XX:MaxGCPauseMillis=",),
+            "-XX:MaxGCPauseMillis=20ms": ("20ms", "-XX:MaxGCPauseMillis="),
+            "-XX:MaxGCPauseMillis": ("-XX:MaxGCPauseMillis=",),
+            "-XX:MaxRAMPercentage=75%": ("75%",),
+            "-XX:HeapDumpPath": ("-XX:HeapDumpPath=",),
+            "-XX:+PrintCompilation2": ("after -XX:+UnlockDiagnosticVMOptions",),
+            "-XX:": ("-XX:",),
+            "-Xss4": ("4 bytes", "-Xss4m"),
+            "-Xss100k": ("100 KiB", "-Xss100m"),
+            "-Xlogg:gc": ("-Xlogg", "-Xlog"),
+            "-d64": ("-d64",),
+            "-xss1m": ("-xss1m",),
+        }.items()
+    ),
+    (
+        "java-option",
+        "unlocked too late",
+        lambda d: d.variable(JAVA, ["-XX:G1MaxNewSizePercent=70 -XX:+UnlockExperimentalVMOptions"]),
+        ("after -XX:+UnlockExperimentalVMOptions",),
+    ),
+    (
+        "java-option",
+        "of another Java",
+        lambda d: d.variable(JAVA, ["-XX:+UseBiasedLocking"]).variable(
+            "java_package", "openjdk-21-jre-headless"
+        ),
+        ("Java 21", "UseBiasedLocking"),
+    ),
+    (
+        "java-option",
+        "of drivers",
+        lambda d: d.own_spark(DRIVER, "-Xss4 -XX:+UseSerialGC"),
+        (f"spark_config[{DRIVER}]", "4 bytes"),
+    ),
+    (
+        "java-collectors",
+        "of drivers",
+        lambda d: d.own_spark(DRIVER, "-XX:+UseG1GC -XX:+UseSerialGC"),
+        (f"spark_config[{DRIVER}]",),
+    ),
+    *(
+        (
+            "java-package",
+            package,
+            lambda d, package=package: d.variable("java_package", package),
+            (package, release, "17"),
+        )
+        for package, release in (
+            ("openjdk-11-jre-headless", "brings 11"),
+            ("java-1.8.0-openjdk-headless", "brings 8"),
+            ("temurin-22-jre", "brings 22"),
+        )
+    ),
+    (
+        "jvm-port-shared",
+        "master and history",
+        lambda d: d.variable("spark_java_options", [f"{JMX}=9010"]),
+        ("9010", "spark-history"),
+    ),
+    (
+        "jvm-port-shared",
+        "of a debugger",
+        lambda d: d.variable(
+            "spark_java_options",
+            ["-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=*:5005"],
+        ),
+        ("5005",),
+    ),
+]
+
+LEGAL: list[Legal] = [
+    *(
+        ("java-option", word, lambda d, word=word: d.variable(JAVA, [word]))
+        for word in (
+            "-XX:+UseBiasedLocking",  # of Java 17 alone
+            "-XX:+UnlockDiagnosticVMOptions -XX:+PrintCompilation2",
+            "-XX:+IgnoreUnrecognizedVMOptions -XX:+PrintGCDateStamps",
+            "-XX:MaxGCPauseMillis=20",
+            "-XX:MaxDirectMemorySize=1G",
+            "-XX:MaxRAMPercentage=75.5",
+            "-XX:HeapDumpPath=/var/tmp/a",
+            "-XX:-UsePerfData",
+            "-Xss136k",
+            "-Xlog:gc*:stdout:time",
+            "-Xloggc:/var/log/kafka/gc.log",
+            "-javaagent:/opt/agent.jar=9404:/etc/agent.yml",
+            "-verbose:gc",
+            "-Djava.net.preferIPv4Stack=true",
+            "-ea:org.apache.kafka...",
+            "--add-opens=java.base/java.nio=ALL-UNNAMED",
+        )
+    ),
+    (
+        "java-option",
+        "of a Java that is not recorded",
+        lambda d: d.variable(JAVA, ["-XX:+UseNewest"]).variable("java_home", "/opt/jdk-25"),
+    ),
+    ("java-package", "21", lambda d: d.variable("java_package", "openjdk-21-jre-headless")),
+    ("java-package", "without a release", lambda d: d.variable("java_package", "default-jre")),
+    ("jvm-port-shared", "of Kafka", lambda d: d.variable(JAVA, [f"{JMX}=9010"])),
+    (
+        "jvm-port-shared",
+        "any port",
+        lambda d: d.variable("spark_java_options", [f"{JMX}=0"]),
+    ),
+]
