@@ -49,7 +49,7 @@ def configuration() -> dict[Path, str]:
         "1. **profile**: `kafka_profile` chooses a set of broker settings, below.",
         "2. **topology**: replication that follows from the number of brokers. The replication",
         "   factor is that number, at most 3; `min.insync.replicas` is one less, at least 1, so",
-        "   that one of three brokers may be away while producers with `acks=all` go on.",
+        "   that one of three brokers may be down while producers with `acks=all` continue.",
         "3. **`kafka_config`**: the cluster's properties, in the inventory's group variables.",
         "4. **`kafka_host_config`**: one host's properties, in its host variables.",
         "5. **owned keys**: what only Millrace writes, from groups and variables, below.",
@@ -138,8 +138,8 @@ def _other_products() -> list[str]:
             *([""] if lines else []),
             f"## {name}",
             "",
-            f"A property of {name} is a key of `{variable}`, over what the topology gives and",
-            "below these, which only Millrace writes:",
+            f"A property of {name} is a key of `{variable}`, which overrides what follows from the",
+            "topology. Only Millrace writes these:",
             "",
             *_owned(owned),
         ]
@@ -189,8 +189,8 @@ def variables() -> dict[Path, str]:
         "",
         _generated("variables", "roles/*/meta/argument_specs.yml and meta/parameters.yml"),
         "",
-        "An inventory sets them. A property of Kafka, Spark or ZooKeeper is no variable, but a key",
-        "of `kafka_config`, `spark_config` or `zookeeper_config`:",
+        "Set them in the inventory. A property of Kafka, Spark or ZooKeeper is not a variable but",
+        "a key of `kafka_config`, `spark_config` or `zookeeper_config`:",
         "[configuration](configuration.md). `tasks_from` of `include_role` chooses an entry point.",
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
@@ -200,8 +200,8 @@ def variables() -> dict[Path, str]:
         "",
         "## Parameters of the playbooks",
         "",
-        "Given with `-e`, besides those that an entry point above has. A name that is nearly one",
-        "of these is refused, and so is a value of another type.",
+        "Given with `-e`, in addition to the variables of the entry points above. A name that is",
+        "nearly one of these is refused, and so is a value of the wrong type.",
         "",
         *_variables(given),
     ]

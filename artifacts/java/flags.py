@@ -17,7 +17,7 @@ from typing import Any
 
 _UNLOCK = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+UnlockExperimentalVMOptions")
 _RELEASE = re.compile(r'version "(?:1\.)?(\d+)')
-_FLAG = re.compile(r"^ +(?P<type>\S+) (?P<name>\w+) +:?=.*?\{(?P<kind>[\w ]+)\} *\{", re.MULTILINE)
+_FLAG = re.compile(r"^ *(?P<type>\S+) (?P<name>\w+) +:?=.*?\{(?P<kind>[\w ]+)\} *\{", re.MULTILINE)
 _TYPES = {"bool": "boolean", "ccstr": "text", "ccstrlist": "text", "double": "double"}
 _KINDS = {"diagnostic": "Diagnostic", "experimental": "Experimental"}
 # Other names of options, which Java takes and does not list.

@@ -82,10 +82,11 @@ def _of_flag(word: str, before: Container[str], releases: Sequence[int]) -> tupl
     if match is None or entry is None or not {*entry["java"]} & {*releases}:
         known = [one for one in table if {*table[one]["java"]} & {*releases}]
         near = nearest(name, known, cutoff=0.85)
-        what = f"Java {' and '.join(map(str, releases))} has no option -XX:{name}."
+        have = "have" if len(releases) > 1 else "has"
+        what = f"Java {' and '.join(map(str, releases))} {have} no option -XX:{name}."
         return what, f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
     unlock = f"-XX:+Unlock{entry.get('unlock', '')}VMOptions"
-    if "unlock" in entry and unlock not in before:
+    if "unlock" in entry and unlock not in before and word != unlock:
         return f"Java takes {name} only after {unlock}.", f"Put {unlock} before it, or delete it."
     wanted = _wanted(name, entry["type"], match["sign"], (match["value"] or "").lstrip(":="))
     return (f"Java does not take {word}.", wanted) if wanted else None

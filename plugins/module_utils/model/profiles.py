@@ -49,7 +49,7 @@ _COMMON: Mapping[str, Setting] = {
     "controller.socket.timeout.ms": Setting(
         5000, "a broker's request to a controller that hangs fails only after this time"
     ),
-    "auto.create.topics.enable": Setting(False, "a typing error must not become a topic"),
+    "auto.create.topics.enable": Setting(False, "a misspelt name must not create a topic"),
     "unclean.leader.election.enable": Setting(
         False, "an out-of-sync leader loses acknowledged records"
     ),

@@ -24,7 +24,7 @@ def _found(kind: str) -> Callable[[Cluster], Iterator[tuple[str, FileFinding]]]:
 
 @rule("key-twice", each=_found("twice"))
 def _key_twice(one: FileFinding) -> Findings:
-    """YAML keeps the last one alone: what the others say is lost without a word."""
+    """YAML keeps only the last one: what the others say is lost silently."""
     what = f"The key {one.name} is in line {one.text} already."
     yield Finding(what, "Join both under one key, or delete one.", one.where)
 
@@ -53,7 +53,7 @@ def _group_file_hidden(one: FileFinding) -> Findings:
 
 @rule("group-file-unused", each=_found("unused"))
 def _group_file_unused(one: FileFinding) -> Findings:
-    """Ansible reads the variables of groups that exist, and others for nobody."""
+    """Ansible reads only the files of groups that exist."""
     what = f"There is no group {one.name}."
     yield Finding(what, f"Did you mean {one.text}? Otherwise rename or delete it.", one.where)
 

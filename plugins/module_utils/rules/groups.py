@@ -111,7 +111,7 @@ def _host_without_group(cluster: Cluster) -> Findings:
 
 @rule("address", where="ansible_host")
 def _address(cluster: Cluster) -> Findings:
-    """Nobody can reach such a host: it is neither an address nor a name (RFC 1123)."""
+    """Such a host cannot be reached: it is neither an address nor a name (RFC 1123)."""
     for host in cluster.inventory.placed():
         address = cluster.inventory.hosts[host].connection.get("ansible_host")
         if wrong := _no_address(str(address)) if address is not None else "":
@@ -167,7 +167,7 @@ def _same_address(cluster: Cluster) -> Findings:
 
 @rule("loopback-address", where="ansible_host")
 def _loopback_address(cluster: Cluster) -> Findings:
-    """It is the Ansible controller itself, and each of the other hosts would connect to itself
+    """It is Ansible's control node itself, and each of the other hosts would connect to itself
     instead.
     """
     hosts = cluster.inventory.placed()

@@ -41,7 +41,7 @@ Place = str
 
 def _words(given: object) -> list[str]:
     """Return the options of a JVM as systemd and Spark split them."""
-    text = " ".join(map(str, sequence(given) or [given]))
+    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
     try:
         return shlex.split(text)
     except ValueError:  # a quote that does not end
@@ -72,16 +72,21 @@ def _releases(service: Service) -> Sequence[int]:
 @rule("java-package", where="java_package")
 def _java_package(cluster: Cluster) -> Findings:
     """The service would not start, or would run on a Java version that it does not support."""
-    for host in cluster.hosts:
-        for name, service in cluster.services(host).items():
-            package = str(service.settings["java_package"])
-            release = jvm_options.release_in(package)
-            version = PRODUCTS[name].supported.get(service.version)
-            if release and version and release not in version.java:
-                what = f"{PRODUCTS[name].name} {service.version} runs on Java "
-                what += f"{listing(version.java, 'or')}, and {package} brings {release}."
-                fix = "Set a package that brings one of these, or delete java_package."
-                yield Finding(what, fix, hosts=(host,))
+    for host, settings in cluster.hosts.items():
+        package = str(settings.settings["java_package"])
+        release = jvm_options.release_in(package)
+        supported = {
+            f"{PRODUCTS[name].name} {service.version}": version.java
+            for name, service in cluster.services(host).items()
+            if (version := PRODUCTS[name].supported.get(service.version))
+        }
+        refusing = [name for name, releases in supported.items() if release not in releases]
+        if release and refusing:
+            common = sorted(set.intersection(*map(set, supported.values())))
+            what = f"{package} brings Java {release}; {listing(refusing)} "
+            what += f"{'run' if len(refusing) > 1 else 'runs'} on {listing(common, 'or')}."
+            fix = "Set a package that brings one of these, or delete java_package."
+            yield Finding(what, fix, hosts=(host,))
 
 
 @rule("java-option", each=_options)
@@ -143,7 +148,7 @@ def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
 @rule("heap-option", each=_services)
 def _heap_option(service: Service) -> Findings:
     """The unit sets the heap from its own variable. Of two such options the JVM takes the last
-    one, and the memory of the host would be judged by the other.
+    one, and the memory check would use the other.
     """
     options, heap = f"{service.product}_java_options", HEAP_VARIABLES[service.product]
     for option in _words(service.settings[options]):

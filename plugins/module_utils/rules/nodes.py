@@ -194,7 +194,9 @@ def _cluster_id_differs(cluster: Cluster) -> Findings:
 
 @rule("quorum-kind-differs", where="kafka_quorum")
 def _quorum_kind_differs(cluster: Cluster) -> Findings:
-    """A quorum is of one kind: the nodes of the other would vote in another or find none."""
+    """A quorum has one kind: nodes of the other kind would vote in a different quorum, or find
+    none.
+    """
     kinds = {
         name: node.settings["kafka_quorum"] for name, node in nodes(cluster) if node.mode == "kraft"
     }

@@ -27,7 +27,7 @@ _JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
 
 @rule("plain-password", each=properties("kafka"))
 def _plain_password(node: KafkaNode, one: Property) -> Findings:
-    """Whoever reads the repository of the inventory would know it."""
+    """Anyone who can read the inventory's repository would know it."""
     if not one.hidden and _is_secret(node, one.key, str(one.value)):
         fix = "Encrypt it with ansible-vault encrypt_string, or refer to a config provider."
         yield Finding(f"{one.key} is not encrypted.", fix, one.where)
@@ -105,7 +105,7 @@ def _super_users_commas(node: KafkaNode) -> Findings:
 @rule("super-users-type", each=nodes)
 def _super_users_type(node: KafkaNode) -> Findings:
     """A principal is a type and a name, `User:alice`, and Kafka compares both as they are written:
-    another one is nobody.
+    any other spelling matches no one.
     """
     for one in str(node.config.get("super.users") or "").split(";"):
         kind, colon, name = one.strip().partition(":")

@@ -34,7 +34,8 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
         others = {name: port for one in services.values() for name, port in one.ports.items()}
         for product, service in cluster.services(host).items():
             options = " ".join(service.settings[f"{product}_java_options"])
-            if jmx := _JMX_PORT.search(options):
+            jmx = _JMX_PORT.search(options)
+            if jmx and int(jmx["port"]):  # with 0 Java chooses one
                 others[f"{product}_java_options ({jmx['name']})"] = int(jmx["port"])
         yield host, dict(kafka.ports) if kafka else {}, others
 

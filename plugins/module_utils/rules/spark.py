@@ -98,7 +98,7 @@ def _spark_secret_missing(host: SparkHost, one: Property) -> Findings:
 
 @rule("spark-secret-short", each=properties("spark", key=SECRET))
 def _spark_secret_short(_: SparkHost, one: Property) -> Findings:
-    """Whoever records one handshake can guess a short secret."""
+    """Anyone who records one handshake can guess a short secret."""
     if len(str(one.value).encode()) < _LEAST_SECRET_BYTES:
         what = f"{one.key} has fewer than {_LEAST_SECRET_BYTES} bytes."
         fix = "Set 32 random bytes, such as `openssl rand -base64 32` prints, from a vault."
@@ -107,7 +107,7 @@ def _spark_secret_short(_: SparkHost, one: Property) -> Findings:
 
 @rule("spark-secret-plain", each=properties("spark", key=SECRET))
 def _spark_secret_plain(_: SparkHost, one: Property) -> Findings:
-    """Whoever reads the repository of the inventory could submit jobs."""
+    """Anyone who can read the inventory's repository could submit jobs."""
     if not one.hidden:
         fix = "Encrypt it with ansible-vault encrypt_string."
         yield Finding(f"{one.key} is not encrypted.", fix, one.where)

@@ -54,7 +54,7 @@ def _directory_id_twice(host: InspectedHost) -> Findings:
 
 @host_rule("storage-of-another-mode", each=_log_dirs)
 def _storage_of_another_mode(kafka: KafkaNode, where: str, found: Directory) -> Findings:
-    """The controllers of the one mode know no topic of the other, so its records are lost."""
+    """The controllers of one mode do not know the topics of the other, so its records are lost."""
     on_disk = {"0": "zookeeper", "1": "kraft"}.get(found.properties.get("version", ""))
     if on_disk and on_disk != kafka.mode:
         written, wanted = MODES[on_disk], MODES[kafka.mode]
@@ -78,7 +78,7 @@ def _quorum_differs(kafka: KafkaNode, _: str, found: Directory) -> Findings:
 
 @host_rule("foreign-directory")
 def _foreign_directory(host: InspectedHost) -> Findings:
-    """Kafka takes every directory there for a partition and stops at one that is none."""
+    """Kafka treats every directory there as a partition and stops at one that is not."""
     # The directory of metadata alone may hold more.
     for path in host.kafka.data_dirs if host.kafka and host.kafka.is_broker else ():
         found = host.directory(path)

@@ -194,4 +194,4 @@ def _clock_offset(host: InspectedHost) -> Findings:
     if abs(offset) > _CLOCK_SECONDS:
         side = "ahead of" if offset > 0 else "behind"
         fix = "Synchronise the clocks of both."
-        yield Finding(f"The clock is {abs(offset):.1f} s {side} the controller's.", fix)
+        yield Finding(f"The clock is {abs(offset):.1f} s {side} the control node's.", fix)

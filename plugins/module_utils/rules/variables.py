@@ -52,7 +52,7 @@ def _unknown_variable(host: HostVariables) -> Findings:
 
 @rule("unreadable-file", each=_hosts)
 def _unreadable_file(host: HostVariables) -> Findings:
-    """What it sets is not known; its hosts are judged by what other files set."""
+    """What it sets is not known; its hosts are checked with what other files set."""
     for path, reason in host.unreadable.items():
         fix = "Make it a YAML file of variables that Ansible can read; an encrypted one needs its "
         fix += "vault password."
@@ -61,7 +61,7 @@ def _unreadable_file(host: HostVariables) -> Findings:
 
 @rule("unresolved-variable", each=_hosts)
 def _unresolved_variable(host: HostVariables) -> Findings:
-    """Everything that depends on it would be wrong; the other rules judge its default instead."""
+    """Everything that depends on it would be wrong; the other rules check its default instead."""
     for name, reason in host.unresolved.items():
         what = f"{name} cannot be resolved: {reason}."
         yield Finding(what, f"Correct the expression of {name}.", name)

@@ -65,9 +65,9 @@ REFUSED: list[Case] = [
             (package, release, "17"),
         )
         for package, release in (
-            ("openjdk-11-jre-headless", "brings 11"),
-            ("java-1.8.0-openjdk-headless", "brings 8"),
-            ("temurin-22-jre", "brings 22"),
+            ("openjdk-11-jre-headless", "Java 11"),
+            ("java-1.8.0-openjdk-headless", "Java 8"),
+            ("temurin-22-jre", "Java 22"),
         )
     ),
     (

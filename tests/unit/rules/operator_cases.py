@@ -486,7 +486,6 @@ LEGAL: list[Legal] = [
         )
     ),
     ("rack-spelling", "others", lambda d: d.racks("north-1", "north-2", "north-3")),
-    ("rack-spelling", "one alike", lambda d: d.racks("north", "north", "south")),
     (
         "mount-read-only",
         "another option",

@@ -48,12 +48,16 @@ REFUSED: list[Case] = [
         (
             "spark-config-differs",
             key,
-            lambda d, key=key, value=value: d.own_spark(key, value).variable(
-                "spark_config", {"spark.ui.port": 4050}, on=("k2",)
+            lambda d, key=key, value=value: (
+                d.own_spark(key, value).vault(f"spark_config[{key}]"),
+                d.variable("spark_config", {"spark.ui.port": 4050}, on=("k2",)),
             ),
             (key, "k2", "none"),
         )
-        for key, value in (("spark.authenticate.secret", "a" * 32), ("spark.authenticate", True))
+        for key, value in (
+            ("spark.authenticate.secret", "a" * 32),
+            ("spark.network.crypto.enabled", False),
+        )
     ),
     (
         "service-address",
