@@ -26,10 +26,10 @@ def sha512_of(path: Path) -> str:
 
 
 def fetch(source: str, sha512: str, out: Path) -> None:
-    """Have `out` with the wanted sum; one that is there is not fetched again.
+    """Fetch `out` unless it is already there with the wanted checksum.
 
     Raises:
-        ValueError: the sum is no SHA-512, or `source` has another one.
+        ValueError: the checksum is not a SHA-512, or `source` has another one.
         OSError: `source` cannot be read.
 
     """
@@ -47,7 +47,7 @@ def fetch(source: str, sha512: str, out: Path) -> None:
     got = sha512_of(part)
     if got != wanted:
         part.unlink()
-        message = f"{source} has the sha512 {got}, expected is {wanted}; nothing of it was used"
+        message = f"{source} has the sha512 {got}, expected {wanted}; nothing of it was used"
         raise ValueError(message)
     part.replace(out)
 
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description="Fetch a file and check its sha512.")
     parser.add_argument("source", help="URL or path")
-    parser.add_argument("sha512", help="the published sum")
+    parser.add_argument("sha512", help="the published checksum")
     parser.add_argument("out", type=Path, help="file to write")
     options = parser.parse_args(arguments)
     try:

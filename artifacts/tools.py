@@ -2,7 +2,7 @@
 
     python artifacts/tools.py RECIPE HOME
 
-RECIPE is a version's directory. Its file `tools` has a line a tool: its documented name, its class
+RECIPE is a version's directory. Its file `tools` has one line per tool: documented name, class
 and the arguments it always gets. HOME gets bin/, the launcher under each of these names, and conf/,
 which makes the tools log only what goes wrong.
 """

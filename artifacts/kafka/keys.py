@@ -40,7 +40,7 @@ class KeyParser(HTMLParser):
         self._field = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember where the text that follows stands."""
+        """Remember the element that the following text belongs to."""
         del attrs
         if tag in ("h4", "th", "td"):
             self._tag = tag

@@ -52,7 +52,7 @@ def constants(content: bytes) -> Iterator[str]:
 
 
 def names_alone(found: Iterable[str]) -> Iterator[str]:
-    """Yield the names that are not the beginning of another: those are no keys."""
+    """Yield the names that are not a prefix of another one; prefixes are not keys."""
     every = sorted(set(found))
     for name in every:
         if not any(other.startswith(f"{name}.") for other in every):
@@ -60,7 +60,7 @@ def names_alone(found: Iterable[str]) -> Iterator[str]:
 
 
 def entry(convert: Convert) -> Entry:
-    """Return type and legal values of a key, by what it makes of texts.
+    """Return type and valid values of a key, found by converting sample texts.
 
     `convert` returns the value and an empty text, or None and why there is none.
     """
@@ -70,7 +70,7 @@ def entry(convert: Convert) -> Entry:
     if match := _CHOICES.search(why):
         return {"type": "string", "valid": _choices(match["names"], convert)}
     if not (match := _TYPE.search(why)):
-        return {"type": "string"}  # Spark judges it in a way of its own
+        return {"type": "string"}  # Spark validates it in code of its own
     kind = match["type"].partition(" in ")[0]
     if not convert("1,1")[1]:
         return {"type": "list"}
@@ -90,7 +90,7 @@ def _bounds(convert: Convert, kind: str) -> str:
     if "1" not in legal or "-1" in legal:
         return ""
     low = "0" if legal & {"0", "0.5"} else "1"
-    # What wants a whole number takes no 1.5 either.
+    # A key that needs a whole number does not accept 1.5 either.
     return f"[{low},...,1]" if kind == "double" and "1.5" not in legal else f"[{low},...]"
 
 

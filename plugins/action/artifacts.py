@@ -1,4 +1,4 @@
-"""Ansible action: have every distribution of the cluster on the controller, checked."""
+"""Ansible action: pack and verify every distribution of the cluster on the control node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..plugin_utils.action import Action
 
 
 class ActionModule(Action):
-    """The action; it runs on the controller alone, in check mode too."""
+    """The action; it runs only on the control node, in check mode too."""
 
     _requires_connection = False
 

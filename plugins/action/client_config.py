@@ -1,4 +1,4 @@
-"""Ansible action: how clients on the controller reach the Kafka cluster, as a file for them."""
+"""Ansible action: write a file by which clients on the control node reach the Kafka cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..plugin_utils.inventory import plain
 
 
 class ActionModule(Action):
-    """The action; it runs on the controller alone."""
+    """The action; it runs only on the control node."""
 
     _requires_connection = False
 

@@ -1,4 +1,4 @@
-"""Ansible action: resolve the cluster of a run, and refuse it with every problem at once."""
+"""Ansible action: resolve the cluster of a run, and report all its problems at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..plugin_utils.files import write
 
 
 class ActionModule(Action):
-    """The action; it runs on the controller alone."""
+    """The action; it runs only on the control node."""
 
     _requires_connection = False
 
@@ -38,7 +38,7 @@ class ActionModule(Action):
         return {**outcome(problems), "changed": self._keep_cluster_id(args)}
 
     def _judge_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Complete the cluster with what was found on the hosts, and judge that."""
+        """Complete the cluster with what was found on the hosts, and check it."""
         all_found = run.inspections(self.variables["hostvars"])
         found = {name: all_found[name] for name in args["inspected"] if name in all_found}
         facts = {name: inspection.facts for name, inspection in found.items()}
@@ -56,7 +56,7 @@ class ActionModule(Action):
         return outcome(problems, message)
 
     def _keep_cluster_id(self, args: Mapping[str, Any]) -> bool:
-        """Keep the cluster id beside the inventory where it is to be; return whether it is new."""
+        """Store the cluster id beside the inventory if asked for; return whether it is new."""
         cluster = self.cluster
         kraft = bool(cluster.controllers)
         wanted = args["known_cluster_id"] or (args["generate_cluster_id"] and kraft)

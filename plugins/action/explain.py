@@ -13,7 +13,7 @@ from ..plugin_utils.inventory import plain
 
 
 class ActionModule(Action):
-    """The action; it runs on the controller alone."""
+    """The action; it runs only on the control node."""
 
     _requires_connection = False
 

@@ -10,7 +10,7 @@ from ..plugin_utils.action import Action
 
 
 class ActionModule(Action):
-    """The action; it runs on the controller alone."""
+    """The action; it runs only on the control node."""
 
     _requires_connection = False
 

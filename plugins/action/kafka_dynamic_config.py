@@ -1,4 +1,4 @@
-"""The controller's half of the module kafka_dynamic_config: only for a broker that was running."""
+"""The control node's part of the module kafka_dynamic_config, for a broker that was running."""
 
 from __future__ import annotations
 

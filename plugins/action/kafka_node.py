@@ -1,4 +1,4 @@
-"""The controller's half of the module kafka_node: what of it follows from the model."""
+"""The control node's part of the module kafka_node: the options that come from the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller's half of the module kafka_storage: a formatted host is not contacted."""
+"""The control node's part of the module kafka_storage: a formatted host is not contacted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..plugin_utils.action import Action
 
 
 class ActionModule(Action):
-    """Judge what the inspection found, and call the module where something is left to do."""
+    """Check what the inspection found, and call the module where something is left to do."""
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""

@@ -1,4 +1,4 @@
-"""The controller's half of the module preflight: what to inspect follows from the model."""
+"""The control node's part of the module preflight: the model says what to inspect."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 class ActionModule(Action):
-    """The controller's half of a node's restart; the task is delegated to the node's host.
+    """The control node's part of a node's restart; the task is delegated to the node's host.
 
-    A restart that goes wrong is no failure of the task: `stopped` says why, and the tasks that
-    follow put the former files back on nodes that wait, before they fail.
+    A failed restart does not fail the task: `stopped` says why, and the following tasks restore
+    the previous files on nodes that wait, before they fail.
     """
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class ActionModule(Action):
         try:
             return self.call(asked, "kafka_restart")
         except AnsibleConnectionFailure as error:
-            # An unreachable host would let the next node be restarted.
+            # Ansible would go on with the next node after an unreachable host.
             raise HostLostError(str(error)) from error
 
     def _quiet(self, record: Mapping[str, Any], options: Mapping[str, Any]) -> float:
@@ -105,8 +105,8 @@ class ActionModule(Action):
         """Reboot the host, which starts the node by itself."""
         arguments = {
             "reboot_timeout": self._limits["reboot"],
-            # Until systemd is done with it. Whether it starts is judged after it, where what it
-            # refuses is taken back.
+            # Until systemd has finished the start job. Whether the node started is checked
+            # afterwards, where its previous files can be restored.
             "test_command": 'test -z "$(systemctl show --property=Job --value kafka)"',
             "msg": "Millrace reboots this host",
         }
@@ -142,7 +142,7 @@ class ActionModule(Action):
         return answer
 
     def _report(self, record: Mapping[str, Any], roll: NodeRoll, begun: float) -> None:
-        """Show that the node is back, and write it down for the proof."""
+        """Report that the node is back, and record the restart for the ledger."""
         ended = time.time()
         parts = ", ".join(
             f"{name} {roll.seconds[name]:.1f} s" for name in PHASE_TEXTS if name in roll.seconds
@@ -166,6 +166,6 @@ class ActionModule(Action):
 
 
 def die_with_ansible() -> None:
-    """Let this worker end when Ansible is killed: it would go on to restart nodes by itself."""
+    """Make this worker end when Ansible is killed; it would otherwise continue to restart nodes."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

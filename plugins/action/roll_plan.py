@@ -14,7 +14,7 @@ from ..plugin_utils.inventory import plain
 
 
 class ActionModule(Action):
-    """Plan; runs on the controller alone."""
+    """Plan; runs only on the control node."""
 
     _requires_connection = False
 
@@ -60,7 +60,7 @@ def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
 
 
 def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
-    """Tell whether a node, as the module kafka_node found it, is to be taken."""
+    """Return whether a node needs the action, by what the module kafka_node found."""
     if action == "upgrade":
         return bool(node["home"]) and not node["settled"]
     if action == "reboot":
@@ -79,8 +79,8 @@ def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any
         found.append(f"{', '.join(containers)}: a container cannot be rebooted from inside.")
     if members:
         found.append(
-            f"{', '.join(members)}: ZooKeeper runs there too, which has no gate. Reboot these by "
-            "hand, one at a time, each when the others serve."
+            f"{', '.join(members)}: ZooKeeper runs there too and has no gate. Reboot these hosts "
+            "by hand, one at a time, each while the others serve."
         )
     return " ".join([*found, "Nothing was changed."] if found else [])
 

@@ -1,4 +1,4 @@
-"""The controller's half of the module service: its options from the model, and the tarball."""
+"""The control node's part of the module service: options from the model, and the tarball."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ActionModule(Action):
         return {name: option for name, option in options.items() if name in names}
 
     def _refuse_defaults(self) -> None:
-        """Refuse to remove by defaults where variables of the inventory have no valid value."""
+        """Refuse a removal for which invalid variables of the inventory have their defaults."""
         wrong = dict(self.cluster.inventory.hosts[self.host].unresolved)
         wrong |= {one.name: one.message for one in self.cluster.invalid.get(self.host, ())}
         if wrong:
@@ -98,7 +98,7 @@ class ActionModule(Action):
             needed = -(-tarball.stat().st_size // 2**20)
             message = (
                 f"{tarball} could not be copied to {remote} on the host ({error}). It needs "
-                f"{needed} MiB there: see `df -h {directory}`; remote_tmp sets another place"
+                f"{needed} MiB there: see `df -h {directory}`, or set remote_tmp to another place"
             )
             raise AnsibleActionFail(message) from error
         self._untyped._fixup_perms2((directory, remote), execute=False)

@@ -1,4 +1,4 @@
-"""The controller's half of the module of this name: its options come from the model."""
+"""The control node's part of the module of this name: its options come from the model."""
 
 from __future__ import annotations
 

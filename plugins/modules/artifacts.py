@@ -1,11 +1,11 @@
 #!/usr/bin/python
-"""Documentation of the action artifacts, which runs on the controller."""
+"""Documentation of the action artifacts, which runs on the control node."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: artifacts
-short_description: Have every distribution of the cluster on the controller, checked
+short_description: Pack and verify every distribution of the cluster on the control node
 description:
   - Packs each distribution that a host of the inventory gets and that is not in the cache
     (C(service_cache)), by the recipe in C(artifacts/).

@@ -1,11 +1,11 @@
 #!/usr/bin/python
-"""Documentation of the action client_config, which runs on the controller."""
+"""Documentation of the action client_config, which runs on the control node."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: client_config
-short_description: Write how clients on the controller reach the Kafka cluster
+short_description: Write a file by which clients on the control node reach the Kafka cluster
 description:
   - Writes a file of Kafka client properties, as Kafka's own tools take it, which only its owner can
     read.
@@ -13,7 +13,7 @@ description:
     C(kafka_local_client_config) in place of the stores that lie on the hosts.
 options:
   path:
-    description: The file, on the controller. Its directory is made.
+    description: The file, on the control node. Its directory is created.
     type: path
     required: true
   properties:
@@ -22,12 +22,12 @@ options:
     default: {}
 attributes:
   check_mode:
-    description: Writes the file too, since programs of the controller read it. No host is changed.
+    description: Writes the file too, since local programs read it. No host is changed.
     support: full
 """
 
 EXAMPLES = r"""
-- name: Write the client properties for a program on the controller
+- name: Write the client properties for a program on the control node
   millrace.streaming.client_config:
     path: build/client.properties
     properties: {client.id: billing}

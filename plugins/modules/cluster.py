@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Documentation of the action cluster, which runs on the controller."""
+"""Documentation of the action cluster, which runs on the control node."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ short_description: Resolve the cluster of an inventory, and refuse it with every
 description:
   - Resolves all hosts of the inventory, once a run; every other action of the collection reads the
     same cluster.
-  - Judges it by the rules, each problem with what, where, why and the value to set. An error fails
-    the task, a warning is only shown. What was judged without an error is not judged again in the
+  - Checks it against the rules; each problem has what, where, why and the value to set. An error
+    fails the task, a warning is only shown. A cluster without errors is not checked again in the
     run.
 options:
   inspected:
-    description: Hosts to judge by what M(millrace.streaming.preflight) has found on them.
+    description: Hosts to check by what M(millrace.streaming.preflight) has found on them.
     type: list
     elements: str
     default: []
@@ -24,7 +24,7 @@ options:
     choices: [none, up, down, any]
     default: none
   allow_operation:
-    description: With O(inspected), whether another rolling change may be at work on the cluster.
+    description: With O(inspected), whether another rolling change may be running on the cluster.
     type: bool
     default: false
   generate_cluster_id:
@@ -37,10 +37,10 @@ options:
     type: str
     default: ""
   json:
-    description: File of the controller that gets the verdict as JSON.
+    description: File on the control node that gets the result as JSON.
     type: path
   junit:
-    description: File of the controller that gets it as JUnit's XML, a test case for each rule.
+    description: File on the control node that gets it as JUnit XML, a test case for each rule.
     type: path
 attributes:
   check_mode:
@@ -49,7 +49,7 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Judge the inventory before any host is touched
+- name: Check the inventory before any host is touched
   millrace.streaming.cluster:
     junit: verdict.xml
   run_once: true

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Documentation of the action explain, which runs on the controller."""
+"""Documentation of the action explain, which runs on the control node."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ short_description: Explain each Kafka property of a host, and what a change woul
 description:
   - Reports for each property which layer it comes from and why, which layers it overrides, Kafka's
     own default and whether Kafka takes a new value while it runs.
-  - Reports what setting keys in C(kafka_config) would do on each host. It judges the inventory with
-    and without them by the rules of M(millrace.streaming.cluster).
+  - Reports what setting keys in C(kafka_config) would do on each host. It checks the inventory with
+    and without them against the rules of M(millrace.streaming.cluster).
   - Contacts no host, and explains all Kafka hosts of the inventory.
 options:
   key:
@@ -22,7 +22,7 @@ options:
     type: dict
     default: {}
   path:
-    description: File of the controller that gets everything as JSON.
+    description: File on the control node that gets everything as JSON.
     type: path
 attributes:
   check_mode:

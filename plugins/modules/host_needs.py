@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Documentation of the action host_needs, which runs on the controller."""
+"""Documentation of the action host_needs, which runs on the control node."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ description:
   - Compares the file with what the broker has, and sets each key that differs for this broker
     (KIP-226). An entry that equals the file with which the broker started is deleted.
   - A key that left the file since the broker started is set to Kafka's default.
-  - Keys that are not in the file are left as an operator set them. A key that was set from the file
-    once, and is none of the cluster's dynamic keys any more, loses its entry.
-  - Pools of threads, which Kafka lets at most double or halve, change by degrees.
-  - What Kafka refuses needs a restart, and marks the node for one. Its dynamic entry is deleted,
-    which would override the file after the restart too.
+  - Keys that are not in the file are left as an operator set them. The entry of a key that was set
+    from the file, but is no longer one of the cluster's dynamic keys, is deleted.
+  - Thread pools, which Kafka lets at most double or halve, are resized in steps.
+  - A key that Kafka refuses needs a restart, and the node is marked for one. Its dynamic entry is
+    deleted, since it would override the file even after the restart.
 options:
   running:
     description: Whether the broker ran before its file was written; one that did not is not asked.
@@ -49,11 +49,11 @@ options:
     type: float
     default: 30
   events:
-    description: File of the controller that gets the change with its times, for the ledger.
+    description: File on the control node that gets the change with its times, for the ledger.
     type: str
 attributes:
   check_mode:
-    description: Lets Kafka judge the same changes and makes none.
+    description: Lets Kafka validate the same changes and makes none.
     support: full
   diff_mode:
     description: Shows each key before and after.
@@ -68,7 +68,7 @@ Found = Mapping[str, Setting]
 
 
 class Broker:
-    """A running broker, asked for at most so many seconds each time."""
+    """A running broker; each request to it takes at most `wait` seconds."""
 
     def __init__(self, cluster: Cluster, node_id: int, wait: float) -> None:
         """Keep the broker, and how long each question may take."""
@@ -111,7 +111,7 @@ def desired(module: AnsibleModule) -> dict[str, str]:
 
 
 class Run:
-    """One run of the module: bring a broker to its file."""
+    """One run of the module: apply the file to its broker."""
 
     def __init__(self, module: AnsibleModule, broker: Broker) -> None:
         """Read what the broker should have."""
@@ -201,9 +201,9 @@ class Run:
                 break
             if time.monotonic() > deadline:
                 self._module.fail_json(
-                    msg=f"broker {self._params['node_id']} took {', '.join(sorted(taken))} and "
-                    f"does not show all of them after {SHOWN_SECONDS} s: see its journal, and run "
-                    "again",
+                    msg=f"broker {self._params['node_id']} accepted {', '.join(sorted(taken))} "
+                    f"but does not show all of them after {SHOWN_SECONDS} s: see its journal, and "
+                    "run again",
                     changed=True,
                 )
             time.sleep(POLL_SECONDS)
@@ -217,7 +217,7 @@ class Run:
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """Bring the broker to its file, and return the module's result."""
+    """Apply the file to the broker, and return the module's result."""
     node_id, wait = module.params["node_id"], module.params["wait"]
     try:
         return Run(module, Broker(cluster, node_id, wait)).result()

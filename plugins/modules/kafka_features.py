@@ -32,8 +32,8 @@ description:
   - This cannot be undone, so nothing is changed without O(confirm).
 options:
   upgrade_from:
-    description: Versions that run; judge only whether the cluster may move from each to the
-      inventory's, before anything is touched.
+    description: Running versions; only checks whether the cluster may move from each of them to the
+      inventory's version, before anything is touched.
     type: list
     elements: str
     default: []
@@ -46,11 +46,11 @@ options:
     type: float
     default: 60
   events:
-    description: File of the controller that gets the change with its times, for the ledger.
+    description: File on the control node that gets the change with its times, for the ledger.
     type: str
 attributes:
   check_mode:
-    description: Lets Kafka judge the same steps and makes none.
+    description: Lets Kafka validate the same steps and makes none.
     support: full
 """
 
@@ -93,7 +93,7 @@ class Features:
         return written, {node: one.entry for node, one in found.items() if one.entry is not None}
 
     def update(self, wanted: Mapping[str, int], *, validate_only: bool) -> str:
-        """Raise features, or let the controllers judge it; return why they refuse."""
+        """Raise features, or only let the controllers validate it; return why they refuse."""
         return self._cluster.ask(
             functools.partial(adapter.update, wanted=wanted, validate_only=validate_only)
         )
@@ -121,7 +121,7 @@ def address(broker: Broker) -> str:
 
 
 def judge(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str, int]]:
-    """Return what to do and what is against it, and what is finalized now; change nothing."""
+    """Return the plan with its problems, and the finalized levels; change nothing."""
     snapshot = cluster.read()
     finalized = cluster.finalized()
     if params["upgrade_from"]:
@@ -143,9 +143,9 @@ def judge(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str,
 
 
 def membership(snapshot: Snapshot, params: Mapping[str, Any]) -> list[str]:
-    """Return which nodes are there and should not be, or should and are not."""
+    """Return the unexpected and the missing nodes."""
     expected = options.expected_of(params)
-    # Partitions are judged by the gate.
+    # The gate checks partitions.
     alone = dataclasses.replace(snapshot, partitions=(), unreadable_topics={})
     problems = health.problems(alone, expected)
     if snapshot.quorum:
@@ -158,7 +158,7 @@ def membership(snapshot: Snapshot, params: Mapping[str, Any]) -> list[str]:
 
 
 def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
-    """Raise one feature and see it on every broker."""
+    """Raise one feature and wait until every broker shows it."""
     for validate_only in (True, False):
         refusal = cluster.update({feature: level}, validate_only=validate_only)
         if refusal:
@@ -172,7 +172,7 @@ def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
 
 
 def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
-    """Judge, and finalize where that is confirmed; return the module's result."""
+    """Check the plan, and finalize it if confirmed; return the module's result."""
     params = module.params
     plan, finalized = judge(cluster, params)
     result: dict[str, Any] = {
@@ -200,8 +200,8 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
                 result["finalized"] = cluster.finalized()
             module.fail_json(
                 msg=f"{feature} {level} could not be finalized: {error}. Finalized before it: "
-                f"{', '.join(done) or 'nothing'}. Run again once the cause is gone: what is done "
-                "stays, the rest follows",
+                f"{', '.join(done) or 'nothing'}. Run again once the cause is fixed: what is "
+                "finalized stays, the rest follows",
                 changed=result["finalized"] != finalized,
                 **result,
             )
@@ -210,7 +210,7 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """Judge and finalize with a connection to each broker; return the module's result."""
+    """Check and finalize with a connection to each broker; return the module's result."""
     with contextlib.closing(Features(cluster, options.connection_of(module.params))) as features:
         return run(module, features)
 

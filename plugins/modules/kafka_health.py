@@ -19,20 +19,21 @@ short_description: Whether a Kafka cluster is healthy, and could spare a node
 description:
   - Reads brokers, quorum and partitions once and reports every problem. Which nodes have to be
     there follows from the inventory.
-  - With O(wait) it judges again until the cluster is healthy or the time is over.
+  - With O(wait) it checks again until the cluster is healthy or the time is over.
 options:
   wait:
     description: Seconds to wait for a healthy cluster; with 0 it is checked once.
     type: float
     default: 0
   steady:
-    description: Seconds for which it has to be healthy without a break, O(wait) later at most.
+    description: Seconds for which the cluster must stay healthy without interruption, beginning
+      within O(wait).
     type: float
     default: 0
   gate:
     description:
-      - Also judge what has to be so before any node may be stopped; C(blockers) is what forbids it.
-      - The controllers' metadata log has to grow meanwhile, as it does by itself twice a second
+      - Also check what must hold before any node may be stopped; C(blockers) is what forbids it.
+      - The controllers' metadata log must grow meanwhile, as it does by itself twice a second
         (KIP-835).
     type: bool
     default: false
@@ -71,12 +72,12 @@ healthy:
   returned: always
   type: bool
 wrong:
-  description: Every problem or blocker as a sentence; C(lines) has the whole verdict.
+  description: Every problem or blocker as a sentence; C(lines) has the full report.
   returned: always
   type: list
   elements: str
 blockers:
-  description: With O(gate), all that forbids to stop a node, with C(predicate), C(what),
+  description: With O(gate), all that forbids stopping a node, with C(predicate), C(what),
     C(partitions) and C(text).
   returned: always
   type: list
@@ -102,9 +103,9 @@ def judge(
     policy: Policy | None = None,
     steady: float = 0,
 ) -> dict[str, Any]:
-    """Judge until the cluster is healthy, `steady` seconds long, or the time is over.
+    """Check until the cluster was healthy for `steady` seconds, or the time is over.
 
-    Returns the last verdict. With `policy` it is judged too whether the cluster could spare a node.
+    Returns the last result. With `policy` it also checks whether the cluster could spare a node.
     """
     start = time.monotonic()
     good_since: float | None = None
@@ -131,7 +132,7 @@ def judge(
 def judge_once(
     cluster: Cluster, expected: Expected, policy: Policy | None
 ) -> tuple[dict[str, Any], list[str], list[Blocker]]:
-    """Return facts, problems and blockers of now."""
+    """Return the current facts, problems and blockers."""
     try:
         snapshot = cluster.read(gate=policy is not None)
         problems = health.problems(snapshot, expected)
@@ -161,7 +162,7 @@ def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
 
 
 def report(verdict: dict[str, Any]) -> list[str]:
-    """Return the verdict as lines to show."""
+    """Return the result as lines to show."""
     wrong = list(verdict["wrong"])
     if "brokers" not in verdict:
         return wrong
@@ -182,7 +183,7 @@ def report(verdict: dict[str, Any]) -> list[str]:
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """Judge as the options say, and return the verdict."""
+    """Check the cluster as the options say, and return the result."""
     params = module.params
     expected = options.expected_of(params)
     policy = options.policy_of(params) if params["gate"] else None

@@ -36,12 +36,12 @@ options:
     type: str
     default: ""
   complete:
-    description: Record on the controller that every step of the operation is done. Nothing is done
-      on the host.
+    description: Record on the control node that every step of the operation is done. Nothing is
+      done on the host.
     type: bool
     default: false
   finish:
-    description: Record on the host how the operation ended, which gives the lock back. Without
+    description: Record on the host how the operation ended, which releases the lock. Without
       O(complete) before it the operation counts as stopped.
     type: bool
     default: false
@@ -55,8 +55,8 @@ options:
     type: bool
     default: false
   restore:
-    description: Put the former files back where the node is marked, since another node refused the
-      new ones. A node that was restarted with them keeps them.
+    description: Restore the previous files if the node is marked, since another node did not start
+      with the new ones. A node that was restarted with the new ones keeps them.
     type: bool
     default: false
 attributes:
@@ -109,7 +109,7 @@ def holder(
 ) -> dict[str, Any]:
     """Return the record of another operation that holds the lock on this host, empty if none does.
 
-    Where this host is not one of those that hold the lock, the record of a dead operation is none.
+    Where this host is not one of those that hold the lock, the record of a dead one is ignored.
     """
     held = operation_file.holder(former, str((own or {}).get("id", "")))
     left_behind = not own and operation_file.is_silent(held)
@@ -159,7 +159,7 @@ def main() -> None:
         try:
             restored = restart.restore(previous, [mark]) if restart.can_restore(previous) else []
         except (OSError, ValueError, ApplyError) as error:
-            module.fail_json(msg=f"the former files could not be put back: {error}")
+            module.fail_json(msg=f"the previous files could not be restored: {error}")
     marked = mark.exists() or wanted
     home = os.path.realpath(link) if link.is_symlink() else ""
     module.exit_json(

@@ -30,10 +30,10 @@ short_description: Restart one Kafka node when its cluster can spare it
 description:
   - For the action M(millrace.streaming.roll_node), which gives it all its options. One call does as
     much as its time allows; that action calls again from the phase that was reached, shows what is
-    waited for, and judges the deadlines.
+    waited for, and enforces the deadlines.
   - Waits at the gate until no partition and no quorum needs the node, stops it, starts it, waits
-    until it is in sync again, and sends a record through it and back. A node whose new files do not
-    start gets back those with which it ran.
+    until it is in sync again, and sends a record through it and back. If the node does not start
+    with its new files, its previous files are restored.
 attributes:
   check_mode:
     description: Does nothing.
@@ -41,7 +41,8 @@ attributes:
 """
 
 STOP_SECONDS = 30
-"""How long files are not put back under a process that still ends; then systemd ends it first."""
+"""How long to wait for the process to end before its files are restored. If it takes longer,
+systemd ends it before the next start."""
 
 
 def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
@@ -64,7 +65,7 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
 
 
 def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> dict[str, Any]:
-    """Give the node the files with which it ran, if they are kept, and start it with them."""
+    """Restore the previous files of the node, if they were kept, and start it with them."""
     try:
         if not restart.can_restore(previous):
             return {"start_failed": why}
@@ -75,7 +76,7 @@ def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> 
         restored = restart.restore(previous, [one.mark])
         one.start()
     except (OSError, SubprocessError, ValueError, ApplyError, StartFailedError) as error:
-        return {"start_failed": f"{why}\nIts former files could not be put back: {error}"}
+        return {"start_failed": f"{why}\nIts previous files could not be restored: {error}"}
     progress.phase = "start"
     return {"start_failed": why, "restored": restored}
 
@@ -114,7 +115,7 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
         Path(params["record"]), params["operation"]
     )
     if not ours and params["phase"] == "gate":
-        text = f"another operation has the lock of the cluster meanwhile: see {params['record']}"
+        text = f"another operation has taken the cluster lock meanwhile: see {params['record']}"
         raise options.FailedError(text)
     return advance(module, restart_of(module, cluster))
 

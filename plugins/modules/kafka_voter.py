@@ -40,7 +40,7 @@ attributes:
 
 POLL_SECONDS = 0.5
 TRIES = 3
-AGAIN = "Then run the same playbook again: it goes on where this ended"
+AGAIN = "Then run the same playbook again: it continues where this run ended"
 
 
 class Voter:
@@ -71,7 +71,7 @@ class Voter:
             if self._late():
                 text = (
                     f"controller {self._id} cannot be added to the quorum: {reason}. A majority of "
-                    f"the other controllers has to run; see this node's journal. {AGAIN}"
+                    f"the other controllers must be running; see this node's journal. {AGAIN}"
                 )
                 raise FailedError(text)
             time.sleep(POLL_SECONDS)
@@ -91,7 +91,7 @@ class Voter:
                 break
         text = (
             f"controller {self._id} could not be {what}: {answer}. A majority of the other "
-            f"controllers has to run; see their journals. {AGAIN}"
+            f"controllers must be running; see their journals. {AGAIN}"
         )
         raise FailedError(text)
 
@@ -129,7 +129,7 @@ def directory_id(config: Path) -> str:
 
 
 def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> None:
-    """Take the former voter out and add the node."""
+    """Remove the previous voter and add the node."""
     params = module.params
     config = folder / "tool.properties"
     server, client = (Path(params[key]) for key in ("config", "client_config"))
@@ -154,7 +154,7 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
 
 
 def run(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """See what is to be done, and do it; return the module's result."""
+    """Determine what is to be done, and do it; return the module's result."""
     member = Voter(module, cluster, directory_id(Path(module.params["config"])))
     step = member.step(wait=not module.check_mode)
     if step.add and not module.check_mode:

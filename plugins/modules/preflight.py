@@ -28,7 +28,7 @@ short_description: Inspect a host before anything is changed on it
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its Java, its limits, its ports and its clock.
-  - M(millrace.streaming.cluster) judges what was found on all hosts together; C(docs/errors.md)
+  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
     lists the rules.
 attributes:
   check_mode:
@@ -110,7 +110,7 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
 
 
 def open_files() -> int | None:
-    """Return how many files a service may be allowed to open: its manager's right decides."""
+    """Return how many files a service may open, which depends on what systemd itself may do."""
     limit = line_of("/proc/1/limits", r"Max open files\s+\S+\s+(\d+)")
     rights = line_of("/proc/1/status", r"CapEff:\s*([0-9a-f]+)")
     if int(rights or "0", 16) & SYS_RESOURCE:
@@ -159,7 +159,7 @@ def our_users() -> set[int]:
 
 
 def listeners(ports: set[int]) -> dict[int, str]:
-    """Return port -> process, of those of the ports that somebody else listens on.
+    """Return port -> process, for those of the ports on which another process listens.
 
     A socket shows its user; its process can be hidden even from root, as in a container.
     """
@@ -241,7 +241,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
     space = os.statvfs(opt)
     memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
-    # The top of an empty disk does not count.
+    # lost+found on an empty disk does not count.
     held = {
         path: {one.name for one in Path(path).glob("*")} - {"lost+found"}
         for path in params["mounts"]
@@ -296,7 +296,7 @@ def main() -> None:
     )
     current = files_current(module.params.pop("files"))
     found = inspection(module)
-    # Last, so that the controller can compare it with when the answer came.
+    # Last, so that the control node can compare it with the arrival of the answer.
     module.exit_json(changed=False, found=found, files_current=current, time=time.time())
 
 

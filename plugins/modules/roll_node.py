@@ -11,8 +11,8 @@ description:
     its deadline, and shows what is waited for. For an upgrade it writes the node's files, for a
     reboot it reboots the host, between two phases.
   - Takes only a node that is left in the record of the operation, which it keeps.
-  - The task is delegated to the node's host. A node that goes wrong is no failure of the task, so
-    that what follows can put former files back on nodes that wait; C(stopped) says why.
+  - The task is delegated to the node's host. A failed restart does not fail the task, so that the
+    following tasks can restore previous files on nodes that wait; C(stopped) says why.
 options:
   action:
     description: What is done to the node.
@@ -32,7 +32,7 @@ options:
     type: str
     required: true
   events:
-    description: File of the controller that gets the restart with its times, for the ledger.
+    description: File on the control node that gets the restart with its times, for the ledger.
     type: str
     default: ""
   slice:

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Documentation of the action roll_plan, which runs on the controller."""
+"""Documentation of the action roll_plan, which runs on the control node."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ short_description: Which Kafka nodes a roll takes, in which order, and whether i
 description:
   - Chooses the nodes that need the action, and orders them. Nodes that do not serve go first, then
     controllers, the active one last, then brokers rack by rack.
-  - Tells whether this run has the lock of the cluster, which a majority of the controllers' hosts
-    has to hold (without controllers, of the first three brokers).
+  - Returns whether this run holds the cluster lock, which needs a majority of the controllers'
+    hosts (without controllers, of the hosts of the first three brokers).
   - Writes the plan into the record of the operation, from which M(millrace.streaming.roll_node)
     takes it.
 options:
@@ -24,7 +24,7 @@ options:
     type: bool
     default: false
   every_node:
-    description: Whether to take each node, needed or not.
+    description: Whether to take every node, even one that does not need the action.
     type: bool
     default: false
   nodes:

@@ -22,7 +22,8 @@ description:
   - Everything is checked before anything is changed; all problems are reported at once.
   - Each file is replaced atomically, with its final owner and mode from the first moment. What lies
     in C(/etc/sysusers.d) is written first, and its accounts are made.
-  - With O(product) or O(job) the options come from the model of the cluster. Those of the task win.
+  - With O(product) or O(job) the options come from the model of the cluster; those of the task
+    take precedence.
 options:
   product:
     description: Service whose options come from the model.
@@ -68,8 +69,8 @@ options:
     choices: [present, absent]
     default: present
   removed:
-    description: Paths to remove with all that is in them. One that ends with C(/) goes only where
-      nothing is left in it.
+    description: Paths to remove with all that is in them. One that ends with C(/) is removed only
+      if nothing is left in it.
     type: list
     elements: str
     default: []
@@ -91,9 +92,9 @@ options:
     elements: path
     default: []
   previous:
-    description: File to keep the former state in of every entry with C(restart) and of every link,
-      as long as none of O(restart_marks) exists, so that a service that does not start with what is
-      new can be put back. Only root can read it.
+    description: File in which to keep the previous state of every entry with C(restart) and of
+      every link, as long as none of O(restart_marks) exists, so that it can be restored for a
+      service that does not start with the new state. Only root can read it.
     type: path
 attributes:
   check_mode:

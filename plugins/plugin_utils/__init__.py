@@ -1,1 +1,1 @@
-"""What plugins of the controller share: they use Ansible itself, modules of hosts never do."""
+"""What plugins of the control node share: they may import Ansible, modules may not."""

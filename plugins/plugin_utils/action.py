@@ -82,8 +82,8 @@ class Action(ActionBase):
 class FromModel(Action):
     """Call the module with what the model says of the host and its cluster.
 
-    Options of the task win. `events` is a file of the controller that gets each change with its
-    time, which the ledger reads.
+    Options of the task win. `events` is a file on the control node that gets each change with
+    its time, which the ledger reads.
     """
 
     OWN = frozenset({"events"})

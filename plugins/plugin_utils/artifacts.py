@@ -1,4 +1,4 @@
-"""Distributions on the controller: packed once, and checked before a host gets them."""
+"""Distributions on the control node: packed once, and verified before a host gets them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
 
     """
     if not tarball.is_file():
-        message = f"the tarball {tarball} does not exist on the controller; run artifacts.yml"
+        message = f"the tarball {tarball} is not on the control node; run artifacts.yml"
         raise AnsibleActionFail(message)
     status = tarball.stat()
     stamp = f"{sha256} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n"

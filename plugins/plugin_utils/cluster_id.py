@@ -21,7 +21,7 @@ def read(path: Path) -> tuple[str, str]:
     if is_cluster_id(found):
         return found, ""
     shown = found if len(found) <= 60 else f"{found[:60]}..."
-    what = "which is no cluster id (22 characters of URL-safe base64)"
+    what = "which is not a cluster id (22 characters of URL-safe base64)"
     return "", f"{path} holds {shown!r}, {what}"
 
 

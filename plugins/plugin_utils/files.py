@@ -1,4 +1,4 @@
-"""Files of the controller that runs write."""
+"""Files that runs write on the control node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write(path: str | None, text: str, what: str) -> None:
 
 
 def create(path: Path, text: str) -> bool:
-    """Let a file appear with its content, and tell whether it did: one that is there stays."""
+    """Create a file together with its content, unless it exists; return whether it was created."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as directory:
         draft = Path(directory, "draft")
         with draft.open("w", encoding="utf-8") as new:

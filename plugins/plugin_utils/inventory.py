@@ -86,7 +86,7 @@ class _PartialLoader(DataLoader):
             self.unreadable[file_name] = f"{error}".rstrip(". ") + line
             return {}
         if found and not isinstance(found, Mapping):
-            self.unreadable[file_name] = f"it is a {yaml_type(found)}, no mapping of variables"
+            self.unreadable[file_name] = f"it is a {yaml_type(found)}, not a mapping of variables"
             return {}
         return found
 
@@ -154,7 +154,7 @@ def read_host(
                 try:
                     values[variable][str(key)] = plain(resolver.template(part))
                 except AnsibleError as wrong:
-                    # As what Kafka fills in at its start: it is set, and nothing judges its value.
+                    # As if Kafka filled it in at its start: it is set, and no rule checks it.
                     values[variable][str(key)] = "${unresolved}"
                     reason = f"{wrong}".rstrip(". ") + written_at(part)
                     unresolved[f"{variable}[{key}]"] = reason

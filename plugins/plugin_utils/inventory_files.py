@@ -1,4 +1,4 @@
-"""What the files of an inventory say and Ansible does not give to anybody.
+"""Settings in inventory files that Ansible applies to no host.
 
 YAML keeps the last of two equal keys and reads some texts as numbers; Ansible reads no variables of
 a group that does not exist, and no file beside a directory of its name.

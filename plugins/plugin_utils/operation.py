@@ -1,7 +1,7 @@
 """The record of the operation that this run of Ansible does: who, what, plan, done, left.
 
-The controller keeps it for the run's tasks; the module `kafka_node` writes it on hosts, where it is
-the lock of the cluster.
+The control node keeps it for the run's tasks; the module `kafka_node` writes it on hosts, where it
+is the lock of the cluster.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def current(what: str) -> dict[str, Any]:
         "left": [],
         "node": "",
         "reason": "",
-        # Nothing writes it while a version is unpacked, or the cluster watched; restarts set less.
+        # Nothing rewrites it while a version is unpacked or health is watched; restarts set less.
         "quiet_seconds": LONG_QUIET_SECONDS,
     }
     # A task of another host may have created it at the same time.
@@ -81,7 +81,7 @@ def lock_hosts(cluster: Cluster) -> list[str]:
 def is_dead(last: Mapping[str, Any], *, all_read: bool) -> bool:
     """Tell whether another operation's process is gone, by the record that it wrote last.
 
-    On another machine that shows only by the age of its record, where every host's was read.
+    On another machine only the age of its record shows that, if every host's record was read.
     """
     if last.get("machine") == _machine():
         return not _runs(int(last.get("pid") or 0))
@@ -126,7 +126,7 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         )
         return {"lock": "incomplete", "message": text, "refused": text}
     other = nodes[lost[0]]["holder"]
-    # It writes its record anew on the host that it works on, whichever that is.
+    # It rewrites its record on the host that it is working on.
     records = [node["former_operation"] for node in nodes.values()]
     own = [one for one in records if one.get("id") == other["id"]]
     last = min(own, key=lambda one: float(one["age"]))
@@ -164,7 +164,7 @@ def resume_command(playbook: str) -> str:
 
 
 def _command() -> str:
-    """Return how this run was started, without -e: everybody reads it, and that may be a secret."""
+    """Return the command of this run without -e: the record is public, and -e may be secret."""
     return _words(*context.CLIARGS.get("args", ()))
 
 

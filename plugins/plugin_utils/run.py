@@ -1,7 +1,7 @@
 """The cluster of a run of Ansible: resolved once, and read by every task of it.
 
-It lies in the directory that Ansible makes for each run, which is its owner's alone and goes with
-the run: a cluster holds secrets.
+It is stored in the temporary directory of the run, which only its owner can read and which is
+removed with the run: a cluster contains secrets.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def inspections(hostvars: HostVars) -> dict[str, Inspection]:
 
 
 def is_judged(task_vars: Mapping[str, Any]) -> bool:
-    """Tell whether the rules have found no error in the cluster of this run."""
+    """Return whether the rules were run on the cluster of this run, and found no error."""
     return _judged(task_vars).exists()
 
 

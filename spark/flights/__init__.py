@@ -1,1 +1,1 @@
-"""The flights pipeline: real events through Kafka and Spark, and an independent verdict on it."""
+"""The flights pipeline: real events through Kafka and Spark, and an independent check of it."""

@@ -1,4 +1,4 @@
-"""The independent verdict: the same aggregation in batch from the source, and a comparison.
+"""The independent check: the same aggregation in batch from the source, and a comparison.
 
 Shares nothing with the stream but column names: pandas instead of Spark, the package's own hour
 instead of event-time windows, and the list of damaged events instead of a parser.

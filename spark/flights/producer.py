@@ -3,7 +3,7 @@
 Every record carries its sequence number in a header. Partitioning by key is deterministic, so the
 records of a partition and their order are known beforehand. With acks=all and idempotence, a
 partition that holds k records holds exactly the first k of its list; a rerun proves that by the
-last record's sequence number and refuses to go on if it is another.
+last record's sequence number and refuses to continue if that differs.
 """
 
 import argparse
@@ -40,7 +40,7 @@ TIMEOUT_SECONDS: Final = 120.0
 
 
 class LogMismatchError(Exception):
-    """The topic holds something else than a beginning of this stream."""
+    """The topic does not hold a prefix of this stream."""
 
 
 FAILURES: Final = (
@@ -92,7 +92,7 @@ def missing(assigned: Sequence[int], log: Mapping[int, Tail]) -> list[int]:
             message = (
                 f"partition {partition} holds {end} records, the last one with seq {last_seq}; "
                 f"expected seq {expected[-1] if expected else None} of {len(lists[partition])} "
-                "records: it was written by other arguments or another producer; use a new topic"
+                "records: other arguments or another producer wrote it; use a new topic"
             )
             raise LogMismatchError(message)
         rest += lists[partition][end:]

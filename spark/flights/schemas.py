@@ -1,6 +1,6 @@
-"""Names and schemas that the producer, the stream and the verdict agree on.
+"""Names and schemas that the producer, the stream and the verification share.
 
-Plain text only: the controller's producer and the Spark driver both import this module, and
+Plain text only: the control node's producer and the Spark driver both import this module, and
 neither needs the other's libraries.
 """
 

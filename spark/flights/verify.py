@@ -1,4 +1,4 @@
-"""Is the stream's result right? Reads Kafka from outside and compares with the batch verdict."""
+"""Check the stream's result: read Kafka from outside and compare with the batch aggregation."""
 
 import argparse
 import json

@@ -1,6 +1,6 @@
 """Deployment of three Kafka nodes beside the baseline.
 
-Both start from booted hosts with Java and an artifact on the controller, and end with the first
+Both start from booted hosts with Java and a local artifact, and end with the first
 acks=all record in a topic with three replicas.
 """
 

@@ -66,7 +66,7 @@ def three_nodes() -> Iterator[None]:
 
 
 def fresh_hosts() -> Topology:
-    """Return the topology on booted hosts with Java, and the artifact on the controller."""
+    """Return the topology on booted hosts with Java, and the artifact on the control node."""
     playbook("molecule/shared/destroy.yml")
     playbook("molecule/shared/create.yml")
     playbook("playbooks/artifacts.yml")

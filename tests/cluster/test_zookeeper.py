@@ -51,7 +51,7 @@ def test_four_letter_words_are_few(topology: Topology, members: list[str]) -> No
 
 
 def test_no_session_outlives_eight_seconds(topology: Topology, members: list[str]) -> None:
-    """Spark wants 60 s and Kafka 18 s: that long a dead one would stay in office."""
+    """Spark asks for 60 s and Kafka for 18 s: a dead leader would keep its role that long."""
     for member in members:
         most = int(topology.cluster.zookeeper[member].config["maxSessionTimeout"])
         assert session_timeout(topology, member, 60_000) == most

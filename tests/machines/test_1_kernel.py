@@ -29,7 +29,7 @@ def boot(host: Host) -> str:
 
 
 def in_force(name: str, topology: Topology, host: Host) -> None:
-    """Nothing of it is read from a file that somebody has written."""
+    """The kernel is asked; nothing is read from a configuration file."""
     wanted = topology.cluster.hosts[name]
     sysctl = {key: str(value) for key, value in wanted.settings["host_sysctl"].items()}
     found = host.check_output(f"sysctl {' '.join(sysctl)}").splitlines()
@@ -91,7 +91,7 @@ def test_the_others_are_rebooted_one_by_one_and_nothing_is_lost(
 def test_services_came_in_order_and_settings_are_in_force_again(
     topology: Topology, hosts: dict[str, Host], boots: dict[str, str]
 ) -> None:
-    """After the reboot nobody but systemd started anything."""
+    """After the reboot only systemd started services."""
     for name in boots:
         host = hosts[name]
         assert boot(host) != boots[name]

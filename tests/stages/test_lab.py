@@ -207,7 +207,7 @@ def test_health_says_what_is_wrong(tmp_path: Path) -> None:
         verdict = re.search(r"(?i)(broker|controller).*\b3\b", found.stdout)
         return bool(found.returncode and verdict)
 
-    # While its session lasts, the others send whoever asks to it too.
+    # While its session lasts, the other brokers still direct clients to it.
     wait_for(named, seconds=30, what="a verdict that names the broker which is missing")
     assert json.loads(written.read_text())["blockers"]
     succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)

@@ -1,4 +1,4 @@
-"""Changes of a running cluster: the playbooks as an operator runs them, and who was down."""
+"""Changes of a running cluster: playbooks as an operator runs them, and which brokers were down."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Plays:
         return output
 
     def refuse(self, name: str, *arguments: str, seconds: float = 600) -> str:
-        """The output of a playbook that has to fail, each run of blanks as one."""
+        """The output of a playbook that must fail, with whitespace collapsed."""
         code, output = self.run(name, *arguments, seconds=seconds)
         assert code != 0, f"{name} {' '.join(arguments)} was not refused:\n{output[-6000:]}"
         return " ".join(output.split())

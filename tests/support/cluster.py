@@ -39,7 +39,7 @@ def topology(request: pytest.FixtureRequest) -> Topology:
     found = describe(Path(inventory).resolve())
     assert found.hosts, f"{inventory} has no hosts: nothing would be tested"
     slower(found.slowness)
-    # Each test would wait for its own deadline, and the first verdict say less.
+    # Otherwise each test would wait for its own deadline, and the first failure would say less.
     silent = [f"broker {node} ({at})" for node, at in found.brokers.items() if not listens(at)]
     if silent:
         pytest.exit(f"{', '.join(silent)} accept no connection: see ./lab status, or health.yml", 1)

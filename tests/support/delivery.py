@@ -139,7 +139,7 @@ def client_of(admin: Any, topology: Topology) -> Iterator[Client]:
 
 
 def forget(admin: Any, group: str) -> None:
-    """Delete a group that nobody is a member of; the first one waits for a coordinator."""
+    """Delete a group without members; the first deletion waits for a coordinator."""
 
     def gone() -> bool:
         try:

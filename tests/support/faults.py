@@ -52,7 +52,7 @@ REQUEST_MS = 5000
 
 @dataclass
 class Record:
-    """What became of one fault; times in wall seconds."""
+    """The result of one fault; times in wall-clock seconds."""
 
     number: int
     name: str
@@ -67,7 +67,7 @@ class Record:
     verdict: Verdict = "failed"
     detail: str = ""
     least_acks: int | None = None
-    """How many acknowledgements there have to be around it, where not half of what is sent."""
+    """Minimum number of acknowledgements around the fault; None for half of what is sent."""
     begun: tuple[int, int] = field(default_factory=processors)
 
     def recovered(self, since: float, limit: float | None = None) -> None:
@@ -77,7 +77,7 @@ class Record:
             assert self.recovery_seconds <= self.limited(limit)
 
     def limited(self, seconds: float) -> float:
-        """Set the limit, longer by what others took of this machine since the fault began."""
+        """Set the limit, extended by the processor time that others took since the fault began."""
         self.limit_seconds = round(seconds * slowed(self.begun), 1)
         return self.limit_seconds
 
@@ -224,7 +224,7 @@ class Target:
             self.hosts[name].run(HEAL)
 
     def missing(self) -> list[str]:
-        """What a healthy cluster has and this one has not."""
+        """What this cluster lacks compared with a healthy one."""
         snapshot = self.snapshot()
         if snapshot is None:
             return ["nobody answers"]
@@ -235,7 +235,7 @@ class Target:
         voters = snapshot.quorum.voters if snapshot.quorum else ()
         unexpected = self.topology.voters ^ {voter.id for voter in voters}
         wrong += [
-            f"controller {node} is in one of quorum and inventory only" for node in unexpected
+            f"controller {node} is only in the quorum or the inventory" for node in unexpected
         ]
         wrong += [
             f"controller {voter.id} is {voter.lag} behind"
@@ -245,7 +245,7 @@ class Target:
         return wrong
 
     def seen_by_clients(self) -> list[str]:
-        """What a healthy cluster has and Kafka's answers to any client do not have."""
+        """What Kafka's answers to clients lack compared with a healthy cluster."""
 
         def ask() -> tuple[list[Any], set[int]]:
             with clients.admin(self.topology.connection) as admin:
@@ -289,7 +289,7 @@ class Target:
         """Take the cluster through one fault and back.
 
         Raises:
-            AssertionError: it did not happen, or had not the effects that it must have.
+            AssertionError: it did not happen, or did not have the required effects.
 
         """
         record = Record(fault.number, fault.name, start=time.time())
@@ -395,7 +395,7 @@ true
 
 
 def answered(ask: Callable[[], T]) -> T | None:
-    """What a cluster in trouble answers, None while it gives an error instead."""
+    """The answer of an impaired cluster, None while it returns an error instead."""
     try:
         return ask()
     except (errors.KafkaError, UnavailableError):

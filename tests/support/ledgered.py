@@ -1,4 +1,4 @@
-"""The ledger that runs during faults: begun, ended, judged with what the brokers' disks hold."""
+"""The ledger that runs during faults: started, stopped, checked against the brokers' disks."""
 
 from __future__ import annotations
 

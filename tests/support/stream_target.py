@@ -41,7 +41,7 @@ class Streams(Target):
     fed: list[Place] = field(default_factory=list)
     """Where each record lies that was acknowledged."""
     over: bool = False
-    """Whether the stream cannot go on any more, as it should be."""
+    """Whether the stream cannot continue, as the fault intends."""
 
     def start(self) -> int:
         """Start the stream, and wait for its first batch; how many reports there were before."""

@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def wrong(self) -> list[str]:
-        """What must not be, a line each."""
+        """Return the violations, one per line."""
         lost = [place for place, value in self.acked.items() if self.read.get(place) != value]
         counts = Counter(self.read.values())
         twice = [value for value, count in counts.items() if count > 1]
@@ -79,7 +79,7 @@ class Programs:
         wait_for(
             lambda: complete() or self._past_the_end(),
             seconds=END_SECONDS,
-            what="what the VerifiableConsumer reads to the end",
+            what="the VerifiableConsumer reads to the end",
         )
 
     def _past_the_end(self) -> bool:
@@ -150,7 +150,7 @@ def _start(
     with (folder / f"{name}.jsonl").open("wb") as out, (folder / f"{name}.err").open("wb") as err:
         return subprocess.Popen(  # noqa: S603 - our own command
             [
-                # They would go on without whoever reads what they say.
+                # Without this they would outlive the process that reads their output.
                 *("setpriv", "--pdeathsig=KILL", *JAVA),
                 *("-cp", f"{home}/libs/*", f"{PACKAGE}.Verifiable{kind}", topic),
                 *("--bootstrap-server", ",".join(topology.connection.bootstrap)),

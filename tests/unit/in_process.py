@@ -55,7 +55,7 @@ def no_module(name: str, args: Answer) -> Answer:
 
 
 def transfer(source: str, target: str) -> None:
-    """Copy a file of the controller to the host."""
+    """Copy a file of the control node to the host."""
     try:
         Path(target).write_bytes(Path(source).read_bytes())
     except OSError as error:

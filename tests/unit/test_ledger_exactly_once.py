@@ -183,7 +183,7 @@ def forget_an_input(draft: Made) -> None:
 
 
 def make_of_nothing(draft: Made) -> None:
-    """Of an input that nobody else got, though it lies below the end."""
+    """Of an input that no other reader got, although its offset is below the end."""
     gone = draft.history.finals()[0].reads[7]
     finals = [
         replace(r, reads=[x for x in r.reads if x != gone]) if r.kind == "final" else r

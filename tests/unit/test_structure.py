@@ -265,7 +265,7 @@ def test_the_built_collection_has_what_its_playbooks_run() -> None:
 # Who may import whom
 
 # Each package of plugins/module_utils, and the others that it may know; plugins/plugin_utils, which
-# needs Ansible itself, is for the controller's plugins alone.
+# needs Ansible itself, is for plugins of the control node alone.
 MAY_IMPORT = {
     "model": set(),
     "kafka": {"model", "host"},

@@ -18,7 +18,7 @@ TASKS = 8
 
 
 def kept_all(report: dict[str, Any]) -> None:
-    """Nothing acknowledged was lost, nothing reordered, nothing twice, and nobody had an error."""
+    """No acknowledged record was lost, reordered or duplicated, and no client had an error."""
     assert report["verdict"] == "PASS", report
     counts = report["counts"]
     wrong = {name: counts[name] for name in ("lost", "reordered", "duplicated", "producer_errors")}

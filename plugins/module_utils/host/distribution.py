@@ -30,7 +30,7 @@ def is_unpacked(home: Path, sha256: str) -> bool:
     if held != sha256 and (home.is_symlink() or home.exists()):
         text = (
             f"{home} exists but was not unpacked from this tarball: its {MARKER} says "
-            f"{held or 'nothing'}, wanted is {sha256}. Nothing was changed: remove the directory "
+            f"{held or 'nothing'}, expected {sha256}. Nothing was changed: remove the directory "
             "if no process uses it"
         )
         raise DistributionError(text)
@@ -55,7 +55,7 @@ def check_space(home: Path, size: int) -> None:
 
 
 def unpack(archive: Path, home: Path, sha256: str) -> None:
-    """Make a home from its tarball; on a problem what was begun is removed.
+    """Unpack a tarball into its home; if that fails, what was unpacked is removed.
 
     It is unpacked beside the home and renamed at the end, so an interrupted run leaves no half
     tree.
@@ -93,8 +93,8 @@ def _extract(archive: Path, into: Path, sha256: str) -> None:
         _, errors = process.communicate()
     if arrived != sha256:
         text = (
-            f"the tarball that arrived has sha256 {arrived}, wanted is {sha256}: the transfer was "
-            "damaged, nothing was kept: run again"
+            f"the tarball that arrived has sha256 {arrived}, expected {sha256}: it was damaged in "
+            "transfer, and nothing was kept. Run again"
         )
         raise DistributionError(text)
     if process.returncode:

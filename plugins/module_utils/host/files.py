@@ -44,7 +44,7 @@ class ApplyError(Exception):
         super().__init__(
             f"{path} could not be written: {reason}. "
             f"Changed before it: {', '.join(done) or 'nothing'}. "
-            "Remove the cause and run again: what is done stays, the rest follows."
+            "Fix the cause and run again: completed changes stay, the rest is made then."
         )
 
 
@@ -143,7 +143,7 @@ def written_problems(wanted: Mapping[str, Any]) -> list[str]:
     found = []
     for path, one in wanted.items():
         if not path.startswith("/") or str(PurePosixPath(path)) != path or ".." in path.split("/"):
-            found.append(f"{path}: write the path from / on, without '//', '.', '..' or a last '/'")
+            found.append(f"{path}: write an absolute path, no '//', '.', '..' or trailing '/'")
         if not isinstance(one, Mapping):
             found.append(f"{path}: must be a mapping")
             continue
@@ -264,9 +264,9 @@ class Host:
 
 
 def write(path: Path, content: bytes, mode: int, owner: str = "", group: str = "") -> None:
-    """Replace a file atomically; its content is never readable by more than owner and mode say.
+    """Replace a file atomically; it is never readable beyond what owner and mode allow.
 
-    Without an owner and a group it belongs to whoever writes it.
+    Without an owner and a group it belongs to the user who writes it.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with _replacement(path) as new, os.fdopen(os.open(new, flags, 0o600), "wb") as stream:
@@ -285,7 +285,7 @@ def write_own(path: Path, content: str, mode: int = 0o600) -> None:
 
 @contextmanager
 def _replacement(path: Path) -> Iterator[Path]:
-    """Give a free name beside a path, and let what was made there take the path's place."""
+    """Yield a temporary path beside `path`; what is written there then replaces it."""
     new = path.with_name(f".{path.name}.millrace-new")
     new.unlink(missing_ok=True)
     try:

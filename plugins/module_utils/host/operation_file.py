@@ -1,9 +1,9 @@
-"""The record of an operation on a cluster, and the lock that it is, in a file on hosts of it.
+"""The record of an operation on a cluster, kept on its hosts; it is also the cluster's lock.
 
 The file says who does what, in which order, and what is done and left: anyone can read it there.
-While its state is `running` it locks the cluster. Its holder writes it anew while it works; an
-operation that did not write it for longer than its record allows counts as dead, which can only be
-decided with the file of every host.
+While its state is `running` it locks the cluster. Its holder rewrites it while it works; an
+operation that has not rewritten it for longer than its record allows counts as dead, which can be
+decided only with the files of all hosts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_silent(found: Record) -> bool:
 def take(path: Path, record: Record, *, over: str = "") -> dict[str, Any]:
     """Write a record unless another operation holds the lock; return what was there before.
 
-    `over` is the id of a holder that is known to be dead. Taken or not shows by `holder`.
+    `over` is the id of a holder that is known to be dead. `holder` shows whether it was taken.
     """
     with _alone(path):
         found = read(path)
@@ -67,7 +67,7 @@ def write(path: Path, record: Record) -> None:
 
 
 def update(path: Path, record: Record) -> bool:
-    """Write the record of a running operation, unless another one runs here; tell whether.
+    """Write the record of a running operation unless another one runs; return whether written.
 
     A running operation has the lock of the cluster, so the record of a dead one here is replaced.
     """
@@ -80,7 +80,7 @@ def update(path: Path, record: Record) -> bool:
 
 
 def end(path: Path, record: Record) -> None:
-    """Write how an operation ended over its own record; that of another one stays."""
+    """Write how an operation ended into its own record; another operation's record stays."""
     with _alone(path):
         if read(path).get("id") == record["id"]:
             write(path, record)

@@ -18,7 +18,7 @@ def units(patterns: Iterable[str]) -> list[Path]:
 
 
 def paths(wanted: Iterable[str]) -> list[str]:
-    """Return what of it is there to remove; with a slash at the end, if nothing is left in it.
+    """Return the paths that exist; one with a slash at its end only if nothing is left in it.
 
     An asterisk stands for any name.
     """

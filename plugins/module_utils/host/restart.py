@@ -1,4 +1,4 @@
-"""Which services run on older files than they have, and the files with which each last started.
+"""Which services run with files that have changed since, and the files of their last start.
 
 A restart mark is a file in the service's runtime directory, which exists while the process runs: a
 start clears it, and an aborted run leaves it.
@@ -50,9 +50,9 @@ def make(
 ) -> None:
     """Make all changes; if one needs a restart, write the marks first.
 
-    Before, the former state is kept of what a service reads while it runs, that is while a mark's
-    directory exists. What was kept stays as long as a mark exists: the running process was started
-    with that.
+    First the current state of the files of a running service is kept (it runs while a mark's
+    directory exists). What was kept is not replaced as long as a mark exists, since the running
+    process was started with it.
 
     Raises:
         ApplyError: names what was done and what was not.
@@ -80,9 +80,9 @@ def make(
 
 
 def former_state(entries: Iterable[Entry], read: files.Read) -> dict[str, Any]:
-    """Return as entries what lies where a process reads: all that restart it, and all links.
+    """Return the state of what a process reads: entries that restart it, and all links.
 
-    With these entries the process would start as it last did. A device or socket is left out.
+    Restoring them makes the process start as it last did. Devices and sockets are left out.
     """
     return {
         entry.path: _former(entry, one)
@@ -123,7 +123,7 @@ def kept_changes(previous: Path) -> list[Change]:
     except FileNotFoundError:
         return []
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        message = f"{previous} is not what Millrace keeps before a change: {error}"
+        message = f"{previous} is not a record of previous files: {error}"
         raise ValueError(message) from error
     return files.plan(entries, files.Host(entries).read)
 

@@ -68,7 +68,7 @@ def missing(dirs: Sequence[LogDir]) -> list[str]:
 
 
 def problems(node: Node, dirs: Sequence[LogDir], planned: bool = False) -> list[str]:
-    """Return everything that forbids to format, or to go on with, these directories.
+    """Return everything that forbids formatting or using these directories.
 
     With `planned` (check mode) directories may not exist yet.
     """
@@ -99,7 +99,7 @@ def disk_problems(node: Node, log_dir: LogDir) -> list[str]:
 
 
 def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str]:
-    """Return where the node's own configuration disagrees, for that is what the tool formats by."""
+    """Return where the node's own configuration disagrees: the storage tool formats by it."""
     found: list[str] = []
     settings = parse_properties(config)
     if settings.get("node.id") != str(node.node_id):
@@ -130,8 +130,8 @@ def _log_dirs(settings: Mapping[str, str]) -> list[str]:
 def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
     """Tell whether a controller's disk was formatted into a quorum that had been formed before.
 
-    Then its directory id is not the one of `initial_controllers`. It says nothing about now: once
-    it was added to the quorum it is a voter.
+    Then its directory id is not in `initial_controllers`. That does not describe the present: once
+    added to the quorum, it is a voter.
     """
     settings = parse_or_empty(config)
     if not node.controller or not settings or "controller.quorum.voters" in settings:

@@ -52,7 +52,7 @@ class Unit:
         self.name = name
 
     def state(self) -> State:
-        """Return the state of now."""
+        """Return the current state."""
         text = _systemctl("show", self.name, f"--property={_SHOWN}")
         found = defaultdict(str, (line.partition("=")[::2] for line in text.splitlines()))
         return State(
@@ -70,7 +70,7 @@ class Unit:
         _systemctl("enable", "--quiet", self.name)
 
     def disable(self) -> None:
-        """Let it start at no boot, and end it now."""
+        """Disable its start at boot, and stop it now."""
         _systemctl("disable", "--quiet", "--now", self.name)
 
     def kill(self) -> None:
@@ -82,7 +82,7 @@ class Unit:
         _systemctl("stop", "--no-block", self.name)
 
     def start(self) -> None:
-        """Ask it to start, from its file as it is now, whatever failed before.
+        """Ask it to start with its current unit file, whatever failed before.
 
         Raises:
             OSError: systemd refuses.

@@ -1,1 +1,1 @@
-"""The one adapter to Kafka: whoever speaks its protocol goes through here."""
+"""The only adapter to Kafka: all code that speaks its protocol uses it."""

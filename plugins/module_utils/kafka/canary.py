@@ -38,8 +38,8 @@ def led_partition(
 ) -> int | None:
     """Return the partition whose preferred leader is `broker`, None until the broker leads it.
 
-    What is missing is made: the topic, which stays for the next time, and a partition for each of
-    `brokers`. An election of the preferred leader is asked for.
+    Creates what is missing: the topic, which is kept for later restarts, and a partition for each
+    of `brokers`. Requests an election of the preferred leader.
     """
     wanted = assignments(brokers, replication)
     if TOPIC not in admin.list_topics():
@@ -94,7 +94,7 @@ def round_trip(connection: Connection, partition: int, seconds: float) -> None:
             opened.callback(consumer.close)
         with _as_unavailable("it acknowledged no record"):
             sent = producer.send(TOPIC, value, partition=partition).get(timeout=seconds)
-        with _as_unavailable("it gave no record"):
+        with _as_unavailable("it returned no record"):
             consumer.assign([place])
             consumer.seek(place, sent.offset)
             found = _read(consumer, sent.offset, seconds)

@@ -104,14 +104,14 @@ def read_to_ends(consumer: Any, deadline: float) -> Iterator[Any]:  # noqa: ANN4
 
 
 class TransactionalProducer:
-    """A producer of transactions whose waits end.
+    """A transactional producer that waits no longer than a limit.
 
     The client's own methods wait for ever when its thread fails in the wrong place, so the waits
     are done here. It speaks the protocol before KIP-890, whatever transaction.version is.
     """
 
     def __init__(self, producer: Any) -> None:  # noqa: ANN401  as above
-        """Take over a new producer; it fences those of its id, and ends what they began.
+        """Initialise a new producer; it fences those with its id and ends their transactions.
 
         Raises:
             KafkaError: the coordinator does not do it in time.
@@ -151,7 +151,7 @@ class TransactionalProducer:
         self._wait(self._producer._transaction_manager.begin_abort())
 
     def close(self) -> None:
-        """Leave it as it is."""
+        """Close the producer; an open transaction stays open."""
         close_now(self._producer)
 
     def _wait(self, result: Any) -> None:  # noqa: ANN401  as above
@@ -162,7 +162,7 @@ class TransactionalProducer:
 
 
 def close_now(producer: Any) -> None:  # noqa: ANN401  as above
-    """Close a producer without its answers: a plain close waits for some that never come."""
+    """Close a producer without waiting for answers, some of which may never come."""
     sender = producer._sender
     sender.force_close()
     sender.join(CLOSE_SECONDS)

@@ -110,7 +110,7 @@ class Connection:
         words = {name: quoted or bare for name, quoted, bare in _JAAS.findall(jaas)}
         if mechanism not in _MECHANISMS or set(words) != {"username", "password"}:
             text = (
-                f"sasl.mechanism is {mechanism or 'not set'}: it has to be one of "
+                f"sasl.mechanism is {mechanism or 'not set'}: it must be one of "
                 f"{', '.join(_MECHANISMS)}, with username and password in sasl.jaas.config"
             )
             raise ConnectionDescriptionError(text)

@@ -112,7 +112,7 @@ def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-
     settings = _topic_settings(admin, wanted)
     hidden = sorted(name for name in wanted if gate and MIN_ISR not in settings.get(name, {}))
     if hidden:  # or deleted just now: the next snapshot will tell
-        text = f"the settings of {', '.join(hidden[:5])} are not shown: may this client see them?"
+        text = f"the settings of {', '.join(hidden[:5])} are not shown: check this client's ACLs"
         raise LookupError(text)
     moves = admin.list_partition_reassignments() if gate else {}
     return snapshot(
@@ -223,7 +223,7 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
     states = [*log["current_voters"], *log["observers"]]
     leader = next((s for s in states if s["replica_id"] == log["leader_id"]), None)
     end = leader["log_end_offset"] if leader else log["high_watermark"]
-    # The leader stamps itself with its own present, so no clock of another host takes part.
+    # The leader's own entry has its current time, so clocks of other hosts do not matter.
     now = _time(leader or {}, "last_caught_up_timestamp")
 
     def replica(state: Mapping[str, Any]) -> Replica:

@@ -1,1 +1,1 @@
-"""The model of a cluster: typed, pure functions of its inventory, worked out on the controller."""
+"""The model of a cluster: typed, pure functions of its inventory, for the control node."""

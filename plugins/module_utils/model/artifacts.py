@@ -1,4 +1,4 @@
-"""A product's distribution: where it is on the controller and on a host, and its tools."""
+"""A product's distribution: where it is on the control node and on a host, and its tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOMES = "/opt/millrace"
 class Distribution:
     """A product in one version; `archive` has url and sha512 where it is an official archive.
 
-    A version without a recipe is for the rules to refuse: nothing here fails on it.
+    The rules refuse a version without a recipe; nothing here fails on it.
     """
 
     product: str
@@ -38,7 +38,7 @@ class Distribution:
 
     @property
     def tarball(self) -> Path:
-        """The packed distribution on the controller."""
+        """The packed distribution on the control node."""
         return Path(self.cache) / "artifacts" / f"{Path(self.home).name}.tar"
 
     @property
@@ -73,7 +73,7 @@ class Distribution:
 
 
 def cache_directory(configured: object) -> str:
-    """Return where the controller keeps artifacts: as configured, or as the environment says."""
+    """Return where artifacts are kept on the control node: as configured, or by the environment."""
     if configured:
         return str(Path(str(configured)).expanduser())
     return os.environ.get("MILLRACE_CACHE") or str(Path.home() / ".cache" / "millrace")

@@ -53,7 +53,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
 
 
 def digest(wanted: Mapping[str, Any]) -> str:
-    """Return what tells whether two sets of files are the same, without what is in them."""
+    """Return a digest by which two sets of files can be compared without their content."""
     return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
 
 
@@ -86,7 +86,7 @@ def of_job(spark: SparkHost, job: Job) -> State:
 
 
 def removal(cluster: Cluster, host: str, name: str) -> State:
-    """Return the options of the module `service` by which a service leaves a host.
+    """Return the options of the module `service` that remove a service from a host.
 
     Raises:
         NoServiceError: the host does not have the service.

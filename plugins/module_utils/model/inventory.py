@@ -29,14 +29,14 @@ class HostVariables:
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def is_unknown(self, variable: str) -> bool:
-        """Tell whether the inventory may set a variable to what could not be found out."""
+        """Return whether the inventory may set a variable to a value that is not known."""
         missing = bool(self.unreadable) and variable not in self.variables
         return missing or variable in self.unresolved
 
 
 @dataclass(frozen=True)
 class FileFinding:
-    """What a file of the inventory says and nobody gets; `line` is 0 for the file as a whole.
+    """A setting of an inventory file without effect; `line` is 0 for the file as a whole.
 
     `kind` is `twice` for a key that its mapping has again, with the first line as `text`; `number`
     for a `text` that YAML reads as the number `value`; `structure` for a key of a group that is
@@ -62,7 +62,8 @@ class Inventory:
     """Groups, and the hosts that are in one of Millrace's; `directory` is the inventory's.
 
     `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file.
-    `parameters` are the variables of the command line (-e), `file_findings` what its files lose.
+    `parameters` are the variables of the command line (-e), `file_findings` the settings in
+    its files without effect.
     """
 
     groups: Mapping[str, Sequence[str]]

@@ -99,7 +99,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class KafkaNode(Server):
-    """One Kafka node, resolved from its settings and from who else is in the cluster.
+    """One Kafka node, resolved from its settings and the other members of the cluster.
 
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
     addresses of ZooKeeper. `mode` is kraft or zookeeper.
@@ -217,7 +217,7 @@ class KafkaNode(Server):
 
     @property
     def other_brokers_first(self) -> list[str]:
-        """`bootstrap` with this node at the end, for whoever stops it."""
+        """`bootstrap` with this node at the end, for clients that stop it."""
         return self._first_listeners(sorted(self.brokers, key=lambda peer: peer.id == self.id))
 
     def _first_listeners(self, brokers: Iterable[Peer]) -> list[str]:
@@ -307,7 +307,7 @@ class KafkaNode(Server):
     def number(self, key: str) -> int | None:
         """Return the effective whole number of a property, the version's default included.
 
-        None for what is no number and for a key that the version does not have.
+        None for a value that is not a number and for a key that the version does not have.
         """
         if self.table and key not in self.table:
             return None
@@ -454,7 +454,7 @@ def is_secret(key: str, table: key_table.Table) -> bool:
 
 
 def dynamic_keys(version: str) -> list[str]:
-    """Return the keys that a running broker of this version takes, and that Millrace sets so."""
+    """Return the keys that Millrace changes on a running broker of this version."""
     never = {*OWNED, *_RESTARTED, *_OPERATED}
     return sorted(
         key

@@ -44,7 +44,7 @@ _QUANTITIES = {
     "bytes": (re.compile(r"-?\d+(?:b|[kmgtp]b?)?", re.IGNORECASE), "a size such as 512m"),
     "time": (re.compile(r"-?\d+(?:us|ms|s|m|min|h|d)?", re.IGNORECASE), "a time such as 30s"),
 }
-# What Kafka gives on to Java, which knows these names alone.
+# Kafka passes these on to Java, which knows only these names.
 _MORE_CHOICES = {
     "ssl.enabled.protocols": "[SSLv2Hello, SSLv3, TLSv1, TLSv1.1, TLSv1.2, TLSv1.3]",
     "ssl.protocol": "[SSL, SSLv2, SSLv3, TLS, TLSv1, TLSv1.1, TLSv1.2, TLSv1.3]",
@@ -101,7 +101,7 @@ def nearest_key(key: str, table: Table) -> str:
 
 
 def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - whatever YAML gave
-    """Say which value the key wants, empty if this one is legal or cannot be judged here.
+    """Return which value the key expects, empty if this one is valid or cannot be checked.
 
     A list is what the renderer joins with commas; `${...}` is filled in by Kafka at its start.
     """

@@ -24,7 +24,7 @@ class Service(ABC):
     `address_variable` sets `address`, `own_layers` are the variables that set properties. `scripts`
     are commands besides the distribution's tools. `previous` is the file with what the service was
     started with, where one is kept. `leftovers` is what teardown removes besides its files; with a
-    slash at the end only if it is empty, as where certificates lie that Millrace did not bring.
+    slash at the end only if it is empty: certificates that Millrace did not bring may be in it.
     """
 
     host: HostSettings

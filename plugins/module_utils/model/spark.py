@@ -66,7 +66,7 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Job:
-    """A PySpark job whose driver is a service; `source` and `data` are paths of the controller."""
+    """A PySpark job whose driver is a service; `source` and `data` are local paths."""
 
     name: str
     module: str
@@ -229,7 +229,7 @@ class SparkHost(Service):
         """Return the files of a job: its package, its data and its unit.
 
         Raises:
-            OSError: a file of the controller cannot be read.
+            OSError: a file on the control node cannot be read.
 
         """
         package = f"{job.directory}/{Path(job.source).name}"
@@ -359,7 +359,7 @@ def resolve(
 
 
 def _copies(sources: Sequence[Path], directory: str) -> dict[str, Entry]:
-    """Return the entries of files of the controller; a change of any asks for a restart."""
+    """Return the entries of files of the control node; a change of any needs a restart."""
     return {
         f"{directory}/{source.name}": files.text(source.read_text(encoding="utf-8"), restart=True)
         for source in sources

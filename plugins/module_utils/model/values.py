@@ -12,7 +12,7 @@ _YAML_TYPES = {bool: "boolean", int: "integer", float: "number", str: "text", ty
 
 
 def mapping(value: object) -> Mapping[Any, Any]:
-    """Return a mapping as it is and nothing for what is none."""
+    """Return a mapping unchanged, and an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -22,7 +22,7 @@ def by_name(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def sequence(value: object) -> list[Any]:
-    """Return a list's items, none for what is no list."""
+    """Return a list's items, and no items for anything else."""
     return list(value) if isinstance(value, (list, tuple)) else []
 
 

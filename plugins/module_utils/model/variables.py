@@ -16,7 +16,7 @@ from .values import yaml_type
 
 ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
-# A former name to what replaced it.
+# Old name -> new name.
 RENAMED = {"distribution_cache": "service_cache"}
 
 Option = Mapping[str, Any]
@@ -37,7 +37,7 @@ def documented() -> Mapping[str, Option]:
     for role in ROLES:
         document = files.parse_yaml(files.read(f"roles/{role}/meta/argument_specs.yml"))
         options = document["argument_specs"]["main"]["options"]
-        # What the internal role requires is given by the roles that use it.
+        # The roles that use the internal role provide its required options.
         found |= {x: o for x, o in options.items() if role != "service" or not o.get("required")}
     return found
 
@@ -92,7 +92,7 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
         errors, converted = [f"{name} is a {yaml_type(value)} whose parts cannot be read"], None
     except (ValueError, OverflowError) as error:  # infinity, or more digits than Python reads
         errors, converted = [f"{name} cannot be converted: {error}"], None
-    # A value of another type fails further checks, which would say the same again.
+    # A value of the wrong type also fails further checks, whose errors are redundant.
     other_type = (f"argument '{name}' is of type", f"Elements value for option '{name}' is of type")
     errors = [one for one in errors if one.startswith(other_type)] or errors
     if errors and option.get("no_log"):
@@ -104,18 +104,18 @@ def _written_otherwise(name: str, value: object, option: Option) -> str:
     """Return what is wrong with a value that the validator would convert, empty if nothing is."""
     kind = option.get("type", "str")
     if isinstance(value, bool) and kind == "int":  # which Python takes for 0 or 1
-        return f"{name} is {value} (boolean), no whole number."
+        return f"{name} is {value} (boolean), not a whole number."
     if isinstance(value, bool) and kind in ("str", "path"):
         words = "yes, on or true" if value else "no, off or false"
-        return f"{name} is {value} (boolean), no text: YAML makes that of {words} without quotes."
+        return f"{name} is {value} (boolean), not text: YAML reads {words} so without quotes."
     if isinstance(value, str) and kind == "list":
         secret = "" if option.get("no_log") else f" {value!r}"
-        return f"{name} is one text{secret}, no list."
+        return f"{name} is one text{secret}, not a list."
     return ""
 
 
 def _on_controller(option: Option) -> dict[str, Any]:
-    """Return a spec by which a value is judged alone.
+    """Return a spec that validates a single value.
 
     Defaults are resolved by the model, and paths by the host: nothing in it is expanded here.
     """

@@ -80,8 +80,8 @@ def plan(
     """Return what makes a running broker have the values of its file, `desired`, for these keys.
 
     A key that is not in the file, and was not when the broker started, is the operator's, unless it
-    is `recorded` as set from the file, or its entry is no more than Kafka's default. A recorded key
-    that is none of `keys` any more loses its entry, which would override the file for good.
+    is `recorded` as set from the file or its entry only repeats Kafka's default. The entry of a
+    recorded key that is no longer in `keys` is deleted: it would override the file permanently.
 
     With `elr`, eligible leader replicas (KIP-966), Kafka takes min.insync.replicas for the whole
     cluster alone, and forgets all eligible leaders each time it is set; `cluster_wide` names the
@@ -99,7 +99,7 @@ def plan(
             if now is not None and now.entry is not None:
                 deleted.append(key)
                 if wanted is not None and not same(now.kind, now.below, wanted):
-                    refused[key] = "it was changed online before, and is not any more"
+                    refused[key] = "it is no longer one of the keys that are changed online"
             continue
         if wanted is not None and "${" in wanted:
             # Kafka fills this in at its start; the key was marked for a restart then.
@@ -117,7 +117,7 @@ def plan(
             if now.entry is not None and ours:
                 deleted.append(key)
         elif (value := now.default if wanted is None else wanted) is None:
-            refused[key] = "it left the file, and Kafka has no default that could be set"
+            refused[key] = "it was removed from the file, and Kafka has no default to set"
             deleted.extend([key] if now.entry is not None else [])
         elif now.entry is not None and same(now.kind, now.below, value):
             deleted.append(key)
@@ -149,10 +149,9 @@ def alter(
 
 
 def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) -> dict[str, str]:
-    """Return key -> an intermediate value, of refused numbers that Kafka changes only by degrees.
+    """Return key -> an intermediate value, for refused numbers that Kafka changes only in steps.
 
-    A pool of threads grows at most to its double and shrinks at most to its half (KIP-226); the
-    reason that Kafka gives says so.
+    A thread pool can at most double or halve at a time (KIP-226), as Kafka's reason says.
     """
     by_degrees = {
         key: found[key]
@@ -194,7 +193,7 @@ def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, st
 
 
 def _step(current: str | None, target: str | None) -> int:
-    """Return the double or the half of a number, 0 if the target is no further than that."""
+    """Return a number doubled or halved, 0 if the target is within that range."""
     if not all(text and _INTEGER.fullmatch(text) for text in (current, target)):
         return 0
     now, then = int(current or 0), int(target or 0)

@@ -17,7 +17,7 @@ METADATA = "metadata.version"
 _KRAFT = "kraft.version"
 _LAST_WITH_ZOOKEEPER = "3.9.2"
 _WITHOUT_ZOOKEEPER = (4, 0)
-# From 4.0 on no older one can be read, nor a node of an older release be rolled (upgrade notes).
+# From 4.0 on, older metadata cannot be read and older nodes cannot be rolled (upgrade notes).
 _OLDEST = (3, 3)
 _OLDEST_METADATA, _OLDEST_METADATA_NAME = 7, "3.3-IV3"
 
@@ -27,9 +27,9 @@ Step = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Plan:
-    """Which features to raise, in order: (feature, level now, level then); and what is against it.
+    """Which features to raise, in order: (feature, current level, new level); and what forbids it.
 
-    A problem forbids all of it; a warning says what a step brings with it.
+    A problem forbids the whole plan; a warning describes a side effect of a step.
     """
 
     steps: tuple[Step, ...] = ()
@@ -55,7 +55,7 @@ def upgrade_problems(current: str, target: str, finalized: Levels, mode: str) ->
             "the cluster to KRaft first"
         ] * since_4
     if METADATA not in finalized:
-        return ["no broker says which features are finalized: start the cluster first"]
+        return ["no broker reports the finalized features: start the cluster first"]
     if release_numbers(target) < release_numbers(current):
         return rollback_problems(target, finalized)
     problems = []
@@ -78,10 +78,10 @@ def rollback_problems(target: str, finalized: Levels) -> list[str]:
         return [f"Kafka {target} is not in Millrace's table: nothing is known of its features"]
     known = release.ceilings
     return [
-        f"{_level(feature, level)} is finalized, Kafka {target} "
+        f"{_level(feature, level)} is finalized, but Kafka {target} "
         + (f"knows up to {_number(feature, known[feature])}" if feature in known else "has none")
-        + ": no rollback is possible after finalize; keep the version, or restore the data from "
-        "before it"
+        + ": a rollback is not possible after finalizing; keep the version, or restore data from "
+        "before that"
         for feature, level in sorted(finalized.items())
         if feature != _KRAFT and level > known.get(feature, 0)
     ]
@@ -126,7 +126,7 @@ def plan(
 def membership_problems(
     observers: Iterable[int], brokers: Iterable[int], voters: Iterable[int]
 ) -> list[str]:
-    """Name nodes that follow the metadata and are neither a broker nor a controller we know."""
+    """Name nodes that fetch the metadata and are neither a known broker nor a known controller."""
     unknown = set(observers) - set(brokers) - set(voters)
     return [
         f"node {node} follows the controllers and is neither a broker nor a controller of the "
@@ -161,8 +161,8 @@ def _one_for_all(min_isr: Mapping[int, str], own: Mapping[int, str]) -> list[str
     removed = ", ".join(f"{value} on broker {node}" for node, value in sorted(own.items()))
     return [
         f"with {ELR} {MIN_ISR}{f' ({value})' if value else ''} is kept for the whole "
-        "cluster and rules over the brokers' files"
-        + (f"; what was set for a broker alone is removed ({removed})" if removed else "")
+        "cluster and overrides the brokers' files"
+        + (f"; values set for a single broker are removed ({removed})" if removed else "")
     ]
 
 
@@ -177,7 +177,7 @@ def _number(feature: str, level: int) -> str:
 
 
 def _missing(steps: Iterable[Step], supported: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Say of each feature that a node does not support as it should what it does support."""
+    """Return, for each feature that a node does not support as wanted, what it supports."""
     return [
         f"{feature} {_range(supported.get(feature))} ({level} is wanted)"
         for feature, _, level in steps

@@ -1,8 +1,8 @@
 """Whether a node may be stopped now, and in which order nodes are: the gate of a rolling change.
 
 Pure, over one snapshot that was read with `gate`. What the snapshot cannot show is the caller's:
-that the quorum is stable over time, free space, certificates. No list of blockers is a promise
-about this moment only; it is asked again right before each stop.
+that the quorum is stable over time, free space, certificates. An empty list of blockers holds for
+this moment only; the gate is asked again right before each stop.
 
 The rules are those of Strimzi's KafkaAvailability and KafkaQuorumCheck, made stricter: partitions
 that no order of restarts can keep available are refused unless their topic is named.
@@ -63,12 +63,12 @@ class Policy:
 
 
 NON_RETRIABLE = frozenset({"single-replica", "no-spare-replica", "unsafe-quorum"})
-"""Predicates about what the cluster is made of: no waiting changes it."""
+"""Predicates about the layout of the cluster, which waiting does not change."""
 
 
 @dataclass(frozen=True)
 class Blocker:
-    """A reason to leave nodes alone: a slug, and a sentence with what, why and what to do.
+    """A reason not to touch nodes: a slug, and a sentence with what, why and what to do.
 
     `partitions` are the names of all it is about (of topics, where it is about these), sorted.
     """
@@ -107,7 +107,7 @@ class Node:
 def cluster_blockers(
     snapshot: Snapshot, expected: Expected, policy: Policy, unready: frozenset[int] = NO_NODES
 ) -> list[Blocker]:
-    """Return what forbids touching any node but for `unready`, whichever it is."""
+    """Return what forbids touching any node; the state of `unready` nodes does not count."""
     return [
         *_identity_blockers(snapshot, expected),
         *_quorum_blockers(snapshot, expected, unready),
@@ -281,9 +281,9 @@ def _replica_blockers(snapshot: Snapshot, node: Node) -> list[Blocker]:
 def _majority_blockers(
     snapshot: Snapshot, node: int, expected: Expected, policy: Policy
 ) -> list[Blocker]:
-    """Tell whether those who stay are a majority of all voters and are caught up (Strimzi).
+    """Return a blocker unless the remaining voters are a caught-up majority (Strimzi).
 
-    Of one or two voters all are needed, so none may be missing but deliberately.
+    With one or two voters all are needed, so none may stop unless that is allowed.
     """
     quorum = snapshot.quorum
     if quorum is None:

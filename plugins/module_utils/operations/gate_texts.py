@@ -45,7 +45,7 @@ TEXTS: Mapping[str, str] = {
         "{node} restarts: use three controllers, or set kafka_allow_unsafe_quorum"
     ),
     "quorum-majority": (
-        "without controller {node} only {left} of {voters} voters are up and caught up, a leader "
+        "without controller {node} only {left} of {voters} voters are up and caught up; a leader "
         "needs {majority}: start the others, or wait until they are caught up"
     ),
     # Brokers
@@ -82,7 +82,7 @@ TEXTS: Mapping[str, str] = {
     ),
     "under-replicated": (
         "{count} of {total} partitions have a replica that is not in sync (broker {ids}), so "
-        "nothing is left to spare during a restart: wait until it is in sync, or see that "
+        "no further replica may fail during a restart: wait until it is in sync, or see that "
         "broker's journal"
     ),
     "reassigning": (
@@ -99,7 +99,7 @@ TEXTS: Mapping[str, str] = {
     ),
     # Partitions of the broker that is to stop
     "last-in-sync": (
-        "{count} of {total} partitions have no replica in sync beside broker {node}, so they "
+        "{count} of {total} partitions have no in-sync replica but broker {node}, so they "
         "would be offline without it: " + _IN_SYNC
     ),
     "min-isr-without": (

@@ -10,7 +10,7 @@ from .gate import MAX_LAG, Expected, Policy, cluster_blockers
 MAX_BEHIND_MS = 5000
 """Milliseconds since a replica last had all metadata: ten of the records that controllers write
 twice a second (KIP-835)."""
-# What else the gate finds may forbid the stop of a node, but the cluster is healthy with it.
+# Other blockers forbid stopping a node, but do not make the cluster unhealthy.
 _UNHEALTHY = frozenset(
     {
         *("wrong-cluster", "no-leader", "no-quorum", "voter-missing", "unexpected-voter"),
@@ -65,5 +65,5 @@ def _behind(replica: Replica) -> str | None:
     if replica.behind_ms is not None and replica.behind_ms > MAX_BEHIND_MS:
         return f"last had all metadata {replica.behind_ms} ms ago, allowed {MAX_BEHIND_MS} ms"
     if replica.behind_ms is None and replica.lag > 0:
-        return f"never had all metadata yet, {replica.lag} records are missing"
+        return f"has never had all metadata; {replica.lag} records are missing"
     return None

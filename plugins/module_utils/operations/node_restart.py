@@ -1,8 +1,8 @@
 """The restart of one Kafka node: gate, stop, start, ready, canary.
 
-It is done in slices, after each of which the controller can show what is waited for: each goes on
-from the phase that the last one reached. Between stop and start no slice ends, unless the stop
-itself takes long.
+It is done in slices, so that the control node can show what is waited for after each: a slice
+continues from the phase that the last one reached. No slice ends between stop and start, unless
+the stop itself takes long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .gate import Expected, Policy
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
 CANARY_SECONDS = 10.0
-"""How long one try of the canary may take; how often it is tried, the controller limits."""
+"""How long one attempt of the canary may take; the control node limits their number."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
@@ -77,7 +77,7 @@ class Progress:
         self.entered = self.phase
 
     def as_data(self) -> dict[str, Any]:
-        """Return what the controller needs for the next slice."""
+        """Return what the control node needs for the next slice."""
         return {
             "phase": self.phase,
             "waiting": self.waiting,
@@ -91,7 +91,7 @@ class Progress:
 class NodeRestart:
     """Takes one node through its restart, as far as a slice of time allows.
 
-    With `forced` it is restarted without a mark too.
+    With `forced` it is restarted even without a mark.
     """
 
     node: Node
@@ -145,7 +145,7 @@ class NodeRestart:
         return ready and gate.must_wait_for_others(self.node.id, others, snapshot)
 
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
-        """Return what forbids to stop this node; if it does not serve, only the others count."""
+        """Return what forbids stopping this node; if it does not serve, only other nodes count."""
         ready = self._serves(snapshot)
         node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
         return gate.stop_blockers(snapshot, node, self.expected, self.policy)

@@ -1,7 +1,7 @@
 """A roll: the same action on one Kafka node after the other, and the phases of each node.
 
-Pure, over functions that the controller gives: one that calls the module `kafka_restart` on the
-node's host, one for each step that the controller does itself, a clock.
+Pure; the control node passes in functions: one that calls the module `kafka_restart` on the
+node's host, one for each step that it does itself, and a clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Phases:
     forced: bool = False
 
 
-# What each action does to a node, in order; a name is a step of the controller.
+# What each action does to a node, in order; a name is a step of the control node.
 ACTIONS: Mapping[str, Sequence[Phases | str]] = {
     "restart": (Phases("gate", "done"),),
     "upgrade": (Phases("gate", "stop", forced=True), "write_files", Phases("gate", "done")),
@@ -67,8 +67,8 @@ Step = Callable[[], Optional[str]]
 class NodeRoll:
     """One node in a roll, taken through the phases of an action.
 
-    `call` runs the module with options and returns its result. `steps` are what the controller does
-    itself; each returns why it failed, if it did. `say` shows a line to the operator.
+    `call` runs the module with options and returns its result. `steps` are what the control
+    node does itself; each returns why it failed, if it did. `say` shows a line to the operator.
     """
 
     action: str

@@ -1,4 +1,4 @@
-"""How a module judges a service: until nothing is wrong, or the time of its option is over."""
+"""How a module checks a service: until it is healthy, or the time of `wait` is over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLL_SECONDS = 0.1
 def end(
     module: AnsibleModule, what: str, judge: Callable[[], tuple[Mapping[str, Any], list[str]]]
 ) -> None:
-    """End the module with the last verdict; `judge` returns facts and what is wrong now."""
+    """Exit the module with the last result; `judge` returns the current facts and problems."""
     start = time.monotonic()
     while True:
         facts, problems = judge()

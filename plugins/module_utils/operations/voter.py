@@ -25,7 +25,7 @@ _OWN_KEYS = (
 
 @dataclass(frozen=True)
 class Step:
-    """What is to be done: remove the voter with this former directory id, and add the node."""
+    """What is to be done: remove the voter with this old directory id, and add the node."""
 
     remove: str = ""
     add: bool = False

@@ -17,14 +17,14 @@ from .shared import brokers, differing, nodes, place
 _MIB = 2**20
 _UNITS: Mapping[str, int] = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 _BATCH_OVERHEAD = 12  # a record batch's offset and length, which the smaller default leaves out
-# Key, what a client asks for by default, and whether the key is the most that it may ask for.
+# Key, the client's default, and whether the key is an upper limit of it.
 _CLIENT_DEFAULTS = (
     ("group.max.session.timeout.ms", 45_000, True),
     ("group.min.session.timeout.ms", 45_000, False),
     ("transaction.max.timeout.ms", 60_000, True),
     ("producer.id.expiration.ms", 120_000, True),
 )
-# What a topic takes from its broker where it sets nothing itself.
+# Broker settings that are the defaults of topics.
 _TOPIC_DEFAULTS = (
     *(f"log.retention.{unit}" for unit in ("ms", "minutes", "hours")),
     *("log.cleanup.policy", "log.cleaner.delete.retention.ms", "log.message.timestamp.type"),
@@ -44,9 +44,9 @@ _GROUP_SETTINGS = (
 def _above(
     node: KafkaNode, small: str, large: str, times: int = 1, slack: int = 0, strict: bool = False
 ) -> Findings:
-    """Find `times` the first number above the second one by more than `slack`.
+    """Find where `times` the first number exceeds the second one by more than `slack`.
 
-    With `strict` it may not be equal either. A version that has not both keys is not judged.
+    With `strict` it must not be equal either. A version without both keys is not checked.
     """
     low, high = node.number(small), node.number(large)
     if low is None or high is None or times * low + strict <= high + slack:
@@ -78,12 +78,12 @@ def _replica_fetch_wait(node: KafkaNode) -> Findings:
 
 @rule("cleaner-buffer", each=nodes)
 def _cleaner_buffer(node: KafkaNode) -> Findings:
-    """Compaction needs more than 1 MiB a thread. Kafka does not start with less."""
+    """Compaction needs more than 1 MiB per thread. Kafka does not start with less."""
     buffer, threads = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
     size, count = node.number(buffer), node.number(threads)
     if size is None or count is None or count < 0 or (count and size // count > _MIB):
         return
-    what = f"{buffer} {size} for {threads} {count}: more than 1 MiB a thread is needed."
+    what = f"{buffer} {size} for {threads} {count}: more than 1 MiB per thread is needed."
     fix = f"{buffer}: {count * (_MIB + 1)} or more." if count else f"{threads}: 1 or more."
     yield Finding(what, f"Set {fix}", place(node, threads, buffer))
 
@@ -204,20 +204,20 @@ def _compaction_lags(node: KafkaNode) -> Findings:
 
 @rule("connections-zero", each=nodes)
 def _connections_zero(node: KafkaNode) -> Findings:
-    """It means no connection, not any number: Kafka starts with it only where
+    """0 means no connections, not an unlimited number: Kafka starts with it only if
     max.connections.per.ip.overrides lets some addresses in.
     """
     key = "max.connections.per.ip"
     if node.number(key) == 0 and not node.config.get(f"{key}.overrides"):
-        fix = f"Delete it for any number, or set {key}.overrides too."
+        fix = f"Delete it for no limit, or set {key}.overrides too."
         yield Finding(f"{key} is 0.", fix, place(node, key))
 
 
 @rule("client-timeouts", each=nodes)
 def _client_timeouts(node: KafkaNode) -> Findings:
-    """Clients that set nothing ask for more, or less, and are refused: a consumer for a session of
-    45 s (INVALID_SESSION_TIMEOUT), a transactional producer for 60 s
-    (INVALID_TRANSACTION_TIMEOUT). A producer retries for 120 s; where its id expires before, a
+    """Clients with default settings ask for more, or less, and are refused: a consumer for a
+    session of 45 s (INVALID_SESSION_TIMEOUT), a transactional producer for 60 s
+    (INVALID_TRANSACTION_TIMEOUT). A producer retries for 120 s; if its id expires before that, a
     record is written twice or refused.
     """
     for key, asked, most in _CLIENT_DEFAULTS:
@@ -231,7 +231,7 @@ def _client_timeouts(node: KafkaNode) -> Findings:
 @rule("topic-defaults-differ")
 def _topic_defaults_differ(cluster: Cluster) -> Findings:
     """Each broker applies its own value to the partitions that it has: records would be kept,
-    compacted or accepted in another way as leadership moves.
+    compacted or accepted differently as leadership moves.
     """
     for key in _TOPIC_DEFAULTS:
         written = {name: _as_read(node, key) for name, node in brokers(cluster)}

@@ -53,10 +53,10 @@ def _data_dir_missing(node: KafkaNode) -> Findings:
 
 @rule("data-dir-relative", each=_directories)
 def _data_dir_relative(one: DataDirectory) -> Findings:
-    """Where it is would depend on the working directory of the service."""
+    """Its location would depend on the working directory of the service."""
     if not one.path.startswith("/"):
         fix = f"Set an absolute path, such as {_BETTER[one.service]}."
-        yield Finding(f"{one.path!r} is no absolute path.", fix, one.variable)
+        yield Finding(f"{one.path!r} is not an absolute path.", fix, one.variable)
 
 
 @rule("data-dir-name", each=_directories)
@@ -73,13 +73,13 @@ def _data_dir_in_tmp(one: DataDirectory) -> Findings:
     """The system deletes old files there, or all of them at boot, and with them the data."""
     if any(_place(one).is_relative_to(scratch) for scratch in _SCRATCH):
         fix = f"Set {_BETTER[one.service]} or another directory outside /tmp."
-        yield Finding(f"{one.path} is emptied by the system.", fix, one.variable)
+        yield Finding(f"The system deletes files in {one.path}.", fix, one.variable)
 
 
 @rule("data-dir-hidden", each=_directories)
 def _data_dir_hidden(one: DataDirectory) -> Findings:
-    """The unit of the service closes it (ProtectHome, PrivateDevices, ProtectKernelTunables of
-    systemd.exec), or it is in memory.
+    """The unit of the service makes it inaccessible (ProtectHome, PrivateDevices,
+    ProtectKernelTunables of systemd.exec), or it is in memory.
     """
     if any(_place(one).is_relative_to(hidden) for hidden in _HIDDEN):
         fix = f"Set {_BETTER[one.service]} or another directory on a disk."
@@ -88,20 +88,20 @@ def _data_dir_hidden(one: DataDirectory) -> Findings:
 
 @rule("data-dir-system", each=_directories)
 def _data_dir_system(one: DataDirectory) -> Findings:
-    """A service takes its data directory for itself, owner, mode and every entry; files of
-    others stop Kafka at its start.
+    """A service takes over its data directory with owner, mode and every entry; Kafka does not
+    start with files of others in it.
     """
     path = _place(one)
     if str(path) in (*_SYSTEM, _STATE.get(one.service)) and str(path) not in _HIDDEN:
         better = path / ("data" if str(path) in _STATE.values() else one.service)
-        what = f"{one.path} holds more than this data."
+        what = f"{one.path} is not a directory for this data alone."
         yield Finding(what, f"Set {better} for example.", one.variable)
 
 
 @rule("data-dir-nested", each=_pairs)
 def _data_dir_nested(one: DataDirectory, other: DataDirectory) -> Findings:
-    """Kafka takes every directory in a data directory for a partition and stops at others, and
-    removing one service's data would remove the other's.
+    """Kafka takes every directory in a data directory for a partition and stops if it is not
+    one, and removing one service's data would remove the other's.
     """
     if not _may_share(one, other):
         variables = " and ".join(dict.fromkeys((one.variable, other.variable)))

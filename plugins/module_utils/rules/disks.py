@@ -13,9 +13,9 @@ from .shared import held_twice
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
-# Beside the unpacked tree the archive lies on the same disk while it is unpacked.
+# While unpacking, the archive is on the same disk as the unpacked tree.
 _ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "spark": 1100 * MIB}
-# What the roles make themselves, for their data directories to lie in.
+# The parents of the default data directories, which the roles create.
 _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
 # File systems that may be mounted twice.
 _SHARED = ("nfs", "nfs4", "cifs", "tmpfs", "ramfs", "btrfs", "none", "overlay", "9p", "virtiofs")
@@ -68,7 +68,7 @@ def _kafka_directories(cluster: Cluster) -> Iterator[tuple[str, HostSettings, li
 
 @rule("mount-top", each=_kafka_directories, where="kafka_data_dirs")
 def _mount_top(settings: HostSettings, directories: list[str]) -> Findings:
-    """The top of an ext file system holds lost+found, which Kafka takes for a partition and
+    """The root of an ext file system contains lost+found, which Kafka takes for a partition and
     refuses.
     """
     tops = {
@@ -79,7 +79,7 @@ def _mount_top(settings: HostSettings, directories: list[str]) -> Findings:
     for path in directories:
         if path.rstrip("/") in tops:
             top = path.rstrip("/")
-            what = f"{path} is the top of a file system ({tops[top]})."
+            what = f"{path} is the root of a file system ({tops[top]})."
             yield Finding(what, f"Set {top}/data.")
 
 
@@ -105,7 +105,7 @@ def _mount_unused(mounts: list[str], directories: list[str], every: list[str]) -
 
 @host_rule("mount-missing", where="host_mounts")
 def _mount_missing(host: InspectedHost) -> Findings:
-    """The data would fill the root file system, and vanish under the disk once it is mounted."""
+    """The data would fill the root file system, and the disk would hide it once mounted."""
     for mount in host.host.mounts:
         path, source = mount["path"], mount["src"]
         if path in host.found.mount_points:
@@ -129,14 +129,14 @@ def _data_dir_parent(wanted: DataDirectory, found: Directory) -> Findings:
     """The path may be wrong, or a disk may not be mounted."""
     parent = found.path.rstrip("/").rpartition("/")[0]
     if not found.parent and parent not in _STATE:
-        what = f"{found.path} cannot be made: {parent} does not exist."
+        what = f"{found.path} cannot be created: {parent} does not exist."
         fix = "Correct the path, create the directory, or mount a disk there (host_mounts)."
         yield Finding(what, fix, f"{wanted.variable}, {found.path}")
 
 
 @host_rule("mount-would-hide", where="host_mounts")
 def _mount_would_hide(host: InspectedHost) -> Findings:
-    """The disk would hide them: data that Kafka wrote there would seem to be lost."""
+    """The disk would hide the files there, and data that Kafka wrote would seem to be lost."""
     hidden = {*host.found.occupied} - {*host.found.mount_points}
     for mount in host.host.mounts:
         if mount["src"] and mount["path"] in hidden:
@@ -166,7 +166,7 @@ def _read_only(wanted: DataDirectory, found: Directory) -> Findings:
 @host_rule("disk-full", each=InspectedHost.on_present_disks, in_container="warning")
 def _disk_full(wanted: DataDirectory, found: Directory) -> Findings:
     """Kafka takes a log directory offline when it cannot write, and stops with the last one."""
-    # One in use has to take the change that makes room.
+    # A directory in use must accept the very change that frees space.
     new = found.meta is None and not found.elected
     if new and found.size and found.free < _least_free(found):
         yield Finding(_space(found), _MAKE_ROOM, wanted.variable)
@@ -174,7 +174,7 @@ def _disk_full(wanted: DataDirectory, found: Directory) -> Findings:
 
 @host_rule("disk-low", each=InspectedHost.on_present_disks, severity="warning")
 def _disk_low(wanted: DataDirectory, found: Directory) -> Findings:
-    """A replica that is rebuilt, or a burst, fills it."""
+    """A replica that is rebuilt, or a burst of records, would fill the disk."""
     if _least_free(found) <= found.free < found.size * 0.15:
         yield Finding(_space(found), _MAKE_ROOM, wanted.variable)
 
@@ -199,7 +199,7 @@ def _no_room_for_software(host: InspectedHost) -> Findings:
     if needed and host.found.opt_free < total:
         what = f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
         what += f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB."
-        yield Finding(what, "Free some space, such as old versions there.")
+        yield Finding(what, "Free some space there, for example by removing old versions.")
 
 
 @host_rule("data-on-root", each=InspectedHost.on_present_disks, severity="warning")

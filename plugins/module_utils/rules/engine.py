@@ -1,7 +1,7 @@
-"""What a rule is: what it judges, what it finds, and how findings become problems and a report.
+"""What a rule is: what it checks, what it finds, and how findings become problems and a report.
 
-A rule judges the cluster before a host is touched (`rule`), or one host by what was found on it
-before anything is changed there (`host_rule`), or all of those hosts together (`hosts_rule`).
+A rule checks the cluster before a host is touched (`rule`), or what was found on one host before
+anything is changed there (`host_rule`), or all of those hosts together (`hosts_rule`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Rule:
     """A rule: `why` it finds a problem, and how severe one is; docs/errors.md describes it.
 
     A warning is shown and never refuses. `in_container` is the severity on a host that is a
-    container, whose kernel and clock are another machine's. `on_cluster` says whether it judges a
+    container, whose kernel and clock are another machine's. `on_cluster` says whether it checks a
     Cluster, by the inventory alone, or else a sequence of InspectedHost.
     """
 
@@ -204,7 +204,7 @@ def warning_lines(problems: Sequence[Problem]) -> list[str]:
 
 
 def as_json(rules: Sequence[Rule], problems: Sequence[Problem], hosts: int) -> str:
-    """Return the verdict as JSON: valid, problems, warnings, and how much was judged."""
+    """Return the result as JSON: valid, problems, warnings, and the numbers of rules and hosts."""
     verdict = {
         "valid": not errors(problems),
         "problems": [problem.as_dict() for problem in errors(problems)],
@@ -216,7 +216,7 @@ def as_json(rules: Sequence[Rule], problems: Sequence[Problem], hosts: int) -> s
 
 
 def as_junit(rules: Sequence[Rule], problems: Sequence[Problem]) -> str:
-    """Return the verdict as JUnit's XML: one test case a rule, warnings as its output."""
+    """Return the result as JUnit XML: one test case per rule, warnings as its output."""
     by_rule = {
         one.name: [problem for problem in problems if problem.rule == one.name] for one in rules
     }

@@ -1,4 +1,4 @@
-"""The rules about what files of the inventory, or the command line, say without any effect."""
+"""The rules about settings in inventory files, or on the command line, without any effect."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def _found(kind: str) -> Callable[[Cluster], Iterator[tuple[str, FileFinding]]]:
 @rule("key-twice", each=_found("twice"))
 def _key_twice(one: FileFinding) -> Findings:
     """YAML keeps only the last one: what the others say is lost silently."""
-    what = f"The key {one.name} is in line {one.text} already."
-    yield Finding(what, "Join both under one key, or delete one.", one.where)
+    what = f"The key {one.name} is already on line {one.text}."
+    yield Finding(what, "Merge both under one key, or delete one.", one.where)
 
 
 @rule("inventory-key", each=_found("structure"))
 def _inventory_key(one: FileFinding) -> Findings:
-    """Ansible skips what it does not know in a group, with a warning: all below it is lost."""
+    """Ansible skips unknown keys of a group with a warning; all settings below them are lost."""
     yield Finding(f"A group has no key {one.name}.", f"Did you mean {one.text}?", one.where)
 
 
 @rule("yaml-number", each=_found("number"))
 def _yaml_number(one: FileFinding) -> Findings:
     """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60."""
-    what = f"{one.text} is the number {one.value} for YAML."
+    what = f"YAML reads {one.text} as the number {one.value}."
     plain = one.text.lstrip("0")
     number = f" or {plain}" if plain.isdigit() else ""
     yield Finding(what, f'Write "{one.text}" in quotes{number}.', one.where)
@@ -46,7 +46,7 @@ def _yaml_number(one: FileFinding) -> Findings:
 
 @rule("group-file-hidden", each=_found("hidden"))
 def _group_file_hidden(one: FileFinding) -> Findings:
-    """Ansible reads the directory and not the file beside it, so its variables are not set."""
+    """Ansible reads the directory, not the file, so the variables of the file are not set."""
     what = f"The directory {one.text} hides it."
     yield Finding(what, f"Move the file into {one.text}.", one.where)
 
@@ -60,14 +60,14 @@ def _group_file_unused(one: FileFinding) -> Findings:
 
 def _given(cluster: Cluster) -> Iterator[tuple[str, str, Any]]:
     for name, value in cluster.inventory.parameters.items():
-        # Those of roles are judged as variables of every host.
+        # Variables of roles are checked as variables of every host.
         if name not in documented() and not name.startswith((*PREFIXES, "ansible_")):
             yield "", name, value
 
 
 @rule("unknown-parameter", each=_given, where="-e")
 def _unknown_parameter(name: str, _: Any) -> Findings:  # noqa: ANN401 - any value
-    """Ansible takes a variable of any name, and the run would do what it does without it."""
+    """Ansible accepts a variable of any name, and the run would ignore it."""
     known = [*parameters(), *documented()]
     near = "" if name in known else nearest(name, known, _SIMILAR)
     if near:
@@ -77,7 +77,7 @@ def _unknown_parameter(name: str, _: Any) -> Findings:  # noqa: ANN401 - any val
 
 @rule("parameter-value", each=_given, where="-e")
 def _parameter_value(name: str, value: Any) -> Findings:  # noqa: ANN401 - any value
-    """The playbook would fail with it, or do something else than intended."""
+    """The playbook would fail, or do something other than intended."""
     option = parameters().get(name)
     expression = isinstance(value, str) and "{{" in value
     if option and not expression and value not in (None, ""):

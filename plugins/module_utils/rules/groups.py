@@ -18,7 +18,7 @@ _PARTNERS = {
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
-_PARENTS = ("kafka", "spark")  # of the example inventories, for variables of both kinds
+_PARENTS = ("kafka", "spark")  # parent groups in the example inventories
 _SIMILAR = 0.9
 _NUMBERS = re.compile(r"[0-9.]+")
 _NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?")
@@ -75,8 +75,8 @@ def _lonely_group(cluster: Cluster) -> Findings:
 
 @rule("idle-zookeeper", where="group zookeeper", severity="warning")
 def _idle_zookeeper(cluster: Cluster) -> Findings:
-    """Brokers that have controllers use no ZooKeeper; beside them it serves Spark's masters
-    only.
+    """Brokers with KRaft controllers do not use ZooKeeper; in such a cluster only Spark's masters
+    use it.
     """
     if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
         members = listing(cluster.zookeeper)
@@ -88,7 +88,7 @@ def _idle_zookeeper(cluster: Cluster) -> Findings:
 
 @rule("no-hosts", where="groups")
 def _no_hosts(cluster: Cluster) -> Findings:
-    """Every play would be skipped, and the run would end as if all were well."""
+    """Every play would be skipped, and the run would end as if it had succeeded."""
     if not cluster.hosts and not any(map(_similar_group, cluster.inventory.groups)):
         what = "No host is in a group of Millrace."
         yield Finding(what, f"Add hosts to {listing(GROUPS, 'or')}.")
@@ -105,7 +105,7 @@ def _host_without_group(cluster: Cluster) -> Findings:
     hosts = tuple(name for name in inventory.members("all") if name not in placed)
     if hosts and cluster.hosts:
         what = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
-        fix = f"Add to {listing(GROUPS, 'or')}, or remove from the inventory."
+        fix = f"Add each to {listing(GROUPS, 'or')}, or remove it from the inventory."
         yield Finding(what, fix, hosts=hosts)
 
 
@@ -126,14 +126,14 @@ def _no_address(text: str) -> str:
     if _NUMBERS.fullmatch(text):
         parts = text.split(".")
         if len(parts) != 4 or any(len(part) not in (1, 2, 3) or int(part) > 255 for part in parts):
-            return "has only numbers, and is no IPv4 address"
+            return "has only numbers, and is not an IPv4 address"
         if any(len(part) > 1 and part.startswith("0") for part in parts):
             return "has a part that begins with 0, which some programs read in base 8"
         return ""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if is_ipv6(inner.partition("%")[0]) or _NAME.fullmatch(text):
         return ""
-    return "is no name and no address"
+    return "is neither a name nor an address"
 
 
 def reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
@@ -150,13 +150,13 @@ def _ssh_port(cluster: Cluster) -> Findings:
         value = cluster.inventory.hosts[host].connection.get("ansible_port", _SSH_PORT)
         port = integer(value)
         if port not in PORTS:
-            what = f"{value!r} is no port."
+            what = f"{value!r} is not a port."
             yield Finding(what, f"Set a number from 1 to {PORTS[-1]}.", hosts=(host,))
 
 
 @rule("same-address", where="ansible_host")
 def _same_address(cluster: Cluster) -> Findings:
-    """They would be one machine with two identities, and each run would undo the other's files."""
+    """One machine would have two identities, each overwriting the other's files."""
     reached = {host: reached_at(cluster, host) for host in cluster.inventory.placed()}
     for (address, port), hosts in held_twice(reached):
         if address:

@@ -16,7 +16,7 @@ from ..model.zookeeper import Member
 
 @dataclass(frozen=True)
 class Directory:
-    """A data directory as found; one that does not exist is judged by where it would lie.
+    """A data directory as found; one that does not exist has the values of where it would be.
 
     `parent` says whether the directory exists that it lies in. `names` are its children that are no
     partitions, directories with a slash at their end; `partitions` are given only where `meta`, the
@@ -64,13 +64,13 @@ class Certificate:
 class Inspection:
     """What was found on a host.
 
-    `javas` is home -> version of each Java there, `listeners` port -> process of those of the
-    wanted ports that somebody else listens on, `addresses` what the host resolves the names to by
-    which others reach it, `homes` whether a distribution is unpacked, `installed` service -> the
-    name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
+    `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
+    wanted ports on which another process listens, `addresses` is what the host resolves its own
+    advertised names to, `homes` says whether a distribution is unpacked, `installed` is service ->
+    the name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
     not exist, `occupied` its paths that hold something. `operation` is the record of the last
-    rolling change, with its `age` in seconds. `clock_offset` is in seconds against the controller,
-    less what the answer took on its way; `time_service` the one that runs.
+    rolling change, with its `age` in seconds. `clock_offset` is in seconds against the control
+    node, less the transfer time of the answer; `time_service` is the one that runs.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -122,7 +122,7 @@ class Inspection:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], clock_offset: float = 0.0) -> Inspection:
-        """Return a module's answer as an inspection; the controller measured the offset."""
+        """Return a module's answer as an inspection; the control node measured the offset."""
         parts = {
             "clock_offset": clock_offset,
             "directories": tuple(Directory(**_tuples(one)) for one in data["directories"]),

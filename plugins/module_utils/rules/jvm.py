@@ -21,7 +21,7 @@ HEAP_VARIABLES = {
     "spark": "spark_daemon_heap",
 }
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-# Java's own which take the next word.
+# Options of Java that take the next word as their value.
 _OPTIONS_WITH_VALUE = (
     *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
     *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
@@ -91,8 +91,8 @@ def _java_package(cluster: Cluster) -> Findings:
 
 @rule("java-option", each=_options)
 def _java_option(service: Service, place: Place, words: list[str]) -> Findings:
-    """The service would not start. Java takes a word without a hyphen at its beginning for the
-    class to run; it is often a typographic dash from a document.
+    """The service would not start. Java takes a word that does not begin with a hyphen for the
+    class to run; the cause is often a typographic dash copied from a document.
     """
     releases = _releases(service)
     for number, word in enumerate(words):
@@ -133,10 +133,10 @@ def _jvm_port_shared(cluster: Cluster) -> Findings:
 
 @rule("java-collectors", each=_options)
 def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
-    """Java does not start with two of them."""
+    """Java does not start with two garbage collectors."""
     found = list(dict.fromkeys(word for word in words if _COLLECTOR.fullmatch(word)))
     if len(found) > 1:
-        yield Finding(f"{listing(found)} choose different collectors.", "Keep one.", place)
+        yield Finding(f"{listing(found)} are different garbage collectors.", "Keep one.", place)
 
 
 def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:

@@ -54,7 +54,7 @@ def _owned_key(service: Service, one: Property) -> Findings:
     instead = f"it follows from {owner}" if " " in owner else f"set {owner} instead"
     if owner.startswith("nothing, "):
         instead = f"it stays as it is, since {owner.removeprefix('nothing, ')}"
-    yield Finding(f"{one.key} is written by Millrace alone.", f"Remove it; {instead}.", one.where)
+    yield Finding(f"{one.key} is written only by Millrace.", f"Remove it; {instead}.", one.where)
 
 
 @rule("unknown-key", each=_judged_properties)
@@ -67,7 +67,7 @@ def _unknown_key(service: Service, one: Property) -> Findings:
     what = f"{_release(service)} has no key {one.key}."
     fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
     if removal:
-        what = f"{one.key} was removed in Kafka {removal.since}, this is {service.version}."
+        what = f"{one.key} was removed in Kafka {removal.since}; the version is {service.version}."
         fix = f"Set {removal.instead} instead." if removal.instead else "Delete it."
     yield Finding(what, fix, one.where)
 
@@ -84,10 +84,10 @@ def _deprecated_key(node: KafkaNode, one: Property) -> Findings:
 
 @rule("key-boolean", each=_judged_properties)
 def _key_boolean(service: Service, one: Property) -> Findings:
-    """YAML turns these words into true and false, and the service would get those."""
+    """YAML reads these words as true and false, and the service would get those values."""
     if _misread(service, one):
         words = _WORDS[one.value]
-        what = f"YAML read {one.key} as {one.value} (boolean): it makes that of {words}."
+        what = f"YAML reads {one.key} as {one.value} (boolean), as it does {words} without quotes."
         wanted = key_table.wanted_value(one.key, one.value, service.table)
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
 
@@ -100,7 +100,7 @@ def _key_value(service: Service, one: Property) -> Findings:
         kind = yaml_type(one.value)
         secret = _kind(service, one.key) == "password" or kind == "mapping"
         shown = f"This {kind}" if secret else f"{one.value!r} ({kind})"
-        what = f"{shown} is no legal value of {one.key}."
+        what = f"{shown} is not a valid value of {one.key}."
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
 
 
@@ -139,8 +139,8 @@ def _list_duplicate_entry(one: Property, entries: list[str]) -> Findings:
 
 @rule("value-blanks", each=properties(*LAYERS))
 def _value_blanks(_: Service, one: Property) -> Findings:
-    """A properties file keeps blanks at the end as a part of the value, and what follows a line
-    break would be a property of its own.
+    """A properties file keeps trailing blanks as part of the value, and the text after a line
+    break would become another property.
     """
     found = _blanks(one.value) if isinstance(one.value, str) else ""
     if found:

@@ -60,20 +60,20 @@ def _listener_port(node: KafkaNode, used: set[Any]) -> Findings:
 
 @rule("listener-name", each=nodes)
 def _listener_name(node: KafkaNode) -> Findings:
-    """The name is a part of keys such as `listener.name.<name>.ssl.keystore.location`. Kafka
-    reads names in capitals and compares the controllers' as it is written.
+    """The name is part of keys such as `listener.name.<name>.ssl.keystore.location`. Kafka
+    converts names to upper case, but compares the controllers' listener name as written.
     """
     controller = node.controller_listener.name
     names = [("kafka_listeners", one.name) for one in node.broker_listeners]
     for variable, name in [*names, ("kafka_controller_listener", controller)]:
         if not _NAME.fullmatch(name) or (name == controller and name != name.upper()):
             better = re.sub("[^A-Z0-9_-]+", "_", name.upper()).strip("_") or "CLIENT"
-            yield Finding(f"{name!r} is no legal listener name.", f"Set name: {better}.", variable)
+            yield Finding(f"{name!r} is not a listener name.", f"Set name: {better}.", variable)
 
 
 @rule("listener-duplicate", each=nodes, where="kafka_listeners")
 def _listener_duplicate(node: KafkaNode) -> Findings:
-    """Kafka knows a listener by its name in capitals and does not start with two of one name."""
+    """Kafka identifies listeners by their upper-case name and does not start with a duplicate."""
     for name, count in Counter(one.name.upper() for one in node.broker_listeners).items():
         if count > 1:
             what = f"{count} listeners have the name {name}: {_table(node.listeners)}."
@@ -82,7 +82,7 @@ def _listener_duplicate(node: KafkaNode) -> Findings:
 
 @rule("listeners-differ")
 def _listeners_differ(cluster: Cluster) -> Findings:
-    """A node connects to the others at its own ports, by its own names and protocols."""
+    """A node connects to the others with its own listener ports, names and protocols."""
     quorum = [(name, node) for name, node in nodes(cluster) if node.mode == "kraft"]
     tables = {
         "kafka_listeners": {name: _table(node.broker_listeners) for name, node in brokers(cluster)},
@@ -106,7 +106,7 @@ def _inter_broker_listener(cluster: Cluster) -> Findings:
         names = [one.name for one in node.broker_listeners]
         known = not has_default_instead(cluster, name, "kafka_listeners")
         if known and names and wanted.upper() not in map(str.upper, names):
-            what = f"{wanted!r} is none of the brokers' listeners: {_table(node.listeners)}."
+            what = f"{wanted!r} is not a listener of the brokers: {_table(node.listeners)}."
             yield Finding(what, f"Set kafka_inter_broker_listener: {names[0]}.", hosts=(name,))
 
 
@@ -124,15 +124,15 @@ def _controller_listener(node: KafkaNode) -> Findings:
 
 @rule("advertised-host", each=nodes, where="kafka_advertised_host")
 def _advertised_host(node: KafkaNode) -> Findings:
-    """It becomes `NAME://host:port` in `advertised.listeners`, which Kafka would read in
-    another way.
+    """It becomes `NAME://host:port` in `advertised.listeners`, which Kafka would parse
+    differently.
     """
     address = node.address
     if address.strip("[]") in _WILDCARDS or is_ansibles(node.settings, "kafka_advertised_host"):
         return
     if not HOST.fullmatch(address):
         fix = "Set a name or an address alone, without port."
-        yield Finding(f"{address!r} is no host.", fix)
+        yield Finding(f"{address!r} is not a host name or an address.", fix)
 
 
 @rule("advertised-nowhere", where="kafka_advertised_host")
@@ -153,7 +153,7 @@ def _advertised_nowhere(cluster: Cluster) -> Findings:
 
 @rule("advertised-twice", where="kafka_advertised_host")
 def _advertised_twice(cluster: Cluster) -> Findings:
-    """Clients take them for one node, and what is meant for one reaches the other."""
+    """Clients take them for one node, and requests for one reach the other."""
     advertised: dict[tuple[str, int], list[str]] = {}
     for name, node in nodes(cluster):
         for port in sorted({one.port for one in node.listeners}) if node.address else ():
@@ -175,8 +175,8 @@ def _is_one_machine(cluster: Cluster, hosts: list[str]) -> bool:
 
 @rule("plaintext-listener", where="kafka_listeners")
 def _plaintext_listener(cluster: Cluster) -> Findings:
-    """Millrace binds listeners to all addresses. On PLAINTEXT anybody on the network reads,
-    writes and administers, on SASL_PLAINTEXT anybody reads the passwords; and CVE-2026-111115
+    """Millrace binds listeners to all addresses. With PLAINTEXT anybody on the network can read,
+    write and administer, with SASL_PLAINTEXT anybody can read the passwords; and CVE-2026-111115
     lets an unauthenticated client exhaust a broker's memory.
     """
     for name, node in nodes(cluster):

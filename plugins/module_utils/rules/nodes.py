@@ -45,7 +45,7 @@ def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int
 def _set_ids(cluster: Cluster, variable: str, hosts: Sequence[str]) -> str:
     """Name a free id for each of some hosts.
 
-    The same for a host whatever rule asks, and another for each host that needs one.
+    Every rule gets the same id for a host, and each host that needs one gets a different one.
     """
     written, legal = _ids(cluster, variable)
     used = {*legal.values()}
@@ -63,7 +63,7 @@ def _set_ids(cluster: Cluster, variable: str, hosts: Sequence[str]) -> str:
 
 @rule("node-id-missing", where="kafka_node_id")
 def _node_id_missing(cluster: Cluster) -> Findings:
-    """A node's data is bound to its id, so the id does not follow from the order of hosts."""
+    """A node's data is bound to its id, so the id is not derived from the order of hosts."""
     written, _ = _ids(cluster, "kafka_node_id")
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
@@ -73,12 +73,12 @@ def _node_id_missing(cluster: Cluster) -> Findings:
 
 @rule("node-id-invalid", where="kafka_node_id")
 def _node_id_invalid(cluster: Cluster) -> Findings:
-    """Kafka takes an id from 0 to 2147483647."""
+    """Kafka accepts ids from 0 to 2147483647."""
     written, legal = _ids(cluster, "kafka_node_id")
     for host, value in written.items():
         if value not in (None, "") and host not in legal:
             fix = _set_ids(cluster, "kafka_node_id", [host])
-            yield Finding(f"{value!r} is no node.id.", fix, hosts=(host,))
+            yield Finding(f"{value!r} is not a valid node.id.", fix, hosts=(host,))
 
 
 @rule("node-id-duplicate", where="kafka_node_id")
@@ -99,7 +99,7 @@ def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
 
 
 def _unsafe_size(kind: str, members: Sequence[str], accept: str) -> Findings:
-    """Find a number of members that tolerates no failure, or no more than one less would."""
+    """Find a size that tolerates no failure, or no more failures than one member fewer would."""
     size = len(members)
     if size == 0 or (size > 1 and size % 2 == 1):
         return
@@ -120,7 +120,7 @@ def _quorum_size(cluster: Cluster) -> Findings:
 
 @rule("broker-id-reserved", where="kafka_node_id")
 def _broker_id_reserved(cluster: Cluster) -> Findings:
-    """ZooKeeper assigns the ids above it, and a broker with such an id set does not start."""
+    """ZooKeeper assigns higher ids, and a broker whose configuration sets one does not start."""
     _, legal = _ids(cluster, "kafka_node_id")
     for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
         limit = cluster.kafka[host].number("reserved.broker.max.id")
@@ -134,12 +134,12 @@ def _broker_id_reserved(cluster: Cluster) -> Findings:
 
 @rule("zookeeper-id", where="zookeeper_id")
 def _zookeeper_id(cluster: Cluster) -> Findings:
-    """A member's data is bound to its id, which ZooKeeper takes from 1 to 255."""
+    """A member's data is bound to its id, which must be from 1 to 255."""
     written, legal = _ids(cluster, "zookeeper_id")
     for host, value in written.items():
         if host not in legal:
             missing = value in (None, "")
-            what = f"{host} has no zookeeper_id." if missing else f"{value!r} is no ZooKeeper id."
+            what = f"{host} has no zookeeper_id." if missing else f"{value!r} is not a valid id."
             yield Finding(what, _set_ids(cluster, "zookeeper_id", [host]), hosts=(host,))
 
 
@@ -167,12 +167,14 @@ def _cluster_id(node: KafkaNode) -> Findings:
     value = node.settings["kafka_cluster_id"]
     if value and not is_cluster_id(value):
         fix = "Leave it empty to generate one, or copy cluster.id from a node's meta.properties."
-        yield Finding(f"{value!r} is no cluster id.", fix)
+        yield Finding(f"{value!r} is not a valid cluster id.", fix)
 
 
 @rule("cluster-id-file", where=CLUSTER_ID_FILE)
 def _cluster_id_file(cluster: Cluster) -> Findings:
-    """Nodes are formatted with the id in it: with another one they would be another cluster."""
+    """Nodes are formatted with the id in this file; with another id they would form another
+    cluster.
+    """
     error = cluster.inventory.cluster_id_error
     if cluster.kafka and error:
         fix = "Restore the file from version control, or write cluster.id from a node's "
@@ -207,13 +209,13 @@ def _quorum_kind_differs(cluster: Cluster) -> Findings:
         yield Finding(f"The quorum is {parts}.", fix, hosts=tuple(kinds))
 
 
-@hosts_rule("operation-at-work", where="the lock of the cluster")
+@hosts_rule("operation-at-work", where="the cluster lock")
 def _operation_at_work(hosts: Sequence[InspectedHost]) -> Findings:
-    """A rolling change restarts nodes with the files that it finds on them, and goes by the plan
+    """A rolling change restarts nodes with the files that it finds on them, and follows the plan
     that it made at its start.
     """
     if hosts and hosts[0].other_operation:
-        what = f"Another operation has it: {hosts[0].other_operation}."
+        what = f"Another operation holds the cluster lock: {hosts[0].other_operation}."
         yield Finding(what, "Run this again when that operation has ended.")
 
 
@@ -233,7 +235,7 @@ def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
         if any(had_leader.values()) and 2 * len(empty) > len(members):
             full = listing(host for host, elected in had_leader.items() if elected)
             what = f"{listing(empty)} have no data and are a majority of the {len(members)} "
-            what += f"{kind}, while {full} has: they would elect a leader without its records."
+            what += f"{kind}, while {full} has data: they would elect a leader without its records."
             fix = "Restore data until a majority has its own; add new members one at a time."
             yield Finding(what, fix, f"group {group}", hosts=tuple(empty))
 

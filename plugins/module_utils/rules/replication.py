@@ -38,7 +38,7 @@ def _replication_factor(cluster: Cluster) -> Findings:
 
 @rule("min-isr", each=nodes)
 def _min_isr(node: KafkaNode) -> Findings:
-    """One restart would stop all producers that want acks=all."""
+    """One restart would stop all producers that use acks=all."""
     for key, factor_key in _MIN_ISR.items():
         minimum, factor = node.number(key), node.number(factor_key)
         if minimum is None or factor is None or minimum < factor or minimum == factor == 1:
@@ -68,8 +68,8 @@ def _rack_missing(cluster: Cluster) -> Findings:
 
 @rule("rack-spelling", where="kafka_rack")
 def _rack_spelling(cluster: Cluster) -> Findings:
-    """To Kafka they are two racks: replicas of one partition may share the real one, and a client
-    finds no replica in its own (client.rack).
+    """Kafka takes them for two racks: replicas of a partition may share the real one, and a client
+    may find no replica in its own rack (client.rack).
     """
     racks = {name: rack for name, rack in _racks(cluster).items() if rack}
     for alike, brokers_there in held_twice({name: _plain(rack) for name, rack in racks.items()}):
@@ -86,11 +86,11 @@ def _plain(rack: str) -> str:
 
 @rule("rack-too-few", where="kafka_rack", severity="warning")
 def _rack_too_few(cluster: Cluster) -> Findings:
-    """Two replicas of a partition share a rack, and its loss takes both."""
+    """Two replicas of a partition share a rack, and both are lost with it."""
     names = {*_racks(cluster).values()}
     numbers = [node.number("default.replication.factor") for _, node in nodes(cluster)]
     factor = max((number for number in numbers if number is not None), default=0)
     if "" not in names and 0 < len(names) < factor:  # a missing rack is refused above
         count = f"{len(names)} rack{'s' if len(names) > 1 else ''} ({listing(sorted(names))})"
         what = f"default.replication.factor {factor} > {count}."
-        yield Finding(what, f"Use {factor} racks, if one may be lost.")
+        yield Finding(what, f"Use {factor} racks to survive the loss of one.")

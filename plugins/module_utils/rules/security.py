@@ -12,7 +12,7 @@ from .engine import Finding, Findings, rule
 from .shared import MODES, Property, nodes, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
-# Kafka hides them like passwords, yet a certificate is for everybody to see.
+# Kafka hides these like passwords, although certificates are public.
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
 _AUTHORIZER = "authorizer.class.name"
 _AUTHORIZERS = {
@@ -43,7 +43,7 @@ def _is_secret(node: KafkaNode, key: str, text: str) -> bool:
 
 @rule("authorizer-mode", each=nodes)
 def _authorizer_mode(node: KafkaNode) -> Findings:
-    """Each reads its permissions from one of the two; Kafka 4 has no AclAuthorizer."""
+    """Each authorizer works in one of the two modes only; Kafka 4 has no AclAuthorizer."""
     authorizer, right = node.config.get(_AUTHORIZER), _AUTHORIZERS[node.mode]
     if authorizer in _AUTHORIZERS.values() and authorizer != right:
         what = f"{authorizer} does not work with {MODES[node.mode]}."
@@ -59,7 +59,7 @@ def _super_users_missing(node: KafkaNode) -> Findings:
         if names := _plaintext_between_nodes(node):
             fix = f"Set super.users: User:admin;User:broker for example, with {_ANONYMOUS} if "
             fix += f"{listing(names)} stays PLAINTEXT on a trusted network."
-        yield Finding("There is an authorizer and no super user.", fix, where)
+        yield Finding("An authorizer is set, but no super user.", fix, where)
 
 
 @rule("super-users-anonymous", each=nodes)
@@ -72,8 +72,8 @@ def _super_users_anonymous(node: KafkaNode) -> Findings:
     if not node.config.get(_AUTHORIZER) or not users or not names or everybody:
         return
     if _ANONYMOUS not in str(users):
-        what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is no super "
-        what += "user."
+        what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is not a "
+        what += "super user."
         fix = "Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted network, "
         fix += f"add {_ANONYMOUS} to super.users."
         yield Finding(what, fix, place(node, "super.users"))
@@ -120,8 +120,8 @@ def _is_misspelt(kind: str) -> bool:
 
 @rule("super-users-nodes")
 def _super_users_nodes(cluster: Cluster) -> Findings:
-    """Nodes ask each other for what only a super user may do; those that are left out could not
-    vote, replicate or register.
+    """Nodes send each other requests that only a super user may make; those that are left out
+    could not vote, replicate or register.
     """
     for name, node in nodes(cluster):
         users = node.config.get("super.users")
@@ -146,13 +146,13 @@ def _principal_mapping(node: KafkaNode) -> Findings:
             if "${" in text:  # Kafka fills it in (KIP-297)
                 continue
             if wrong := _unreadable_rule(text):
-                fix = "Write each as RULE:pattern/replacement/, with L or U behind it for lower or "
-                fix += "upper case, or DEFAULT; \\ before a slash within it."
-                yield Finding(f"{wrong!r} is no rule.", fix, place(node, key))
+                fix = "Write each as RULE:pattern/replacement/, followed by L or U for lower or "
+                fix += "upper case, or as DEFAULT; put \\ before a slash within it."
+                yield Finding(f"{wrong!r} is not a mapping rule.", fix, place(node, key))
 
 
 def _unreadable_rule(text: str) -> str:
-    """Return the list from its first rule that cannot be read on, empty if all can."""
+    """Return the text from the first rule that cannot be parsed, empty if all can."""
     rest = text.strip()
     while match := _MAPPING_RULE.match(rest):
         rest = rest[match.end() :].strip()

@@ -54,13 +54,14 @@ def _service_address(service: Service) -> Findings:
         return
     judged = not is_ansibles(service.settings, service.address_variable)
     if judged and not HOST.fullmatch(service.address):
-        what = f"{service.address!r} is no host."
+        what = f"{service.address!r} is not a host name or an address."
         fix = "Set a name or an address alone, without port."
         yield Finding(what, fix, service.address_variable)
     elif service.product == "spark" and "_" in service.address:
-        what = f"{service.address} has an underscore, and Spark reads no host in "
-        what += f"spark://{service.address}:7077 then."
-        fix = f"Set {service.address_variable} of {service.name} to a name without, or an address."
+        what = f"{service.address} has an underscore; Spark finds no host name in "
+        what += f"spark://{service.address}:7077."
+        fix = f"Set {service.address_variable} of {service.name} to a name without one, or an "
+        fix += "address."
         yield Finding(what, fix, service.address_variable)
 
 
@@ -68,7 +69,7 @@ def _service_address(service: Service) -> Findings:
 def _port_range(kafka: Ports, others: Ports) -> Findings:
     """There is no such port."""
     for name, port in {**kafka, **others}.items():
-        # Another text is no legal value of its key.
+        # The rule key-value refuses any other text.
         judged = integer(port) is not None or not name.startswith("spark.")
         if judged and integer(port) not in PORTS:
             yield Finding(f"{name} has port {port!r}.", f"Set a free port from 1 to {PORTS[-1]}.")
@@ -84,8 +85,8 @@ def _lowest_ports(cluster: Cluster) -> Iterator[tuple[str, int, Ports]]:
 
 @rule("port-privileged", each=_lowest_ports, where="ports")
 def _port_privileged(lowest: int, ports: Ports) -> Findings:
-    """Only root may listen below 1024, or below net.ipv4.ip_unprivileged_port_start, and the units
-    of the services give them no such right.
+    """Only root may listen below 1024, or below net.ipv4.ip_unprivileged_port_start, and the
+    services' units grant no such capability.
     """
     for name, port in ports.items():
         if 0 < (integer(port) or 0) < lowest:
@@ -114,16 +115,16 @@ def _heaps(cluster: Cluster) -> Iterator[tuple[str, HostSettings, dict[str, str]
 
 @rule("heap-value", each=_heaps)
 def _heap_value(_: HostSettings, heaps: dict[str, str]) -> Findings:
-    """Java takes such sizes only; without a unit it counts bytes."""
+    """Java accepts only sizes such as 512m or 2g; a number without a unit means bytes."""
     for name, heap in heaps.items():
         if heap_mb(heap) is None:
             fix = f"Set {name.split()[0]} to a number with m or g, for example 1g."
-            yield Finding(f"{heap!r} is no heap size.", fix, name)
+            yield Finding(f"{heap!r} is not a heap size.", fix, name)
 
 
 @rule("heap-over-memory", each=_heaps, where="heaps")
 def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings:
-    """The kernel kills one of them under load."""
+    """The kernel would kill one of the processes under load."""
     sizes = {name: size for name, heap in heaps.items() if (size := heap_mb(heap))}
     memory, total = settings.memory_mb or 0, sum(sizes.values())
     if memory <= 0 or total <= memory:
@@ -141,7 +142,7 @@ def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings
 
 @rule("heap-over-half", each=brokers, where="kafka_heap")
 def _heap_over_half(node: KafkaNode) -> Findings:
-    """Kafka reads and writes through the page cache, which is the memory that is left over."""
+    """Kafka reads and writes through the page cache, which uses the remaining memory."""
     memory, heap = node.host.memory_mb or 0, heap_mb(node.heap) or 0
     if memory >= _LEAST_BROKER_MB and memory // 2 < heap <= memory:
         what = f"kafka_heap {heap} MiB > half of {memory} MiB of memory."
@@ -156,20 +157,20 @@ def _port_taken(host: InspectedHost) -> Findings:
         process = host.found.listeners.get(str(port))
         if process:
             fix = "Stop it, or set another port."
-            yield Finding(f"Port {port} is taken by {process}.", fix, variable)
+            yield Finding(f"Port {port} is in use by {process}.", fix, variable)
 
 
 @host_rule("name-is-loopback")
 def _name_is_loopback(host: InspectedHost) -> Findings:
-    """Both listen on the address that their own name has, where no other host reaches them."""
+    """The service listens on the address of its own name, where no other host can reach it."""
     yield from _loopback(host, "zookeeper", [*host.cluster.zookeeper])
     yield from _loopback(host, "spark", [*host.cluster.spark])
 
 
 @host_rule("advertised-is-loopback", severity="warning")
 def _advertised_is_loopback(host: InspectedHost) -> Findings:
-    """Kafka listens on every address, but gives this name to all clients: where another host
-    resolves it likewise, that host would connect to itself.
+    """Kafka listens on every address, but gives this name to all clients: a host that resolves
+    it the same way would connect to itself.
     """
     yield from _loopback(host, "kafka", [*host.cluster.hosts])  # its clients may be anywhere
 
@@ -186,5 +187,5 @@ def _loopback(host: InspectedHost, name: str, peers: list[str]) -> Findings:
             f"installer writes 127.0.1.1), or set ansible_host or {service.address_variable} to an "
             "address."
         )
-        what = f"{service.address} is {listing(found)} on the host itself."
+        what = f"{service.address} resolves to {listing(found)} on the host itself."
         yield Finding(what, fix, service.address_variable)

@@ -1,4 +1,4 @@
-"""What rules of several subjects share: what they judge, places, and which hosts differ."""
+"""What rules of several subjects share: what they check, locations, and which hosts differ."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def free_port(taken: int, used: Container[Any]) -> int:
 
 
 def has_default_instead(cluster: Cluster, host: str, *variables: str) -> bool:
-    """Tell whether a variable was not taken as it is written, so that its default is judged.
+    """Return whether a variable was rejected as written, so that its default is used instead.
 
-    That is a problem of its own (unreadable-file, unresolved-variable, variable-value), what
-    follows from it none.
+    Another rule reports that (unreadable-file, unresolved-variable, variable-value); its
+    consequences are not reported.
     """
     written = cluster.inventory.hosts[host]
     invalid = {one.name for one in cluster.invalid.get(host, ())}

@@ -72,7 +72,7 @@ def _spark_key_prefix(_: SparkHost, one: Property) -> Findings:
 def _spark_rest(_: SparkHost, one: Property) -> Findings:
     """The server takes jobs, which are code, from anybody who reaches it, so it stays off."""
     if one.key.startswith("spark.master.rest."):
-        yield Finding(f"{one.key} is about the REST server, which is off.", "Delete it.", one.where)
+        yield Finding(f"{one.key} is for the REST server, which is off.", "Delete it.", one.where)
 
 
 @rule("spark-masters", where="group spark_masters")
@@ -134,7 +134,7 @@ def _spark_checkpoint(host: SparkHost, one: Property) -> Findings:
     """
     if _SCRATCH.match(str(one.value)):
         fix = f"Set {one.key}: {host.shared_dir}/checkpoints for example."
-        yield Finding(f"{one.value} is emptied by the system.", fix, one.where)
+        yield Finding(f"The system deletes files in {one.value}.", fix, one.where)
 
 
 @rule("spark-java-options", each=properties("spark"))
@@ -180,7 +180,7 @@ def _with_config(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
 
 @rule("spark-numbers", each=_with_config)
 def _spark_numbers(host: SparkHost) -> Findings:
-    """An application would end at its start, or wait for executors that it never gets."""
+    """An application would fail at its start, or wait for executors that it never gets."""
     dynamic = is_true(host.config.get(f"{_DYNAMIC}.enabled"))
     for small, large, strict in _ORDERED:
         if small.startswith(_DYNAMIC) and not dynamic:  # which reads neither
@@ -197,14 +197,14 @@ def _spark_numbers(host: SparkHost) -> Findings:
 
 
 def _number(host: SparkHost, key: str) -> float | None:
-    """Return a number, seconds of a time; None where neither it nor a default is set."""
+    """Return a number, a time in seconds; None where neither a value nor a default is set."""
     value = host.config.get(key, _DEFAULTS[key])
     return seconds(value) if key in _TIMES else integer(value)
 
 
 @rule("spark-needs", each=_with_config)
 def _spark_needs(host: SparkHost) -> Findings:
-    """An application would end at its start: Spark refuses one of them without the other."""
+    """An application would fail at its start: Spark refuses one property without the other."""
     for key, other, wanted in _NEEDED:
         value = host.config.get(other)
         if is_true(host.config.get(key)) and not _is_set(value):
@@ -235,7 +235,7 @@ def _is_set(value: object) -> bool:
 
 @rule("spark-fraction", each=properties("spark"))
 def _spark_fraction(_: SparkHost, one: Property) -> Findings:
-    """It is a part of the heap: with more than all of it, or nothing, an application fails."""
+    """It is a fraction of the heap: an application fails unless it is between 0 and 1."""
     if one.key in _FRACTIONS:
         with contextlib.suppress(ValueError):
             if not 0 < float(str(one.value)) < 1:
@@ -246,8 +246,8 @@ def _spark_fraction(_: SparkHost, one: Property) -> Findings:
 
 @rule("spark-differs")
 def _spark_differs(cluster: Cluster) -> Findings:
-    """The hosts share a directory: each has to find it at the same place, and may write there
-    what the account of another host has written.
+    """The hosts share a directory: each must find it at the same path, and must be allowed to
+    write what the account of another host has written.
     """
     for variable in ("spark_shared_dir", "spark_uid"):
         values = {
@@ -285,18 +285,18 @@ def _spark_config_differs(cluster: Cluster) -> Findings:
 
 @rule("spark-driver-memory", each=properties("spark", key="spark.driver.memory"))
 def _spark_driver_memory(_: SparkHost, one: Property) -> Findings:
-    """It becomes the driver's -Xmx as it is written, and Java knows no unit of two letters and
-    counts bytes without one.
+    """It becomes the driver's -Xmx as it is written; Java knows no two-letter units, and reads a
+    number without a unit as bytes.
     """
     if size_mb(one.value) is not None and not _JVM_SIZE.fullmatch(str(one.value)):
         fix = f"Set {one.key}: {size_mb(one.value)}m."
-        yield Finding(f"{one.key} is {one.value}, no size of Java.", fix, one.where)
+        yield Finding(f"{one.key} is {one.value}, which is not a size for Java.", fix, one.where)
 
 
 @rule("spark-allocation", each=_with_config, where=f"spark_config[{_DYNAMIC}.enabled]")
 def _spark_allocation(host: SparkHost) -> Findings:
-    """An application would end at its start: with the executor that is given back its shuffle
-    files would be lost (ExecutorAllocationManager).
+    """An application would fail at its start: when an executor is released, its shuffle files
+    would be lost (ExecutorAllocationManager).
     """
     kept = (
         ("spark.shuffle.service.enabled", False),
@@ -314,7 +314,7 @@ def _spark_allocation(host: SparkHost) -> Findings:
 
 @rule("spark-executor-memory")
 def _spark_executor_memory(cluster: Cluster) -> Findings:
-    """No worker could ever take an executor, and applications would wait without end."""
+    """No worker could ever run an executor, and applications would wait forever."""
     workers = cluster.inventory.members("spark_workers")
     if any(has_default_instead(cluster, name, "spark_worker_memory") for name in workers):
         return
@@ -329,7 +329,7 @@ def _spark_executor_memory(cluster: Cluster) -> Findings:
 
 @rule("spark-executor-cores")
 def _spark_executor_cores(cluster: Cluster) -> Findings:
-    """No worker could ever take an executor, and applications would wait without end."""
+    """No worker could ever run an executor, and applications would wait forever."""
     workers = [cluster.hosts[name] for name in cluster.inventory.members("spark_workers")]
     cores = [worker.settings["spark_worker_cores"] for worker in workers]
     # A worker without a number takes what its host has.

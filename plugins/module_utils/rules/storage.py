@@ -18,7 +18,7 @@ _KEEP_MODE = {
 
 
 def _log_dirs(host: InspectedHost) -> Iterator[tuple[KafkaNode, str, Directory]]:
-    """Give the node, a place and what was found, of each of log.dirs and metadata.log.dir."""
+    """Yield node, location and inspection of each of log.dirs and metadata.log.dir."""
     for wanted, found in host.data():
         if host.kafka and wanted.service == "kafka":
             yield host.kafka, f"{wanted.variable}, {found.path}", found
@@ -87,10 +87,10 @@ def _foreign_directory(host: InspectedHost) -> Findings:
         foreign = [name for name in directories if not is_kafkas_own(name)]
         if not foreign:
             continue
-        what = f"{path} holds {listing(foreign[:5])}, which is no topic-partition."
+        what = f"{path} holds {listing(foreign[:5])}, which is not a topic-partition."
         fix = f"Move it away, or set {path.rstrip('/')}/kafka in kafka_data_dirs."
         if "lost+found" in foreign:
-            what = f"{path} is the top of a file system: it holds lost+found, which Kafka refuses."
+            what = f"{path} is the root of a file system: it holds lost+found, which Kafka refuses."
             fix = f"Set {path.rstrip('/')}/kafka in kafka_data_dirs."
         yield Finding(what, fix, f"kafka_data_dirs, {path}")
 
@@ -101,7 +101,7 @@ def _foreign_file(_: KafkaNode, where: str, found: Directory) -> Findings:
     files = [name for name in found.names if not name.endswith("/")]
     foreign = [name for name in files if not is_kafkas_own(name)]
     if foreign:
-        what = f"{found.path} holds {listing(foreign[:5])}, which is no file of Kafka."
+        what = f"{found.path} holds {listing(foreign[:5])}, which is not a file of Kafka."
         yield Finding(what, "Move it away.", where)
 
 

@@ -46,8 +46,8 @@ def _listener_stores(node: KafkaNode) -> Findings:
 
 @rule("store-password", each=_with_known_properties)
 def _store_password(node: KafkaNode) -> Findings:
-    """Kafka opens a key store of Java with its password only, and refuses one for PEM, of which
-    only the key may be encrypted (DefaultSslEngineFactory).
+    """Kafka opens a Java key store only with its password, and refuses a password for a PEM file,
+    in which only the key may be encrypted (DefaultSslEngineFactory).
     """
     for kind, store, config in _stores(node):
         pem = _type_of(config, kind) == "PEM"
@@ -62,7 +62,7 @@ def _store_password(node: KafkaNode) -> Findings:
 
 @rule("store-type", each=_with_known_properties)
 def _store_type(node: KafkaNode) -> Findings:
-    """Java knows no other, and no listener with it starts."""
+    """Java supports no other type, and a listener with one does not start."""
     for kind, store, config in _stores(node):
         found = _type_of(config, kind)
         brings_more = config.get("security.providers") or config.get("ssl.provider")
@@ -75,8 +75,8 @@ def _store_type(node: KafkaNode) -> Findings:
 
 @rule("tls-suites", each=_with_known_properties)
 def _tls_suites(node: KafkaNode) -> Findings:
-    """A suite is of TLS 1.3 or of an older version: with none for a protocol that is enabled every
-    handshake fails.
+    """A cipher suite belongs to TLS 1.3 or to older versions: without one for an enabled protocol
+    every handshake fails.
     """
     for one in node.listeners:
         config = node.listener_config(one) if one.encrypted else {}
@@ -85,7 +85,7 @@ def _tls_suites(node: KafkaNode) -> Findings:
         newest = {bool(_SUITE_OF_1_3.match(suite)) for suite in suites}
         if suites and not newest & {protocol == "TLSv1.3" for protocol in enabled}:
             what = f"{listing(suites)} is not for {listing(enabled)}."
-            fix = "Set ssl.cipher.suites to suites of these, or delete it."
+            fix = "Set ssl.cipher.suites to suites of these protocols, or delete it."
             yield Finding(what, fix, "kafka_config[ssl.cipher.suites]")
 
 
@@ -160,7 +160,7 @@ def _store_unusable(host: InspectedHost) -> Findings:
 
 @host_rule("certificate-due", where="kafka_config", severity="warning")
 def _certificate_due(host: InspectedHost) -> Findings:
-    """Clients check both, and it takes time to get a certificate."""
+    """Clients check expiry and names, and it takes time to get a certificate."""
     advertised = host.kafka.address if host.kafka else ""
     accepted = {advertised, f"*.{advertised.partition('.')[2]}"}
     for one in host.found.certificates:

@@ -16,7 +16,7 @@ from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import holders
 
-OPEN_FILES = 100_000  # the least that Kafka's documentation recommends ("Hardware and OS")
+OPEN_FILES = 100_000  # the minimum that Kafka's documentation recommends ("Hardware and OS")
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
 _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is judged, nothing is written
@@ -54,7 +54,8 @@ def _release_untested(host: InspectedHost) -> Findings:
     if family and release not in family.java_releases and not given:
         known = listing(family.java_releases, "and")
         system = f"{release or 'unknown'} of {host.found.os_name}"
-        yield Finding(f"The release {system} is none of {known}.", "Set java_package or java_home.")
+        what = f"The release {system} is not one of {known}."
+        yield Finding(what, "Set java_package or java_home.")
 
 
 @host_rule("python-too-old", where="ansible_python_interpreter")
@@ -74,22 +75,22 @@ def _no_systemd(host: InspectedHost) -> Findings:
 
 @host_rule("selinux", where="SELinux", severity="warning")
 def _selinux(host: InspectedHost) -> Findings:
-    """No policy is shipped, so it may deny the services their directories."""
+    """Millrace ships no SELinux policy, so SELinux may deny services access to their files."""
     if not host.found.selinux:
         return
-    fix = "Watch the audit log, or set SELinux permissive."
+    fix = "Watch the audit log, or set SELinux to permissive."
     family = host.found.facts.family
     contexts = family.selinux.get("contexts", {}) if family else {}
     if contexts:
         names = {"data": "the data directories"}
         parts = listing(f"{kind} to {names.get(path, path)}" for path, kind in contexts.items())
-        fix = f"Give the type {parts} (semanage fcontext, restorecon), or set SELinux permissive."
+        fix = f"Assign type {parts} (semanage fcontext, restorecon), or set SELinux to permissive."
     yield Finding("SELinux is enforcing, and Millrace ships no policy.", fix)
 
 
 @rule("sysctl-name", each=lambda cluster: cluster.hosts.items(), where="host_sysctl")
 def _sysctl_name(settings: HostSettings) -> Findings:
-    """systemd only logs that the kernel has no such setting, and the right one keeps its value."""
+    """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
     for name in mapping(settings.settings["host_sysctl"]):
         written = str(name).replace("/", ".")
         near = nearest(written, list(_kernel_settings()), _NEARLY)
@@ -170,18 +171,18 @@ def _java_differs(hosts: Sequence[InspectedHost]) -> Findings:
     if len(found) > 1:
         what = listing(f"Java {version} on {listing(names)}" for version, names in found)
         fix = "Run one version on all hosts (java_package or java_home)."
-        yield Finding(f"There is {what}.", fix, hosts=tuple(versions))
+        yield Finding(f"The hosts run {what}.", fix, hosts=tuple(versions))
 
 
 @host_rule("clock-unsynchronised", where="host_time_service", severity="warning")
 def _clock_unsynchronised(host: InspectedHost) -> Findings:
-    """Retention, timeouts, certificates and the order of events in logs follow the clock."""
+    """Retention, timeouts, certificates and the order of events in logs depend on the clock."""
     # Without a service the role host installs one.
     service = host.found.time_service
     judged = host.host.time_service and (service or not host.kernel_is_its_own)
     if judged and host.found.clock_synchronised is False:
         by = f", although {service} runs" if service else ""
-        fix = "Check timedatectl; set host_time_service to nothing if there is no time server."
+        fix = "Check timedatectl; set host_time_service: '' if there is no time server."
         if not host.kernel_is_its_own:
             fix = "Synchronise the machine that the container runs on."
         yield Finding(f"The clock is not synchronised{by}.", fix)

@@ -45,7 +45,7 @@ def _unknown_variable(host: HostVariables) -> Findings:
         near = nearest(name, known)
         fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
         if name in RENAMED:
-            what = f"The variable {name} has a new name."
+            what = f"The variable {name} was renamed."
             fix = f"Set {RENAMED[name]} instead."
         yield Finding(what, fix, name)
 
@@ -69,7 +69,7 @@ def _unresolved_variable(host: HostVariables) -> Findings:
 
 @rule("variable-value", each=lambda cluster: cluster.invalid.items())
 def _variable_value(invalid: list[Invalid]) -> Findings:
-    """The role would fail with it, or do something else than intended."""
+    """The role would fail, or do something other than intended."""
     for one in invalid:
         if one.name not in _IDS:
             yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
@@ -77,7 +77,7 @@ def _variable_value(invalid: list[Invalid]) -> Findings:
 
 @rule("variable-range", each=lambda cluster: cluster.hosts.items())
 def _variable_range(host: HostSettings) -> Findings:
-    """There is no such time, amount or account."""
+    """The value is outside the valid range."""
     for name, lowest in _LOWEST.items():
         value = host.settings[name]
         if not lowest <= value <= _HIGHEST:

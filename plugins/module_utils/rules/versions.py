@@ -35,7 +35,7 @@ def _version(cluster: Cluster) -> Findings:
             if reason:
                 what = f"{product.name} {service.version} is refused: {reason}."
             elif isinstance(written, (int, float)):
-                what = f"YAML read {variable} as {written!r} ({yaml_type(written)}), no text: "
+                what = f"YAML read {variable} as {written!r} ({yaml_type(written)}), not as text: "
                 what += "3.10 becomes 3.1."
                 fix = f"Set {listing((repr(one) for one in product.supported), 'or')}, in quotes."
             yield Finding(what, fix, variable, (host,))
@@ -43,7 +43,7 @@ def _version(cluster: Cluster) -> Findings:
 
 @rule("version-differs")
 def _version_differs(cluster: Cluster) -> Findings:
-    """The inventory describes the cluster's final state; a rolling upgrade leads there."""
+    """The inventory describes the cluster's final state; a rolling upgrade brings it there."""
     for name, product in PRODUCTS.items():
         services = {host: cluster.services(host) for host in cluster.hosts}
         written = {host: found[name].version for host, found in services.items() if name in found}
@@ -91,8 +91,8 @@ def _archive_incomplete(node: KafkaNode) -> Findings:
     if not _SHA512.fullmatch(sha512):
         what = f"sha512 has {len(sha512)} characters, 128 hexadecimal digits are needed."
         if len(sha512) == 128:
-            what = "sha512 holds characters that are no hexadecimal digits."
-        fix = "Set kafka_archive.sha512: the digits of the archive's .sha512 file alone."
+            what = "sha512 contains characters that are not hexadecimal digits."
+        fix = "Set kafka_archive.sha512 to the digits only, from the archive's .sha512 file."
         yield Finding(what, fix, "kafka_archive.sha512")
 
 
@@ -114,7 +114,7 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def _installed_and_wanted(host: InspectedHost) -> Iterator[tuple[str, str, str]]:
-    """Give Kafka's version that is installed, the wanted one, and which way it may change.
+    """Yield Kafka's installed version, the wanted one, and which version change is allowed.
 
     Only what has written data counts: without it any version may be installed.
     """
@@ -127,8 +127,8 @@ def _installed_and_wanted(host: InspectedHost) -> Iterator[tuple[str, str, str]]
 
 @host_rule("version-goes-back", each=_installed_and_wanted, where="kafka_version")
 def _version_goes_back(found: str, wanted: str, allowed: str) -> Findings:
-    """An older Kafka refuses to start on a metadata.version, once finalized, that it does not
-    know.
+    """An older Kafka does not start once a metadata.version that it does not support has been
+    finalized.
     """
     if allowed in ("down", "any") or _minor(wanted) >= _minor(found):
         return
@@ -138,8 +138,8 @@ def _version_goes_back(found: str, wanted: str, allowed: str) -> Findings:
         for one in (found, wanted)
     )
     what = f"Kafka {found} ran on this host's data; the inventory says {wanted}."
-    fix = f"Set kafka_version: {found}, or run playbooks/rollback.yml: it goes back where no more "
-    fix += f"than {known} is finalized, and not {written}."
+    fix = f"Set kafka_version: {found}, or run playbooks/rollback.yml, which works only while "
+    fix += f"nothing newer than {known} is finalized, not once {written} is."
     yield Finding(what, fix)
 
 

@@ -11,7 +11,7 @@ from ..model.zookeeper import Member
 from .engine import Finding, Findings, rule
 from .shared import Property, properties
 
-# Whole numbers, with the least that an ensemble works with where there is one.
+# Integers, each with the minimum that an ensemble works with, if there is one.
 _NUMBERS: Mapping[str, int | None] = {
     "autopurge.purgeInterval": None,
     "autopurge.snapRetainCount": None,
@@ -87,6 +87,6 @@ def _zookeeper_value(_: Member, one: Property) -> Findings:
         return
     number, least = integer(one.value), _NUMBERS[one.key]
     if number is None or (least is not None and number < least):
-        what = f"{one.value!r} ({yaml_type(one.value)}) is no legal value of {one.key}."
+        what = f"{one.value!r} ({yaml_type(one.value)}) is not a valid value of {one.key}."
         fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
         yield Finding(what, fix, one.where)

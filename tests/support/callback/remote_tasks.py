@@ -22,7 +22,7 @@ short_description: Counts the tasks that went to each host
 description: Counts the tasks that went to each host, play by play.
 """
 
-# What runs on the controller, whatever the host.
+# What runs on the control node, whatever the host.
 LOCAL = {
     "artifacts",
     "client_config",
@@ -55,7 +55,7 @@ class CallbackModule(CallbackBase):
 
     def count(self, result: Any) -> None:
         task = result._task
-        # With `complete` kafka_node only changes the controller's record.
+        # With `complete` kafka_node only changes the record on the control node.
         local = task.action.split(".")[-1] in LOCAL or task.args.get("complete")
         if not local and not task.delegate_to:
             self.counts[self.play][result._host.get_name()] += 1

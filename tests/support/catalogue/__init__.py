@@ -1,7 +1,7 @@
 """The catalogue of Kafka's faults.
 
-Each injects, waits until it sees that the fault is there, and writes that into `proof`; then it
-checks what users and operators must see. Healing is the caller's.
+Each fault is injected, waits until it is observed, and records that in `proof`; then it checks
+what users and operators must see. The caller repairs the cluster.
 """
 
 from tests.support.catalogue import disks, network, processes, resources, zookeeper

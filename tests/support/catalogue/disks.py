@@ -45,7 +45,7 @@ def partition_dirs(target: Target, where: str, index: str) -> list[str]:
 
 @contextmanager
 def small_disk(target: Target, where: str, path: str) -> Iterator[None]:
-    """Put a log directory on a small disk of its own, and back with all that it then holds."""
+    """Move a log directory to a small disk for the block, and back with its content at the end."""
     away = f"{path}.away"
     try:
         stop(target, where)
@@ -59,7 +59,7 @@ def small_disk(target: Target, where: str, path: str) -> Iterator[None]:
         target.wait_until_healthy()
         yield
     finally:
-        # While the first copy is there, the small disk has not got all of it.
+        # While the original is there, the small disk does not have all of it yet.
         target.sh(
             where,
             f"{KILL}; systemctl stop kafka; if mountpoint -q {path};"
@@ -112,7 +112,7 @@ def metadata_dir_full(target: Target, record: Record) -> None:
 
 @fault(20, "a log directory cannot be written to", on="dedicated", long=True)
 def log_dir_read_only(target: Target, record: Record) -> None:
-    """As one that is full: what it writes of its own state (each 5 s) is refused."""
+    """As with a full one: the broker cannot write its checkpoints (every 5 s)."""
     where = begin(target, record, follower(target))
     path = holder(target, where)
     mark = clock(target, where)
@@ -149,18 +149,18 @@ def damaged_tail(target: Target, record: Record) -> None:
 
 @fault(23, "all data of a broker is gone", on="dedicated")
 def data_lost(target: Target, record: Record) -> None:
-    """It does not start on its own; `site.yml` formats it under its id, and it fills again."""
+    """It does not start; `site.yml` formats it with its id, and its replicas catch up again."""
     emptied(target, record, follower(target))
 
 
 @fault(24, "all data of a controller is gone", on="dedicated")
 def metadata_lost(target: Target, record: Record) -> None:
-    """The other two serve on; it comes back as the voter that it was."""
+    """The other two continue to serve; it becomes the same voter again."""
     emptied(target, record, min(target.topology.voters - {target.controller()}))
 
 
 def emptied(target: Target, record: Record, node: int) -> None:
-    """Leave no file of a node, see that it does not start with nothing, and format it anew."""
+    """Delete all files of a node, check that it does not start, and format it again."""
     where = begin(target, record, node)
     mark = clock(target, where)
     paths = " ".join(data_dirs(target, where))
@@ -178,7 +178,7 @@ def emptied(target: Target, record: Record, node: int) -> None:
 
 @fault(25, "a broker has the directories of another cluster")
 def other_cluster(target: Target, record: Record) -> None:
-    """It is refused for as long as it asks, and the cluster does not notice."""
+    """Its registration is refused each time, and the cluster is not affected."""
     where = begin(target, record, follower(target))
     files = " ".join(f"{d}/meta.properties" for d in data_dirs(target, where))
     with spoiled(
@@ -219,7 +219,7 @@ def foreign_directory(target: Target, record: Record) -> None:
 
 @contextmanager
 def spoiled(target: Target, where: str, spoil: str, repair: str) -> Iterator[str]:
-    """Start a node on something spoiled; yields the time before, leaves it stopped and repaired."""
+    """Start a node with broken files; yields the time before, leaves it stopped and repaired."""
     mark = clock(target, where)
     stop(target, where)
     target.sh(where, spoil)

@@ -72,7 +72,7 @@ def begin(target: Target, record: Record, node: int) -> str:
 
 
 def restarted(target: Target, where: str, before: int) -> int:
-    """Wait until systemd has brought a killed node back; its new process."""
+    """Wait until systemd has restarted a killed node; returns its new process id."""
 
     def other() -> int | None:
         pid = target.pid(where)
@@ -127,11 +127,11 @@ def gate_shuts(target: Target, node: int, predicate: str, *, without: int = -1) 
         found = snapshot and stop_blockers(snapshot, stopped, Expected(), Policy(strict=False))
         return any(blocker.predicate == predicate for blocker in found or ())
 
-    wait_for(refused, seconds=60, what=f"the gate is shut for {node}: {predicate}")
+    wait_for(refused, seconds=60, what=f"the gate refuses to stop {node}: {predicate}")
 
 
 def refuses(target: Target, node: int) -> None:
-    """A leader without enough replicas has to refuse a record, whoever asks it."""
+    """Check that a leader with too few in-sync replicas refuses a record."""
     connection = target.topology.connection.at(target.topology.brokers[node])
     producer = clients.producer(connection, acks="all", retries=0, enable_idempotence=False)
     try:

@@ -1,4 +1,4 @@
-"""The catalogue of faults that only machines with a kernel, disks and power of their own know."""
+"""The catalogue of faults that need machines with their own kernel, disks and power."""
 
 from __future__ import annotations
 
@@ -197,4 +197,4 @@ def all_off(target: Machines, record: Record) -> None:
 
 
 ALL_OFF = Fault(9, "the power of all machines is cut", narrowed(Machines, all_off))
-"""Not in the catalogue: what it may cost depends on who ran before it."""
+"""Not in the catalogue: how much it may lose depends on the faults before it."""

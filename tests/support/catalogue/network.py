@@ -26,7 +26,7 @@ UNANSWERED = 500
 
 @fault(10, "a leader is cut from all other nodes")
 def leader_isolated(target: Target, record: Record) -> None:
-    """Alone it may not acknowledge; the others elect."""
+    """An isolated leader must not acknowledge; the others elect a new one."""
     node = target.led_by(topic=target.side_topic)
     where = begin(target, record, node)
     others = [name for name in target.kafka_hosts if name != where]
@@ -54,7 +54,7 @@ def leader_isolated(target: Target, record: Record) -> None:
 
 @fault(11, "a leader is cut from the other brokers only", on="dedicated", long=True)
 def leader_without_followers(target: Target, record: Record) -> None:
-    """It keeps its session and leads alone, and alone it acknowledges nothing."""
+    """It keeps its session and leads without followers, and must not acknowledge acks=all."""
     node = target.led_by(topic=target.side_topic)
     where = begin(target, record, node)
     record.least_acks = 20
@@ -63,7 +63,7 @@ def leader_without_followers(target: Target, record: Record) -> None:
         where,
         [name for name in target.topology.group("kafka_brokers") if name != where],
     )
-    send(target, node, 1)  # who lacks no record does not lag
+    send(target, node, 1)  # a follower that lacks no record does not lag
     in_sync_alone(target, node)
     refuses(target, node)
     record.proof = f"{node} leads and is in sync alone; a record was refused"
@@ -95,7 +95,7 @@ def in_sync_alone(target: Target, node: int) -> None:
 
 @fault(12, "a leader is cut from the controllers only", on="dedicated")
 def leader_without_controllers(target: Target, record: Record) -> None:
-    """Its session ends, and leadership leaves although its followers reach it."""
+    """Its session ends, and leadership moves although its followers reach it."""
     node = target.led_by()
     where = begin(target, record, node)
     controllers = [name for name in target.topology.group("kafka_controllers") if name != where]
@@ -110,7 +110,7 @@ def leader_without_controllers(target: Target, record: Record) -> None:
 
 @fault(14, "the active controller is cut from the other controllers", on="dedicated")
 def quorum_split(target: Target, record: Record) -> None:
-    """The two elect, the one steps down, and the epoch does not run away (KIP-996)."""
+    """The other two elect a leader, it steps down, and the epoch stays bounded (KIP-996)."""
     node, epoch = target.controller(), target.epoch()
     where = begin(target, record, node)
     others = [name for name in target.topology.group("kafka_controllers") if name != where]
@@ -130,7 +130,7 @@ def quorum_split(target: Target, record: Record) -> None:
 
 @fault(15, "clients do not hear from a leader")
 def clients_cut(target: Target, record: Record) -> None:
-    """It leads on; what it has taken without being heard is sent again, and is there once."""
+    """It stays leader; records whose acknowledgement was lost are sent again, and stored once."""
     node = target.led_by()
     where = begin(target, record, node)
     record.least_acks = 20
@@ -156,7 +156,7 @@ def own_address(towards: str) -> str:
 
 @fault(17, "a leader's link is slow (1 Mbit/s)", on="dedicated", long=True)
 def slow_link(target: Target, record: Record) -> None:
-    """Followers that cannot keep up leave the ISR, and the gate keeps the leader."""
+    """Followers that cannot keep up leave the ISR, and the gate refuses to stop the leader."""
     node = target.led_by(topic=target.side_topic)
     where = begin(target, record, node)
     record.least_acks = 20

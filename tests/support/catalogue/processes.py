@@ -33,7 +33,7 @@ NEVER = "millrace-faults-majority"
 
 @fault(1, "kill -9 of a partition's leader")
 def leader_killed(target: Target, record: Record) -> None:
-    """Another leads after its session at the latest, and systemd brings it back."""
+    """Another one leads once its session has ended at the latest, and systemd restarts it."""
     node = target.led_by()
     where = begin(target, record, node)
     before = target.pid(where)
@@ -79,7 +79,7 @@ def leader_chased(target: Target, record: Record) -> None:
 
 @fault(4, "a leader hangs longer than its session (SIGSTOP)", on="any")
 def leader_paused(target: Target, record: Record) -> None:
-    """It is fenced; when it goes on it must not acknowledge as if it led."""
+    """It is fenced; when it continues, it must not acknowledge as if it were the leader."""
     node = target.led_by()
     where = begin(target, record, node)
     paused = time.monotonic()
@@ -141,7 +141,7 @@ def one_controller_down(target: Target, record: Record) -> None:
 
 @fault(8, "the majority of the controllers is down", on="dedicated")
 def controllers_lost(target: Target, record: Record) -> None:
-    """Who produces notices nothing; metadata cannot be changed, and none of it is lost."""
+    """Producers are not affected; metadata cannot be changed, and none of it is lost."""
     before = topics(target)
     down = sorted(target.topology.voters)[:2]
     record.node = ", ".join(target.topology.node(node) for node in down)
@@ -194,7 +194,7 @@ def readable(target: Target, node: int) -> int:
 
 @fault(40, "the last in sync is killed", on="dedicated")
 def last_in_sync_killed(target: Target, record: Record) -> None:
-    """Nobody leads who may lack a record; who left below min.insync.replicas may (ELR, KIP-966)."""
+    """No replica that may lack a record leads; an eligible leader replica may (KIP-966)."""
     last = target.led_by()
     early, late = sorted(set(target.replicas()) - {last})
     record.node, record.least_acks = target.topology.node(last), 0
@@ -235,7 +235,7 @@ def oversize(target: Target, record: Record) -> None:
     except errors.MessageSizeTooLargeError as error:
         record.proof = f"{type(error).__name__} after {time.monotonic() - started:.1f} s"
     else:
-        pytest.fail("it was taken")
+        pytest.fail("the record was accepted")
     finally:
         producer.close(timeout=1)
 
@@ -253,7 +253,7 @@ def create(target: Target, topic: str) -> None:
 
 
 def refused_topic(target: Target) -> str:
-    """Ask for a topic that nobody can create now; why it was refused."""
+    """Request a topic that cannot be created now; returns why it was refused."""
     try:
         create(target, NEVER)
     except errors.KafkaError as error:

@@ -1,4 +1,4 @@
-"""Faults of what a node is given: an id of its own, a clock, memory and files."""
+"""Faults of a node's resources: its id, its clock, its memory and its open files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TWIN, TWIN_PORT = "/var/tmp/kafka-twin", 19092  # noqa: S108 - on a host of the 
 
 @contextmanager
 def given(target: Target, where: str, *lines: str) -> Iterator[None]:
-    """Run a node's service with other lines during the block; it is stopped at the end."""
+    """Run a node's service with other unit settings during the block; stop it at the end."""
     stop(target, where)
     target.sh(where, f"mkdir -p {DROP_INS}")
     target.sh(where, f"echo %s > {DROP_INS}/fault.conf", "\n".join(("[Service]", *lines)))
@@ -41,7 +41,7 @@ def given(target: Target, where: str, *lines: str) -> Iterator[None]:
 
 @fault(27, "another process has a living broker's id", on="dedicated", long=True)
 def twin(target: Target, record: Record) -> None:
-    """The newcomer is refused; the broker does not notice."""
+    """The second process is refused; the broker is not affected."""
     node = follower(target)
     where = begin(target, record, node)
     pid, port = target.pid(where), target.topology.brokers[node].rsplit(":", 1)[1]
@@ -158,7 +158,7 @@ def property_of(target: Target, where: str, name: str) -> str:
 
 @fault(33, "fewer open files than it needs", long=True)
 def out_of_files(target: Target, record: Record) -> None:
-    """Whatever it can still do, nothing that it has is damaged, and the others serve."""
+    """Its data is not damaged, whatever it can still do, and the others serve."""
     where = begin(target, record, follower(target))
     mark = clock(target, where)
     with given(target, where, f"LimitNOFILE={FILES}"):

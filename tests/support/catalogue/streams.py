@@ -1,7 +1,7 @@
 """The catalogue of faults under a stream.
 
 As in the catalogue of Kafka, each injects, proves that it happened and checks its effects. Whether
-each record is in the sink exactly once is judged at the end, over all of them.
+each record is in the sink exactly once is checked at the end, over all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXPIRED = 10
 
 @fault(48, "kill -9 of a worker and its executors in mid-batch")
 def worker_killed(target: Streams, record: Record) -> None:
-    """Its tasks are done again elsewhere, in the same batch of the same application."""
+    """Its tasks are retried on another worker, in the same batch of the same application."""
     stream, hosts = target.stream, target.topology.group("spark_workers")
     before = {where: target.main_pid(where, WORKER) for where in hosts}
     failed, since = stream.failed_tasks(), len(stream.reports())
@@ -137,7 +137,7 @@ def driver_killed(target: Streams, record: Record) -> None:
 
 @fault(48, "kill -9 of the Spark master")
 def master_killed(target: Streams, record: Record) -> None:
-    """Systemd brings it back with its workers; by its recovery mode it knows their applications."""
+    """Systemd restarts it and its workers register again; it recovers their applications."""
     where = record.node = active_master(target.topology)
     before, app = target.main_pid(where, MASTER), target.stream.app
     killed = time.monotonic()
@@ -157,7 +157,7 @@ def master_killed(target: Streams, record: Record) -> None:
 def checkpoint_cut(target: Streams, record: Record) -> None:
     """The query refuses a file of `commits` or `offsets` that it cannot read.
 
-    Never does it go back to an older one by itself (`HDFSMetadataLog.getLatest`). Without the
+    It never falls back to an older one by itself (`HDFSMetadataLog.getLatest`). Without the
     damaged commit it takes the batch for one that has not ended: Delta drops the repetition.
     """
     stream = target.stream

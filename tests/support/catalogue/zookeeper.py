@@ -15,7 +15,7 @@ REFUSES = "not currently serving requests"
 
 @fault(46, "the majority of ZooKeeper is down", on="zookeeper")
 def zookeeper_lost(target: Target, record: Record) -> None:
-    """Who produces notices nothing; metadata cannot be changed, and none of it is lost."""
+    """Producers are not affected; metadata cannot be changed, and none of it is lost."""
     members, before = target.topology.group("zookeeper"), topics(target)
     leader = leader_of(target.topology)
     last, *others = (name for name in members if name != leader)

@@ -1,4 +1,4 @@
-"""Every distribution of the cluster is had on the controller before a host is touched."""
+"""Every distribution of the cluster is packed on the control node before a host is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients on the controller reach the cluster by a file that nobody else reads."""
+"""Clients on the control node reach the cluster by a file that no other user can read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def written(place: Path, brokers: int = 3, **variables: Any) -> AnsibleRun:
 
 
 def config(ansible: AnsibleRun, **args: Any) -> Answer:
-    """Run it on the controller, which is no host of the inventory."""
+    """Run it on the control node, which is not a host of the inventory."""
     return ansible.task("client_config", "localhost", **args)
 
 

@@ -1,4 +1,4 @@
-"""What a host learns of the operation: hosts of the lock take it, all hear how it ended."""
+"""What hosts record of an operation: lock hosts take the lock, all record how it ended."""
 
 from __future__ import annotations
 

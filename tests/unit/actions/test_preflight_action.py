@@ -1,4 +1,4 @@
-"""The controller's half of the preflight: what to inspect on a host, and its clock."""
+"""The control node's part of the preflight: what to inspect on a host, and its clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller's half of one node's part in a roll: what it asks, keeps and shows."""
+"""The control node's part of a node's restart: what it requests, records and shows."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_an_active_controller_is_left_for_the_end(roll: Roll) -> None:
 def test_what_goes_wrong_stops_the_roll_and_fails_no_task(
     roll: Roll, answers: list[Answer | Exception], touched: bool, name: str
 ) -> None:
-    """The tasks that follow put former files back before they fail."""
+    """The following tasks restore previous files before they fail."""
     roll.answers(*answers)
     result = roll.take()
     assert "failed" not in result

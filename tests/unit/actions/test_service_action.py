@@ -1,4 +1,4 @@
-"""The controller's half of the module service: options from the model, and the tarball."""
+"""The control node's part of the module service: options from the model, and the tarball."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-python behind its one door: imported late, from where a host has it, and nowhere else."""
+"""kafka-python behind its one adapter: imported late, from where a host has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host has Python and no more: modules load without what only the controller has."""
+"""A host has Python and no more: modules load without libraries of the control node."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tests.unit.operations.restart_rig import (
 
 
 class Host:
-    """A host with a node, whose former file is kept."""
+    """A host with a node, whose previous file is kept."""
 
     def __init__(self, path: Path, rig: Rig) -> None:
         self.rig, self.previous, self.file = rig, path / "previous.json", path / "server.properties"

@@ -1,4 +1,4 @@
-"""Results of the module kafka_restart, for tests of what the controller makes of them."""
+"""Results of the module kafka_restart, for tests of the control node's handling of them."""
 
 from __future__ import annotations
 

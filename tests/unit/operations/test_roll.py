@@ -1,4 +1,4 @@
-"""One node on its way through a roll: what the controller makes of the module's answers."""
+"""One node in a roll: how the control node handles the module's results."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_slice_is_no_longer_than_what_is_left() -> None:
 
 
 def test_the_host_is_asked_to_deal_with_a_start_that_takes_too_long() -> None:
-    """It knows the former files, with which the node may start."""
+    """It has the previous files, with which the node may start."""
     roll = Roll(
         [answer("start"), answer("start"), answer("start", start_failed="too late")], start=0.5
     )

@@ -1,4 +1,4 @@
-"""Distributions on the controller: packed once, checked, and read again only if they changed."""
+"""Distributions on the control node: packed once, verified, read again only if changed."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ CASES = [
     ),
     Case(
         "name-is-loopback",
-        ("z2 is ::1 and 127.0.1.1", "Remove z2", "zookeeper_host"),
+        ("z2 resolves to ::1 and 127.0.1.1", "Remove z2", "zookeeper_host"),
         named("127.0.1.1", lambda d: d.ensemble(), name="z2"),
         named("10.0.0.1", lambda d: d.ensemble(), name="z2"),
     ),
@@ -221,7 +221,7 @@ CASES = [
     ),
     Case(
         "name-is-loopback",
-        ("k1 is ::1 and 127.0.0.1",),
+        ("k1 resolves to ::1 and 127.0.0.1",),
         named("127.0.0.1", with_spark),
         named("127.0.0.1", with_spark, lambda d: d.variable("spark_host", "not-to-be-resolved")),
     ),
@@ -357,7 +357,7 @@ CASES = [
     ),
     Case(
         "data-dir-parent",
-        (f"{DATA} cannot be made: /data does not exist.",),
+        (f"{DATA} cannot be created: /data does not exist.",),
         host(parent=False),
         host(mounted(MOUNT), parent=False),
     ),

@@ -108,7 +108,7 @@ CASES: list[Case] = [
         "host-without-group",
         "one",
         lambda d: d.add_host("k4"),
-        ("groups of k4", "Add to kafka_controllers, kafka_brokers,"),
+        ("groups of k4", "Add each to kafka_controllers, kafka_brokers,"),
     ),
     (
         "unknown-variable",
@@ -342,7 +342,7 @@ CASES: list[Case] = [
         "archive-incomplete",
         "no digits",
         lambda d: d.archive(url="/srv/kafka.tgz", sha512="x" * 128),
-        ("no hexadecimal digits",),
+        ("not hexadecimal digits",),
     ),
     (
         "archive-name",

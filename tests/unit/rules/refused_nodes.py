@@ -9,7 +9,7 @@ CASES: list[Case] = [
         "service-address",
         "with a port",
         lambda d: d.variable("spark_host", "k2:7077", on=("k2",)),
-        ("'k2:7077' is no host", "spark_host of k2"),
+        ("'k2:7077' is not a host name", "spark_host of k2"),
     ),
     (
         "port-range",
