@@ -12,7 +12,7 @@ pytest_plugins = ["tests.support.cluster"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say which cluster, where the facts go, and how much of the flights was published."""
+    """Return which cluster, where the facts go, and how much of the flights was published."""
     parser.addoption("--inventory", help="inventory of the cluster that is tested")
     parser.addoption("--facts", help="JSON file for what the cluster tests measured")
     parser.addoption("--flights-topic", default="flights", help="base name of the flights topics")

@@ -20,7 +20,7 @@ import testinfra
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, Target
-from tests.support.ledgered import judged, ledger, under_a_ledger
+from tests.support.ledger_run import judged, ledger, ledger_running
 from tests.support.topology import ROOT, Topology, describe
 
 PAGE = ROOT / "build/chaos.html"
@@ -28,7 +28,7 @@ PAGE = ROOT / "build/chaos.html"
 
 def order(seed: int, topology: Topology) -> Iterator[Fault]:
     """Yield faults without end, for one seed and one topology always the same."""
-    fitting = [one for one in FAULTS if not one.unfit(topology) and not one.long]
+    fitting = [one for one in FAULTS if not one.unsupported_reason(topology) and not one.long]
     chosen = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     while True:
         yield chosen.choice(fitting)
@@ -49,7 +49,7 @@ def main() -> int:
     }
     sys.stdout.write(f"seed {asked.seed}, {asked.minutes:g} minutes, records in {state}\n")
     plays, folder = Plays(topology, state), state / "faults"
-    with under_a_ledger(topology, hosts, plays, folder, Target) as target:
+    with ledger_running(topology, hosts, plays, folder, Target) as target:
         broken = not all(_runs(target, asked.seed, time.monotonic() + 60 * asked.minutes))
         report, text = judged(target)
         target.save("chaos")

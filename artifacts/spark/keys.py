@@ -51,7 +51,7 @@ def constants(content: bytes) -> Iterator[str]:
             yield text
 
 
-def names_alone(found: Iterable[str]) -> Iterator[str]:
+def leaf_names(found: Iterable[str]) -> Iterator[str]:
     """Yield the names that are not a prefix of another one; prefixes are not keys."""
     every = sorted(set(found))
     for name in every:
@@ -103,7 +103,7 @@ def table(home: Path) -> dict[str, Entry]:
         if name.endswith("$") and _BUILDER in content and _OBJECT in content:
             objects.append(name)
     registered = dict(_registered(home, objects))
-    return {name: registered.get(name, {}) for name in {*names_alone(found), *registered}}
+    return {name: registered.get(name, {}) for name in {*leaf_names(found), *registered}}
 
 
 def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry]]:

@@ -25,33 +25,33 @@ class ActionModule(Action):
         """Resolve and judge."""
         cluster, variables = self.cluster, self.variables
         if args["inspected"]:
-            return self._judge_hosts(args)
+            return self._check_hosts(args)
         problems = []
-        if args["json"] or args["junit"] or not run.is_judged(variables):
-            problems = engine.judge_cluster(RULES, cluster)
+        if args["json"] or args["junit"] or not run.is_validated(variables):
+            problems = engine.check_cluster(RULES, cluster)
             write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)), "the verdict")
             write(args["junit"], engine.as_junit(RULES, problems), "the verdict")
             if engine.errors(problems):
                 message = engine.report(problems, "The inventory has", "no host was touched")
                 return outcome(problems, message)
-            run.set_judged(variables)
+            run.set_validated(variables)
         return {**outcome(problems), "changed": self._keep_cluster_id(args)}
 
-    def _judge_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
+    def _check_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the cluster with what was found on the hosts, and check it."""
         all_found = run.inspections(self.variables["hostvars"])
         found = {name: all_found[name] for name in args["inspected"] if name in all_found}
         facts = {name: inspection.facts for name, inspection in found.items()}
         cluster = run.renew(self.variables, facts)
-        known = engine.judge_cluster(RULES, self.cluster)
+        known = engine.check_cluster(RULES, self.cluster)
         records = {name: inspection.operation for name, inspection in found.items()}
         at_work = "" if args["allow_operation"] else operation.at_work(cluster, records)
         hosts = [
             InspectedHost(cluster, name, inspection, args["allow_version_change"], at_work)
             for name, inspection in found.items()
         ]
-        problems = [one for one in engine.judge_cluster(RULES, cluster) if one not in known]
-        problems += engine.judge_hosts(RULES, hosts)
+        problems = [one for one in engine.check_cluster(RULES, cluster) if one not in known]
+        problems += engine.check_hosts(RULES, hosts)
         message = engine.report(problems, "The hosts have", "nothing was changed")
         return outcome(problems, message)
 

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils.host.operation_file import QUIET_SECONDS
 from ..module_utils.model import desired, module_options
-from ..module_utils.operations.roll import PHASE_TEXTS, HostLostError, NodeRoll, StoppedError
+from ..module_utils.operations.roll import PHASE_TEXTS, HostUnreachableError, NodeRoll, StoppedError
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write_event
@@ -82,7 +82,7 @@ class ActionModule(Action):
             return self.call(asked, "kafka_restart")
         except AnsibleConnectionFailure as error:
             # Ansible would go on with the next node after an unreachable host.
-            raise HostLostError(str(error)) from error
+            raise HostUnreachableError(str(error)) from error
 
     def _quiet(self, record: Mapping[str, Any], options: Mapping[str, Any]) -> float:
         """Return for how many seconds this run may go without writing its record from this call."""
@@ -92,7 +92,7 @@ class ActionModule(Action):
         return QUIET_SECONDS + sum(float(self._limits[one]) for one, due in waits.items() if due)
 
     def _write_files(self) -> str | None:
-        """Give the node the files of its version; the distribution is unpacked already."""
+        """Yield the node the files of its version; the distribution is unpacked already."""
         wanted = desired.of_service(self.cluster, self._node, "kafka")
         options = {key: wanted[key] for key in ("files", "restart_marks", "previous")}
         try:

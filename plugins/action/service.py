@@ -49,7 +49,7 @@ class ActionModule(Action):
             self._untyped._remove_tmp_path(self._connection._shell.tmpdir)
 
     def _is_current(self, asked: Mapping[str, Any]) -> bool:
-        """Tell whether the inspection of this run has found a host's files as they are wanted."""
+        """Return whether the inspection of this run has found a host's files as they are wanted."""
         inspected = inventory.plain(self.variables.get(run.INSPECTION) or {})
         return bool(
             asked["files"] and inspected.get("current_files") == desired.digest(asked["files"])

@@ -79,7 +79,7 @@ class Broker:
         return self._ask(lambda admin: configs.read(admin, self._node_id, keys))
 
     def has_elr(self) -> bool:
-        """Tell whether eligible leader replicas are finalized."""
+        """Return whether eligible leader replicas are finalized."""
         return self._ask(features.finalized).get(features.ELR, 0) > 0
 
     def alter(

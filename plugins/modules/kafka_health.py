@@ -110,7 +110,7 @@ def judge(
     start = time.monotonic()
     good_since: float | None = None
     while True:
-        facts, problems, blockers = judge_once(cluster, expected, policy)
+        facts, problems, blockers = check_once(cluster, expected, policy)
         now = time.monotonic()
         good_since = None if problems or blockers else good_since or now
         long_enough = good_since is not None and now - good_since >= steady
@@ -129,7 +129,7 @@ def judge(
     }
 
 
-def judge_once(
+def check_once(
     cluster: Cluster, expected: Expected, policy: Policy | None
 ) -> tuple[dict[str, Any], list[str], list[Blocker]]:
     """Return the current facts, problems and blockers."""

@@ -74,7 +74,7 @@ REBOOT_REQUIRED = Path("/run/reboot-required")
 
 
 def reboot_required(boot: Path = Path("/boot"), asked: Path = REBOOT_REQUIRED) -> bool:
-    """Tell whether the host needs a reboot: Ubuntu by a file, Debian by a newer kernel."""
+    """Return whether the host needs a reboot: Ubuntu by a file, Debian by a newer kernel."""
     if asked.exists():
         return True
     running = _KERNEL.fullmatch(f"vmlinuz-{os.uname().release}")
@@ -173,7 +173,7 @@ def main() -> None:
         restored=restored,
         dynamic_keys=sorted(dynamic_record.read(Path(params["dynamic_record"]))),
         holder=held,
-        former_operation=former,
+        previous_operation=former,
     )
 
 

@@ -64,7 +64,9 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
     )
 
 
-def put_back(one: NodeRestart, progress: Progress, previous: Path, why: str) -> dict[str, Any]:
+def restore_previous(
+    one: NodeRestart, progress: Progress, previous: Path, why: str
+) -> dict[str, Any]:
     """Restore the previous files of the node, if they were kept, and start it with them."""
     try:
         if not restart.can_restore(previous):
@@ -92,11 +94,11 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
         return {"changed": False, **result, "deferred": True, **progress.as_data()}
     try:
         if params["start_timed_out"]:
-            result.update(put_back(one, progress, previous, "it did not start in time"))
+            result.update(restore_previous(one, progress, previous, "it did not start in time"))
         else:
             one.advance(progress, params["until"])
     except StartFailedError as error:
-        result.update(put_back(one, progress, previous, str(error)))
+        result.update(restore_previous(one, progress, previous, str(error)))
     except AbandonedError:
         progress.waiting = ["Ansible is gone"]
     if progress.phase == "done":

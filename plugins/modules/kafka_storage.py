@@ -46,7 +46,7 @@ def read(path: str) -> LogDir:
 
 
 def quorum_alive(node: Node) -> bool:
-    """Tell whether another of the initial controllers answers already."""
+    """Return whether another of the initial controllers answers already."""
     for voter in filter(None, node.initial_controllers.split(",")):
         number, address = voter.split("@", 1)
         endpoint = address.rpartition(":")[0]  # without the directory's id

@@ -60,7 +60,7 @@ def line_of(path: str, pattern: str) -> str:
 
 
 def elected(path: str) -> bool:
-    """Tell whether a controller or ZooKeeper server here was part of a quorum that had a leader.
+    """Return whether a controller or ZooKeeper server here was part of a quorum that had a leader.
 
     Kafka's leader-epoch-checkpoint has a version, a count and that many epochs; ZooKeeper's
     currentEpoch is 0 until its first election.
@@ -119,7 +119,7 @@ def open_files() -> int | None:
 
 
 def synchronised() -> bool | None:
-    """Tell whether the kernel's clock is synchronised (adjtimex(2)); None if that is not known."""
+    """Whether the kernel's clock is synchronised (adjtimex(2)); None if that is not known."""
     words = (ctypes.c_long * 64)()
     try:
         answer = ctypes.CDLL(None).adjtimex(words)
@@ -211,7 +211,7 @@ def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str
 
 
 def source_absent(source: str) -> bool:
-    """Tell whether a mount's source is a device that is not there."""
+    """Return whether a mount's source is a device that is not there."""
     kind, _, name = source.partition("=")
     by = {"UUID": "uuid", "LABEL": "label", "PARTUUID": "partuuid", "PARTLABEL": "partlabel"}
     path = f"/dev/disk/by-{by[kind]}/{name}" if name and kind in by else source
@@ -227,7 +227,7 @@ def installed(link: str) -> str:
 
 
 def files_current(wanted: dict[str, Any]) -> bool:
-    """Tell whether files are as the module `service` would write them."""
+    """Return whether files are as the module `service` would write them."""
     entries = files.entries_of(wanted)
     return not files.plan(entries, files.Host(entries).read)
 

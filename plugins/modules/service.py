@@ -172,7 +172,7 @@ class Service:
         if self.home and not self.unpacked:
             distribution.unpack(Path(wanted["archive"]), self.home, wanted["sha256"])
         previous = Path(self._params["previous"]) if self._params["previous"] else None
-        former = restart.former_state(self.entries, self._host.read)
+        former = restart.current_state(self.entries, self._host.read)
         others = [change for change in self.changes if change not in accounts]
         restart.make(others, self.marks, previous, former)
         if any(change.entry.path.startswith("/etc/systemd/") for change in self.changes):
@@ -197,7 +197,7 @@ class Service:
         return changed
 
     def _is_marked(self, mark: Path) -> bool:
-        """Tell whether a mark exists, or would."""
+        """Return whether a mark exists, or would."""
         needed = any(change.needs_restart for change in self.changes)
         return mark.exists() or (mark.parent.is_dir() and needed)
 

@@ -147,7 +147,7 @@ def read_host(
         except AnsibleError as error:
             parts = raw[variable]
             if variable not in kafka.LAYERS or not isinstance(parts, Mapping):
-                unresolved[variable] = f"{error}".rstrip(". ") + written_at(parts)
+                unresolved[variable] = f"{error}".rstrip(". ") + source_location(parts)
                 continue
             values[variable] = {}
             for key, part in parts.items():
@@ -156,7 +156,7 @@ def read_host(
                 except AnsibleError as wrong:
                     # As if Kafka filled it in at its start: it is set, and no rule checks it.
                     values[variable][str(key)] = "${unresolved}"
-                    reason = f"{wrong}".rstrip(". ") + written_at(part)
+                    reason = f"{wrong}".rstrip(". ") + source_location(part)
                     unresolved[f"{variable}[{key}]"] = reason
     connection: dict[str, Any] = {}
     for variable in CONNECTION:
@@ -164,7 +164,7 @@ def read_host(
             try:
                 connection[variable] = plain(templar.template(raw[variable]))
             except AnsibleError as error:
-                unresolved[variable] = f"{error}".rstrip(". ") + written_at(raw[variable])
+                unresolved[variable] = f"{error}".rstrip(". ") + source_location(raw[variable])
     return HostVariables(name, values, unresolved, connection, hidden_places(raw))
 
 
@@ -180,7 +180,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
     return value
 
 
-def written_at(value: object) -> str:
+def source_location(value: object) -> str:
     """Return where a value is written, as ` (file:line)`; empty where Ansible does not know."""
     found = Origin.get_tag(value)
     if found is None and isinstance(value, Mapping):

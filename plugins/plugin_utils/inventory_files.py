@@ -95,7 +95,7 @@ def _of_node(
 
 
 def _is_inventory(path: str) -> bool:
-    """Tell whether a file has hosts and groups, not variables alone."""
+    """Return whether a file has hosts and groups, not variables alone."""
     return not any(f"/{name}/" in path for name in _VARIABLES)
 
 

@@ -24,7 +24,7 @@ from ..module_utils.model.cluster import Cluster
 from .files import create
 
 LONG_QUIET_SECONDS = 3600
-MOST_LOCKED = 3
+MAX_LOCK_HOSTS = 3
 """Hosts that hold the lock where there are no controllers."""
 
 
@@ -75,11 +75,11 @@ def ended(record: Mapping[str, Any]) -> dict[str, Any]:
 def lock_hosts(cluster: Cluster) -> list[str]:
     """Return the hosts that hold the lock of a cluster: a majority of them has to be taken."""
     controllers = cluster.inventory.members("kafka_controllers")
-    return list(controllers or cluster.inventory.members("kafka_brokers")[:MOST_LOCKED])
+    return list(controllers or cluster.inventory.members("kafka_brokers")[:MAX_LOCK_HOSTS])
 
 
 def is_dead(last: Mapping[str, Any], *, all_read: bool) -> bool:
-    """Tell whether another operation's process is gone, by the record that it wrote last.
+    """Return whether another operation's process is gone, by the record that it wrote last.
 
     On another machine only the age of its record shows that, if every host's record was read.
     """
@@ -127,7 +127,7 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         return {"lock": "incomplete", "message": text, "refused": text}
     other = nodes[lost[0]]["holder"]
     # It rewrites its record on the host that it is working on.
-    records = [node["former_operation"] for node in nodes.values()]
+    records = [node["previous_operation"] for node in nodes.values()]
     own = [one for one in records if one.get("id") == other["id"]]
     last = min(own, key=lambda one: float(one["age"]))
     described = describe(other)

@@ -56,12 +56,12 @@ def inspections(hostvars: HostVars) -> dict[str, Inspection]:
     }
 
 
-def is_judged(task_vars: Mapping[str, Any]) -> bool:
+def is_validated(task_vars: Mapping[str, Any]) -> bool:
     """Return whether the rules were run on the cluster of this run, and found no error."""
     return _judged(task_vars).exists()
 
 
-def set_judged(task_vars: Mapping[str, Any]) -> None:
+def set_validated(task_vars: Mapping[str, Any]) -> None:
     """Remember that the rules have found no error in the cluster of this run."""
     _judged(task_vars).touch()
 

@@ -9,8 +9,8 @@ from testinfra.host import Host
 
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import FULL, Fault, Target, long_one
-from tests.support.ledgered import nothing_was_lost, suite
+from tests.support.faults import FULL, Fault, Target, skip_unless_full
+from tests.support.ledger_run import assert_nothing_lost, suite
 from tests.support.topology import Topology
 from tests.support.verifiable import Programs, agrees, verifiable
 
@@ -18,7 +18,7 @@ GAP = {"kill -9 of a partition's leader", "clean stop of a leader"}
 """Those whose time without acknowledgements is limited."""
 QUICK = GAP | {
     "kill -9 of the active controller",
-    "a leader is cut from all other nodes",
+    "a leader is isolated from all other nodes",
     "fewer brokers than min.insync.replicas",
 }
 """What every `./lab test` makes: a process, a machine and a network that fail, and too few."""
@@ -46,16 +46,16 @@ def second(target: Target) -> Iterator[Programs]:
 @pytest.mark.usefixtures("second")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
 def test_fault(target: Target, fault: Fault) -> None:
-    if why := fault.unfit(target.topology):
+    if why := fault.unsupported_reason(target.topology):
         pytest.skip(why)
     if fault.name not in QUICK:
-        long_one()
+        skip_unless_full()
     target.run(fault)
 
 
 def test_nothing_was_lost(target: Target, second: Programs) -> None:
     """By the ledger, and by Kafka's own programs: both verdicts have to agree."""
-    made = {fault.name for fault in FAULTS if not fault.unfit(target.topology)}
+    made = {fault.name for fault in FAULTS if not fault.unsupported_reason(target.topology)}
     second.end()
-    nothing_was_lost(target, GAP & made)
+    assert_nothing_lost(target, GAP & made)
     agrees(second)

@@ -6,7 +6,7 @@ import pytest
 from testinfra.host import Host
 
 from tests.support.change import Plays, starts, watching
-from tests.support.faults import long_one
+from tests.support.faults import skip_unless_full
 from tests.support.topology import Topology
 
 
@@ -16,7 +16,7 @@ def test_every_node_is_restarted_and_nothing_is_lost(
     if not topology.brokers:
         pytest.skip("no Kafka here")
     if topology.voters:  # tests/upgrade rolls such a one
-        long_one()
+        skip_unless_full()
     before = starts(hosts, topology)
     prove = ["-e", "prove=true"] if len(topology.brokers) > 2 else []
     with watching(topology) as watcher:

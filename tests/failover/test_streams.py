@@ -11,8 +11,8 @@ from testinfra.host import Host
 from ledger.sink import violations
 from tests.support.catalogue.streams import FAULTS
 from tests.support.change import Plays
-from tests.support.faults import Fault, Record, long_one
-from tests.support.ledgered import PAGE, report
+from tests.support.faults import Fault, Record, skip_unless_full
+from tests.support.ledger_run import PAGE, report
 from tests.support.stream_driver import BATCH
 from tests.support.stream_target import Streams, streaming
 from tests.support.topology import Topology
@@ -24,7 +24,7 @@ def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator
         pytest.skip("no Spark here")
     if not topology.brokers:
         pytest.skip("no Kafka here")
-    long_one()
+    skip_unless_full()
     with streaming(topology, hosts, plays) as found:
         yield found
 

@@ -17,8 +17,8 @@ from testinfra.host import Host
 from ledger.journal import load
 from tests.support.catalogue.machines import ALL_OFF, FAULTS
 from tests.support.change import Plays
-from tests.support.faults import Fault, long_one
-from tests.support.ledgered import judged, nothing_was_lost, suite, under_a_ledger
+from tests.support.faults import Fault, skip_unless_full
+from tests.support.ledger_run import assert_nothing_lost, judged, ledger_running, suite
 from tests.support.machine_target import Machines
 from tests.support.topology import Topology
 
@@ -35,7 +35,7 @@ vm.dirty_writeback_centisecs 500), and ended."""
 def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator[Machines]:
     if not topology.machines:
         pytest.skip("no machines here")
-    long_one()
+    skip_unless_full()
     with suite(topology, hosts, plays, Machines, rate=RATE) as found:
         yield found
 
@@ -51,7 +51,7 @@ def test_what_nobody_flushed_is_measured_when_all_power_is_cut(
     """From here on each write of the suite's ledger is flushed; of the other one's, none."""
     flush_each_write(target)
     where = tmp_path / "unflushed"
-    with under_a_ledger(
+    with ledger_running(
         target.topology,
         target.hosts,
         target.plays,
@@ -60,7 +60,7 @@ def test_what_nobody_flushed_is_measured_when_all_power_is_cut(
         rate=RATE,
         topic="millrace-memory",
     ) as other:
-        other.acks_flow(RATE * (WRITTEN_BACK + 15), seconds=4 * WRITTEN_BACK)
+        other.wait_for_acks(RATE * (WRITTEN_BACK + 15), seconds=4 * WRITTEN_BACK)
         record = target.run(ALL_OFF)
         found, text = judged(other)
     lost = [round(target.cut_at - at, 1) for at in no_longer_read(where)]
@@ -90,4 +90,4 @@ def no_longer_read(folder: Path) -> list[float]:
 
 
 def test_nothing_was_lost(target: Machines) -> None:
-    nothing_was_lost(target, GAP)
+    assert_nothing_lost(target, GAP)

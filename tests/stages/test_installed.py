@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.faults import long_one
+from tests.support.faults import skip_unless_full
 from tests.support.lab import leftovers, succeed
 from tests.support.topology import ROOT
 
@@ -65,7 +65,7 @@ def run(command: list[str], folder: Path, env: dict[str, str]) -> str:
 def host(request: pytest.FixtureRequest) -> Iterator[None]:
     """A host of a release of Debian, which has nothing but Python and SSH."""
     if request.param != RELEASES[0]:
-        long_one()
+        skip_unless_full()
     succeed("down", seconds=120, env=LAB)
     INVENTORY.mkdir(parents=True)
     variables = {"lab_release": request.param}

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.faults import long_one
+from tests.support.faults import skip_unless_full
 from tests.support.lab import NAME, lab, leftovers, podman, succeed
 from tests.support.refusal import seconds_to_refuse
 from tests.support.topology import ROOT
@@ -174,7 +174,7 @@ def test_another_cluster_id_is_refused() -> None:
 
 def test_damaged_records_are_refused_with_their_reason() -> None:
     """500 records damaged: each refused with its reason, and the rest still equal."""
-    long_one()
+    skip_unless_full()
     succeed("run", "flights", *DAMAGED, seconds=600)
     only = '{"smoke_tests": ["tests/cluster/test_flights.py"]}'
     output = succeed("run", "smoke", *DAMAGED, "-e", only, seconds=600)

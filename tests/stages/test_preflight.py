@@ -128,7 +128,7 @@ def test_check_mode_knows_that_a_mount_would_come_first() -> None:
 
 def test_all_faults_of_a_fresh_host_are_in_one_message() -> None:
     with tmpfs(), noexec(), listener():
-        assert refused(NOBODYS) == {"mount-missing", "data-in-memory", "tmp-noexec", "port-taken"}
+        assert refused(NOBODYS) == {"mount-missing", "data-in-memory", "tmp-noexec", "port-in-use"}
 
 
 def test_an_installed_host_passes_while_kafka_runs(installed: None) -> None:

@@ -134,7 +134,7 @@ def test_a_second_run_changes_nothing() -> None:
     assert "changed=0 " in lab("run", "site", seconds=300).partition("PLAY RECAP")[2]
 
 
-def test_who_has_no_right_does_nothing(topology: Topology, authority: Path) -> None:
+def test_a_client_without_permission_is_refused(topology: Topology, authority: Path) -> None:
     """A certificate of the authority is let in, and does what was granted to its name."""
     operator = client(topology, authority, authority.parent / f"{OPERATOR}.pem")
     operator.create_topics({"orders": TOPIC})

@@ -201,7 +201,7 @@ class Target:
         """The process of a node, 0 while it is down."""
         return int(self.sh(where, "systemctl show --property=MainPID --value kafka"))
 
-    def acks_flow(self, more: int = 20, seconds: float = 60) -> None:
+    def wait_for_acks(self, more: int = 20, seconds: float = 60) -> None:
         """Wait until the ledger has so many more acknowledgements."""
         before = self.acked
         wait_for(
@@ -283,7 +283,7 @@ class Target:
             raise AssertionError(message) from None
         for name in self.kafka_hosts:
             assert self.pid(name), f"no Kafka on {name}"
-        self.acks_flow()
+        self.wait_for_acks()
 
     def run(self, fault: Fault) -> Record:
         """Take the cluster through one fault and back.
@@ -347,7 +347,7 @@ def this_machine() -> Machine:
     return Machine(os.cpu_count() or 1, round(memory, 1), platform.release())
 
 
-def long_one() -> None:
+def skip_unless_full() -> None:
     """Skip a test that takes minutes, unless all of it is wanted."""
     if not FULL:
         pytest.skip(PART_OF_FULL)
@@ -366,7 +366,7 @@ class Fault:
     on: Place = "kraft"
     long: bool = False
 
-    def unfit(self, topology: Topology) -> str:
+    def unsupported_reason(self, topology: Topology) -> str:
         """Why it cannot be made on a topology; empty if it can."""
         if self.on == "any":
             return ""

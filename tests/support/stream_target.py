@@ -21,7 +21,7 @@ from ledger.faults import load as load_faults
 from ledger.sink import Place, Row
 from tests.support.change import Plays
 from tests.support.faults import HEAL, REQUEST_MS, Record, Target
-from tests.support.ledgered import RUNS
+from tests.support.ledger_run import RUNS
 from tests.support.spark import master_state
 from tests.support.stream_driver import BATCH, CHECKPOINT, SECONDS, Stream
 from tests.support.topology import Topology
@@ -115,7 +115,7 @@ class Streams(Target):
         count = self.workers_missing()
         return [*super().missing(), *([f"{count} Spark workers"] if count else [])]
 
-    def acks_flow(self, more: int = 2, seconds: float = SECONDS) -> None:
+    def wait_for_acks(self, more: int = 2, seconds: float = SECONDS) -> None:
         """Start the stream again if a fault has ended it."""
         if not self.over and not self.stream.active:
             self.start()

@@ -83,7 +83,7 @@ class Programs:
         )
 
     def _past_the_end(self) -> bool:
-        """Tell whether the consumer has the last acknowledged record of each partition."""
+        """Return whether the consumer has the last acknowledged record of each partition."""
         last = dict(sorted(self.verdict.acked))
         return all(place in self.verdict.read for place in last.items())
 

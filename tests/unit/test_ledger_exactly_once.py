@@ -276,7 +276,7 @@ def test_what_the_log_holds_uncommitted_breaks_nothing(draft: Made) -> None:
     assert not violations(draft.judged())
 
 
-def test_inputs_behind_the_end_are_nobodys(draft: Made) -> None:
+def test_inputs_after_the_end_belong_to_no_transaction(draft: Made) -> None:
     """A record that came in after the end was asked for may be worked off or not."""
     number = max(draft.history.finals()[0].ends.values()) + 3  # type: ignore[union-attr]
     late = Transaction(900, [(0, number)], "committed", 4000.0)

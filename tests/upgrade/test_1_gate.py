@@ -19,7 +19,7 @@ from testinfra.host import Host
 
 from tests.failover.test_kafka import wait_until_healthy
 from tests.support.change import Plays, starts, watching
-from tests.support.faults import long_one
+from tests.support.faults import skip_unless_full
 from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
@@ -66,7 +66,7 @@ def test_a_node_that_is_down(plays: Plays, topology: Topology, hosts: dict[str, 
 
 def test_a_frozen_replica(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
     """A broker that is there and does not follow: its partitions are under-replicated."""
-    long_one()
+    skip_unless_full()
     before = starts(hosts, topology)
     hosts["k2"].check_output("systemctl kill --signal=STOP kafka")
     try:
@@ -96,7 +96,7 @@ def test_a_reassignment_that_runs(
     plays: Plays, topology: Topology, cluster: Cluster, hosts: dict[str, Host]
 ) -> None:
     """Throttled to a byte a second, so that it lasts; its topic names the throttle too."""
-    long_one()
+    skip_unless_full()
     before = starts(hosts, topology)
     cluster.ask(lambda admin: admin.create_topics({"moved": {"assignments": {0: [1, 2]}}}))
     producer = clients.producer(topology.connection, acks="all")

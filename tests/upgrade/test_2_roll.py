@@ -8,7 +8,7 @@ from typing import Any
 from testinfra.host import Host
 
 from tests.support.change import Plays, starts, watching
-from tests.support.faults import long_one
+from tests.support.faults import skip_unless_full
 from tests.support.topology import Topology
 
 ALL = ("-e", "rolling_restart_all=true")
@@ -28,7 +28,7 @@ def kept_all(report: dict[str, Any]) -> None:
 
 def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
     """Every other test has rolls of the same tasks."""
-    long_one()
+    skip_unless_full()
     before = starts(hosts, topology)
     with watching(topology) as watcher:
         plays.succeed("rolling_restart", *ALL, *PROVE)
@@ -45,7 +45,7 @@ def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str,
 
 def test_a_roll_takes_little_more_than_its_nodes(plays: Plays) -> None:
     """Gates, canaries and Ansible included: at most half of what stop, start and ISR take."""
-    long_one()
+    skip_unless_full()
     changes = json.loads((plays.state / "prove/report.json").read_text())["changes"]
     needed = sum(
         change["seconds"][phase] for change in changes for phase in ("stop", "start", "ready")
@@ -68,7 +68,7 @@ def test_killed_at_each_step_and_run_again(
     plays: Plays, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     """Killed as it plans, stops, starts, and between nodes: the same command completes the roll."""
-    long_one()
+    skip_unless_full()
     before = starts(hosts, topology)
     short = ("-e", "roll_slice=0.1")  # so that every step is reported
     with watching(topology) as watcher:

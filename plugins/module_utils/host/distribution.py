@@ -18,7 +18,7 @@ class DistributionError(Exception):
 
 
 def is_unpacked(home: Path, sha256: str) -> bool:
-    """Tell whether a directory was unpacked from the tarball with this sum.
+    """Return whether a directory was unpacked from the tarball with this sum.
 
     Raises:
         DistributionError: there is something else in its place.

@@ -101,7 +101,7 @@ class Found:
 
     @property
     def is_directory(self) -> bool:
-        """Tell whether a path below this one can exist."""
+        """Return whether a path below this one can exist."""
         return self.kind == "directory" or self.leads_to_directory
 
 
@@ -122,7 +122,7 @@ class Change:
 
     @property
     def needs_restart(self) -> bool:
-        """Tell whether the process that reads this must be restarted to have the change.
+        """Return whether the process that reads this must be restarted to have the change.
 
         Comments and order in a properties file that is merely rewritten do not count.
         """

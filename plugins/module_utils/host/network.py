@@ -22,7 +22,7 @@ def connect(address: str, seconds: float = CONNECT_SECONDS) -> None:
 
 
 def listens(address: str, seconds: float = CONNECT_SECONDS) -> bool:
-    """Tell whether a connection to `host:port` is accepted within `seconds`."""
+    """Return whether a connection to `host:port` is accepted within `seconds`."""
     try:
         connect(address, seconds)
     except OSError:

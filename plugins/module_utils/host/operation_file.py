@@ -43,7 +43,7 @@ def holder(found: Record, own: str) -> dict[str, Any]:
 
 
 def is_silent(found: Record) -> bool:
-    """Tell whether a record was not written on this host for longer than it allows."""
+    """Return whether a record was not written on this host for longer than it allows."""
     quiet = float(found.get("quiet_seconds") or QUIET_SECONDS)
     return float(found.get("age", 0.0)) > quiet
 

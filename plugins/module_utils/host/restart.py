@@ -79,7 +79,7 @@ def make(
         raise files.ApplyError(current, error.strerror or str(error), []) from error
 
 
-def former_state(entries: Iterable[Entry], read: files.Read) -> dict[str, Any]:
+def current_state(entries: Iterable[Entry], read: files.Read) -> dict[str, Any]:
     """Return the state of what a process reads: entries that restart it, and all links.
 
     Restoring them makes the process start as it last did. Devices and sockets are left out.
@@ -129,7 +129,7 @@ def kept_changes(previous: Path) -> list[Change]:
 
 
 def can_restore(previous: Path) -> bool:
-    """Tell whether there are files to put back that a service can run on."""
+    """Return whether there are files to put back that a service can run on."""
     return previous.is_file() and not any(
         change.entry.state == "absent" and change.entry.path.endswith(".service")
         for change in kept_changes(previous)

@@ -53,12 +53,12 @@ class Node:
 
 
 def is_partition(name: str) -> bool:
-    """Tell whether a directory's name is a partition's, also one being deleted or moved."""
+    """Return whether a directory's name is a partition's, also one being deleted or moved."""
     return _PARTITION.fullmatch(name) is not None
 
 
 def is_kafkas_own(name: str) -> bool:
-    """Tell whether a name in a log directory is Kafka's, if no partition's."""
+    """Return whether a name in a log directory is Kafka's, if no partition's."""
     return _OWN.fullmatch(name.removesuffix(".tmp")) is not None
 
 
@@ -128,7 +128,7 @@ def _log_dirs(settings: Mapping[str, str]) -> list[str]:
 
 
 def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
-    """Tell whether a controller's disk was formatted into a quorum that had been formed before.
+    """Return whether a controller's disk was formatted into a quorum that had been formed before.
 
     Then its directory id is not in `initial_controllers`. That does not describe the present: once
     added to the quorum, it is a voter.

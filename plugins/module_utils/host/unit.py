@@ -30,17 +30,17 @@ class State:
 
     @property
     def running(self) -> bool:
-        """Tell whether its process runs and nobody asked it to stop."""
+        """Return whether its process runs and nobody asked it to stop."""
         return self.active == "active"
 
     @property
     def stopped(self) -> bool:
-        """Tell whether no process is left, and systemd will not start one by itself."""
+        """Return whether no process is left, and systemd will not start one by itself."""
         return self.active in ("inactive", "failed") and self.pid == 0
 
     @property
     def stopping(self) -> bool:
-        """Tell whether it was asked to stop and its process is still there."""
+        """Return whether it was asked to stop and its process is still there."""
         return self.active == "deactivating"
 
 

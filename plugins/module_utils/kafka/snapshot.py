@@ -68,17 +68,17 @@ class Partition:
 
     @property
     def offline(self) -> bool:
-        """Tell whether it has no leader."""
+        """Return whether it has no leader."""
         return self.leader < 0
 
     @property
     def under_replicated(self) -> bool:
-        """Tell whether a replica is not in sync."""
+        """Return whether a replica is not in sync."""
         return len(self.isr) < len(self.replicas)
 
     @property
     def under_min_isr(self) -> bool:
-        """Tell whether acks=all is refused; brokers cap the setting at the number of replicas."""
+        """Return whether acks=all is refused; brokers cap the setting at the number of replicas."""
         return len(self.isr) < min(self.min_isr, len(self.replicas))
 
 

@@ -116,7 +116,7 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
         if wrong:
             invalid[name] = wrong
     members = zookeeper.resolve(inventory, hosts)
-    ensemble = next((one.clients_of_all for one in members.values()), [])
+    ensemble = next((one.client_addresses for one in members.values()), [])
     nodes = kafka.resolve(inventory, hosts, ensemble)
     client = next((node.client_config for node in nodes.values() if node.is_broker), {})
     sparks = spark.resolve(inventory, hosts, ensemble, client)

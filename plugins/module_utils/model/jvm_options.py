@@ -93,7 +93,7 @@ def _of_flag(word: str, before: Container[str], releases: Sequence[int]) -> tupl
 
 
 def _wanted(name: str, kind: str, sign: str, value: str) -> str:
-    """Say how an option is written, empty if this is how."""
+    """Return how an option is written, empty if this is how."""
     if kind == "boolean":
         return "" if sign and not value else f"Write -XX:+{name} or -XX:-{name}."
     form, called = _VALUES[kind]

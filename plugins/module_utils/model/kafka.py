@@ -242,7 +242,7 @@ class KafkaNode(Server):
         return key_table.load(self.version)
 
     def knows(self, key: str) -> bool:
-        """Tell whether its version or one of its plug-ins reads a key."""
+        """Return whether its version or one of its plug-ins reads a key."""
         return key_table.is_known(key, self.table)
 
     def nearest_key(self, key: str) -> str:
@@ -267,7 +267,7 @@ class KafkaNode(Server):
         return {k: one for k, one in self.client_config.items() if k not in stores} | own
 
     @cached_property
-    def keeps_secret(self) -> bool:
+    def has_secrets(self) -> bool:
         """Whether a property of it holds a password, by Kafka's table of keys or by its name."""
         return any(is_secret(key, self.table) for key in {**self.config, **self.client_config})
 
@@ -318,7 +318,7 @@ class KafkaNode(Server):
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
         logging, option = _LOGGING[4 if release_numbers(self.version)[:1] >= (4,) else 3]
-        secret = self.keeps_secret
+        secret = self.has_secrets
         readers: dict[str, Any] = {"mode": "0640", "group": self.user}
         tools = files.render(
             "kafka.sh.j2",
@@ -448,7 +448,7 @@ def advertised_host(settings: Mapping[str, Any], name: str) -> str:
 
 
 def is_secret(key: str, table: key_table.Table) -> bool:
-    """Tell whether a property holds a password, by Kafka's table of keys or by its name."""
+    """Return whether a property holds a password, by Kafka's table of keys or by its name."""
     kind = table.get(key_table.table_key(key), {}).get("type")
     return kind == "password" or key.endswith(_SECRET_ENDS)
 

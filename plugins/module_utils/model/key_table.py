@@ -83,7 +83,7 @@ def table_key(key: str) -> str:
 
 
 def is_known(key: str, table: Table) -> bool:
-    """Say whether a Kafka node or one of its plug-ins reads this key."""
+    """Return whether a Kafka node or one of its plug-ins reads this key."""
     known = table_key(key)
     return known in table or known in PLUGIN_KEYS or known.startswith(PLUGIN_PREFIXES)
 
@@ -100,7 +100,7 @@ def nearest_key(key: str, table: Table) -> str:
     return key.removesuffix(known) + found if found else ""
 
 
-def wanted_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - whatever YAML gave
+def expected_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - whatever YAML gave
     """Return which value the key expects, empty if this one is valid or cannot be checked.
 
     A list is what the renderer joins with commas; `${...}` is filled in by Kafka at its start.
@@ -179,7 +179,7 @@ def _in_choices(parts: list[str], valid: str) -> bool:
 
 
 def _is_release(text: str, valid: str) -> bool:
-    """Say whether a version, cut as Kafka cuts it, is one of the releases or of their steps."""
+    """Return whether a version, cut as Kafka cuts it, is one of the releases or of their steps."""
     parts = text.split(".")
     release = ".".join(parts[: 3 if parts[0] == "0" else 2])
     names = valid.strip("[]").split(", ")

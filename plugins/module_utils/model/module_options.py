@@ -24,7 +24,7 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
 
 
 def _zookeeper_health(cluster: Cluster, host: str) -> Options:
-    return {"members": cluster.zookeeper[host].clients_of_all}
+    return {"members": cluster.zookeeper[host].client_addresses}
 
 
 def _spark_health(cluster: Cluster, host: str) -> Options:

@@ -85,7 +85,7 @@ class Service(ABC):
         return {}
 
     def knows(self, key: str) -> bool:
-        """Tell whether its version reads a key, or hands it on to something that does."""
+        """Return whether its version reads a key, or hands it on to something that does."""
         return key in self.table
 
     def nearest_key(self, key: str) -> str:

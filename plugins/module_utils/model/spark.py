@@ -114,7 +114,7 @@ class SparkHost(Service):
         return spark_key_table.load(self.version)
 
     def knows(self, key: str) -> bool:
-        """Tell whether its version reads a key, or hands it on to applications."""
+        """Return whether its version reads a key, or hands it on to applications."""
         return spark_key_table.is_known(key, self.version)
 
     @property
@@ -203,7 +203,7 @@ class SparkHost(Service):
         return {"topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})}}
 
     @property
-    def keeps_secret(self) -> bool:
+    def has_secrets(self) -> bool:
         """Whether a property holds a secret."""
         return SECRET in self.config
 
@@ -214,7 +214,7 @@ class SparkHost(Service):
 
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
-        secret = self.keeps_secret
+        secret = self.has_secrets
         mode, group = ("0640", self.user) if secret else ("0644", "root")
         return {
             **super().files(),

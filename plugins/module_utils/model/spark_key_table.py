@@ -66,7 +66,7 @@ def load(version: str) -> Table:
 
 @functools.cache
 def is_known(key: str, version: str) -> bool:
-    """Say whether a version of Spark reads this key, or may hand it on."""
+    """Return whether a version of Spark reads this key, or may hand it on."""
     table = load(version)
     if key in table or key.startswith(PREFIXES) or not key.startswith(_ALL):
         return True

@@ -16,7 +16,7 @@ _NAMESPACE = uuid.UUID("5f0c3f0e-4d0b-5d57-9d5e-6b1f8a2f6c11")
 
 
 def is_cluster_id(text: object) -> bool:
-    """Tell whether text is a cluster id: 16 bytes as 22 characters of base64url, canonical.
+    """Return whether text is a cluster id: 16 bytes as 22 characters of base64url, canonical.
 
     Reserved ids (Kafka's own, the first hundred numbers) and a leading '-', which the command line
     tools take for an option, are refused.

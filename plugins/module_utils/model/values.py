@@ -38,7 +38,7 @@ def integer(value: object) -> int | None:
 
 
 def is_ipv6(address: str) -> bool:
-    """Tell whether a text is an IPv6 address, without brackets."""
+    """Return whether a text is an IPv6 address, without brackets."""
     try:
         return ipaddress.ip_address(address).version == 6
     except ValueError:
@@ -57,7 +57,7 @@ def canonical(address: str) -> str:
 
 
 def is_true(value: object) -> bool:
-    """Tell whether a value is true in any of the ways YAML and Jinja write it."""
+    """Return whether a value is true in any of the ways YAML and Jinja write it."""
     return str(value).lower() in ("true", "yes", "on", "1")
 
 

@@ -79,10 +79,10 @@ def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:
 def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     """Return a value converted as its argument spec says, and the spec's errors; secrets hidden."""
     errors: list[str]
-    if wrong := _written_otherwise(name, value, option):
+    if wrong := _type_mismatch(name, value, option):
         return None, [wrong]
     try:
-        result = ArgumentSpecValidator({name: _on_controller(option)}).validate({name: value})
+        result = ArgumentSpecValidator({name: _on_control_node(option)}).validate({name: value})
         repr(result.validated_parameters)  # a number of more digits than Python shows
         errors = result.error_messages
         if result.unsupported_parameters:
@@ -100,7 +100,7 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     return converted, [f"{error.rstrip('.')}." for error in errors]
 
 
-def _written_otherwise(name: str, value: object, option: Option) -> str:
+def _type_mismatch(name: str, value: object, option: Option) -> str:
     """Return what is wrong with a value that the validator would convert, empty if nothing is."""
     kind = option.get("type", "str")
     if isinstance(value, bool) and kind == "int":  # which Python takes for 0 or 1
@@ -114,7 +114,7 @@ def _written_otherwise(name: str, value: object, option: Option) -> str:
     return ""
 
 
-def _on_controller(option: Option) -> dict[str, Any]:
+def _on_control_node(option: Option) -> dict[str, Any]:
     """Return a spec that validates a single value.
 
     Defaults are resolved by the model, and paths by the host: nothing in it is expanded here.

@@ -75,7 +75,7 @@ class Member(Server):
         return {name: self.settings[name] for name in variables}
 
     @property
-    def clients_of_all(self) -> list[str]:
+    def client_addresses(self) -> list[str]:
         """Where each member of the ensemble serves clients, `host:port`."""
         return [
             f"{host.address(self.address_variable)}:{host.settings['zookeeper_client_port']}"

@@ -49,7 +49,7 @@ class Plan:
 
 
 def same(kind: str, one: str | None, other: str | None) -> bool:
-    """Tell whether Kafka reads two texts as the same value of a type, such as `int` or `LIST`."""
+    """Return whether Kafka reads two texts as the same value of a type, such as `int` or `LIST`."""
     if one is None or other is None:
         return one is other
     first, second = one.strip(), other.strip()
@@ -166,7 +166,7 @@ def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) 
 
 
 def shown(altered: Mapping[str, str | None], found: Mapping[str, Setting]) -> bool:
-    """Tell whether a broker has these values: key -> value, None if its entry was deleted."""
+    """Return whether a broker has these values: key -> value, None if its entry was deleted."""
     return all(
         now.entry is None if value is None else same(now.kind, now.value, value)
         for key, value in altered.items()

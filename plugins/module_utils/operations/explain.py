@@ -15,7 +15,7 @@ from ..model.kafka import KafkaNode, dynamic_keys
 from ..model.profiles import PROFILES
 from ..model.values import mapping, property_text
 from ..rules import RULES
-from ..rules.engine import Problem, judge_cluster
+from ..rules.engine import Problem, check_cluster
 from .dynamic_config import same
 
 CHANGED_LAYER = "kafka_config"
@@ -181,7 +181,7 @@ def _judged(cluster: Cluster, drop: Mapping[str, Any], add: Mapping[str, Any]) -
         name: _changed(host, drop, add) if name in cluster.kafka else host
         for name, host in inventory.hosts.items()
     }
-    return judge_cluster(RULES, model.resolve(dataclasses.replace(inventory, hosts=hosts)))
+    return check_cluster(RULES, model.resolve(dataclasses.replace(inventory, hosts=hosts)))
 
 
 def _changed(host: HostVariables, drop: Mapping[str, Any], add: Mapping[str, Any]) -> HostVariables:

@@ -58,7 +58,7 @@ class Policy:
     allow_unsafe_quorum: bool = False
 
     def allows(self, topic: str) -> bool:
-        """Tell whether partitions of this topic may be unavailable if they have to be."""
+        """Return whether partitions of this topic may be unavailable if they have to be."""
         return bool({topic, "*"} & self.allow_outage)
 
 
@@ -156,7 +156,7 @@ def order(
 
 
 def must_wait_for_others(node: int, remaining: Collection[int], snapshot: Snapshot) -> bool:
-    """Tell whether a ready node is the active controller while others are among `remaining`.
+    """Return whether a ready node is the active controller while others are among `remaining`.
 
     Leadership may have moved since the order was made. An unready node waits for no other.
     """
@@ -257,7 +257,7 @@ def _replica_count_blockers(snapshot: Snapshot, policy: Policy) -> list[Blocker]
 
 
 def _has_spare(partition: Partition) -> bool:
-    """Tell whether one replica can be missing while acks=all is accepted; the setting is >= 1."""
+    """Return whether one replica can be missing while acks=all is accepted; the setting is >= 1."""
     return len(partition.replicas) > partition.min_isr
 
 

@@ -130,7 +130,7 @@ class NodeRestart:
             progress.waiting = []
 
     def must_be_last(self, remaining: set[int]) -> bool:
-        """Tell whether the node leads the metadata now and other controllers are still to come.
+        """Return whether the node leads the metadata now and other controllers are still to come.
 
         One that is down, or does not serve, is repaired first: it waits for no other.
         """
@@ -212,7 +212,7 @@ class NodeRestart:
         def reasons() -> list[str]:
             nonlocal up
             state = self.unit.state()
-            self._stays_up(state, was_up=up)
+            self._check_running(state, was_up=up)
             up = up or state.running
             host = self.node.address.rpartition(":")[0]
             closed = [port for port in self.node.ports if not listens(f"{host}:{port}")]
@@ -237,7 +237,7 @@ class NodeRestart:
         """Wait until it is registered, caught up and in every ISR, seen twice in a row."""
 
         def reasons() -> list[str]:
-            self._stays_up(self.unit.state(), was_up=True)
+            self._check_running(self.unit.state(), was_up=True)
             found = not_ready_reasons(self.cluster.read(), self.node)
             if not found:
                 self.sleep(POLL_SECONDS)
@@ -263,7 +263,7 @@ class NodeRestart:
 
         return "done" if self._wait(progress, reasons) else "canary"
 
-    def _stays_up(self, state: State, *, was_up: bool) -> None:
+    def _check_running(self, state: State, *, was_up: bool) -> None:
         ended = state.restarts or state.active == "failed" or state.sub.startswith("auto-restart")
         if ended or (was_up and state.stopped):
             logged = "\n  ".join(self.unit.journal())
@@ -284,7 +284,7 @@ class NodeRestart:
 
 
 def abandoned() -> bool:
-    """Tell whether the Ansible that started this process, and reads its output, is gone."""
+    """Return whether the Ansible that started this process, and reads its output, is gone."""
     poll = select.poll()
     poll.register(1, select.POLLERR)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

@@ -46,7 +46,7 @@ _WHAT_NOW = {
 }
 
 
-class HostLostError(Exception):
+class HostUnreachableError(Exception):
     """The node's host cannot be reached any more."""
 
 
@@ -138,7 +138,7 @@ class NodeRoll:
             reasons = "; ".join(answer["waiting"]) or "no answer yet"
             self.say(f"{PHASE_TEXTS[phase]}, {max(left, 0):.0f} s left: {reasons}")
         if failed:
-            raise StoppedError(_put_back(failed, self.restored))
+            raise StoppedError(_restored_message(failed, self.restored))
 
     def _call(self, part: Phases, phase: str, left: float, timed_out: bool) -> Mapping[str, Any]:
         options = {
@@ -150,7 +150,7 @@ class NodeRoll:
         }
         try:
             answer = self.call(options)
-        except HostLostError as error:
+        except HostUnreachableError as error:
             text = f"host unreachable while {PHASE_TEXTS[phase]}: {error}"
             raise StoppedError(text, touched=self._touched(phase)) from error
         if answer.get("failed") or "phase" not in answer:
@@ -165,7 +165,7 @@ class NodeRoll:
         return answer
 
     def _touched(self, phase: str) -> bool:
-        """Tell whether the node is not as it was: at the gate it may have new files already."""
+        """Return whether the node is not as it was: at the gate it may have new files already."""
         return self.changed or phase != "gate"
 
     def _limit(self, phase: str) -> float:
@@ -184,7 +184,7 @@ def _does_not_start(why: str, again: bool) -> str:
     return f"it {how}: {why}\nIt is left as it is."
 
 
-def _put_back(why: str, restored: Sequence[str]) -> str:
+def _restored_message(why: str, restored: Sequence[str]) -> str:
     return (
         f"it did not start with its new files: {why}\n"
         f"The previous files were restored ({', '.join(restored)}) and the node is healthy again; "

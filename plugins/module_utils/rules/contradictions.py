@@ -182,8 +182,8 @@ def _retention_below_segment(node: KafkaNode) -> Findings:
         yield Finding(what, fix, place(node, retention, segment))
 
 
-@rule("setting-twice", each=nodes, severity="warning")
-def _setting_twice(node: KafkaNode) -> Findings:
+@rule("setting-duplicate", each=nodes, severity="warning")
+def _setting_duplicate(node: KafkaNode) -> Findings:
     """Kafka takes the smallest unit and ignores the others silently."""
     for setting in ("log.retention", "log.roll", "log.roll.jitter"):
         given = [key for unit in _UNITS if (key := f"{setting}.{unit}") in node.config]

@@ -111,7 +111,7 @@ def _data_dir_nested(one: DataDirectory, other: DataDirectory) -> Findings:
 
 
 def _may_share(one: DataDirectory, other: DataDirectory) -> bool:
-    """Tell whether two directories of one host may be as they are."""
+    """Return whether two directories of one host may be as they are."""
     path, second = _place(one), _place(other)
     if not path.is_relative_to(second) and not second.is_relative_to(path):
         return True

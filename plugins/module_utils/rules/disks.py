@@ -9,7 +9,7 @@ from ..model.host import HostSettings
 from ..model.values import listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import Directory, InspectedHost, is_below
-from .shared import held_twice
+from .shared import shared_values
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -44,15 +44,15 @@ def _mount_read_only(settings: HostSettings) -> Findings:
             yield Finding(what, f"Set opts: {kept}.")
 
 
-@rule("mount-twice", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
-def _mount_twice(settings: HostSettings) -> Findings:
+@rule("mount-duplicate", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+def _mount_duplicate(settings: HostSettings) -> Findings:
     """One file system would be mounted at both, and another one nowhere; or one mount would hide
     the other.
     """
     numbered = list(enumerate(settings.mounts))
     for key in ("src", "path"):
         values = {number: mount[key] for number, mount in numbered if mount[key]}
-        for value, numbers in held_twice(values):
+        for value, numbers in shared_values(values):
             if settings.mounts[numbers[0]]["fstype"] in _SHARED:
                 continue
             other = "path" if key == "src" else "src"
@@ -66,8 +66,8 @@ def _kafka_directories(cluster: Cluster) -> Iterator[tuple[str, HostSettings, li
         yield host, node.host, list(node.data_dirs)
 
 
-@rule("mount-top", each=_kafka_directories, where="kafka_data_dirs")
-def _mount_top(settings: HostSettings, directories: list[str]) -> Findings:
+@rule("mount-root", each=_kafka_directories, where="kafka_data_dirs")
+def _mount_root(settings: HostSettings, directories: list[str]) -> Findings:
     """The root of an ext file system contains lost+found, which Kafka takes for a partition and
     refuses.
     """
@@ -86,7 +86,7 @@ def _mount_top(settings: HostSettings, directories: list[str]) -> Findings:
 def _mounts_and_directories(
     cluster: Cluster,
 ) -> Iterator[tuple[str, list[str], list[str], list[str]]]:
-    """Give the mounts of each Kafka host, Kafka's directories, and those of all its services."""
+    """Yield the mounts of each Kafka host, Kafka's directories, and those of all its services."""
     for host, settings, directories in _kafka_directories(cluster):
         every = [one.path for one in cluster.directories(host)]
         yield host, [mount["path"] for mount in settings.mounts], directories, every
@@ -218,7 +218,7 @@ def _disk_shared(host: InspectedHost) -> Findings:
         for wanted, found in host.on_present_disks()
         if wanted.variable == "kafka_data_dirs" and found.device
     }
-    for _, paths in held_twice(devices):
+    for _, paths in shared_values(devices):
         yield Finding(f"{listing(paths)} are on one device.", "Use one directory for each disk.")
 
 

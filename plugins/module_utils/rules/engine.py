@@ -146,12 +146,12 @@ hosts_rule = partial(rule, on_cluster=False)
 """Register a rule about all hosts that were inspected, judged once."""
 
 
-def judge_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
+def check_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
     """Return every problem of an inventory, in the order of the rules and of the inventory."""
     return [problem for one in rules if one.on_cluster for problem in _problems(one, cluster)]
 
 
-def judge_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
+def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
     contained = frozenset(host.name for host in hosts if host.found.container)
     return [

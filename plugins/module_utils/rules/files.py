@@ -22,8 +22,8 @@ def _found(kind: str) -> Callable[[Cluster], Iterator[tuple[str, FileFinding]]]:
     return each
 
 
-@rule("key-twice", each=_found("twice"))
-def _key_twice(one: FileFinding) -> Findings:
+@rule("key-duplicate", each=_found("twice"))
+def _key_duplicate(one: FileFinding) -> Findings:
     """YAML keeps only the last one: what the others say is lost silently."""
     what = f"The key {one.name} is already on line {one.text}."
     yield Finding(what, "Merge both under one key, or delete one.", one.where)

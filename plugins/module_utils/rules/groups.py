@@ -9,7 +9,7 @@ from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
 from ..model.values import canonical, integer, is_ipv6, listing
 from .engine import Finding, Findings, rule
-from .shared import PORTS, held_twice
+from .shared import PORTS, shared_values
 
 _PARTNERS = {
     "kafka_brokers": "kafka_controllers",
@@ -25,7 +25,7 @@ _NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?"
 
 
 def is_loopback(address: object) -> bool:
-    """Tell whether a name or an address means the machine itself."""
+    """Return whether a name or an address means the machine itself."""
     text = str(address).strip("[]").lower()
     return text in ("localhost", "::1") or text.startswith("127.") or text.endswith(".localhost")
 
@@ -61,8 +61,8 @@ def _empty_group(cluster: Cluster) -> Findings:
             yield Finding(f"{group} has no host.", fix, f"group {group}")
 
 
-@rule("lonely-group", where="groups")
-def _lonely_group(cluster: Cluster) -> Findings:
+@rule("missing-partner-group", where="groups")
+def _missing_partner_group(cluster: Cluster) -> Findings:
     """Neither works without the other."""
     for group, partner in _PARTNERS.items():
         members = cluster.inventory.members(group)
@@ -73,8 +73,8 @@ def _lonely_group(cluster: Cluster) -> Findings:
             yield Finding(what, f"Add the group {partner}, for example with {members[0]}.")
 
 
-@rule("idle-zookeeper", where="group zookeeper", severity="warning")
-def _idle_zookeeper(cluster: Cluster) -> Findings:
+@rule("unused-zookeeper", where="group zookeeper", severity="warning")
+def _unused_zookeeper(cluster: Cluster) -> Findings:
     """Brokers with KRaft controllers do not use ZooKeeper; in such a cluster only Spark's masters
     use it.
     """
@@ -158,7 +158,7 @@ def _ssh_port(cluster: Cluster) -> Findings:
 def _same_address(cluster: Cluster) -> Findings:
     """One machine would have two identities, each overwriting the other's files."""
     reached = {host: reached_at(cluster, host) for host in cluster.inventory.placed()}
-    for (address, port), hosts in held_twice(reached):
+    for (address, port), hosts in shared_values(reached):
         if address:
             what = f"{listing(hosts)} are all reached at {address}, port {port}."
             fix = f"Set ansible_host of {listing(hosts[1:])} to its own address."

@@ -176,7 +176,7 @@ class InspectedHost:
         return next((one for one in self.found.directories if one.path == path), None)
 
     def data(self) -> Iterator[tuple[DataDirectory, Directory]]:
-        """Give every data directory as it is wanted and as it was found, each path once."""
+        """Yield every data directory as it is wanted and as it was found, each path once."""
         seen: set[str] = set()
         for wanted in self.cluster.directories(self.name):
             found = self.directory(wanted.path)
@@ -185,7 +185,7 @@ class InspectedHost:
                 yield wanted, found
 
     def on_present_disks(self) -> Iterator[tuple[DataDirectory, Directory]]:
-        """Give the data directories whose disk is there: not those that are yet to be mounted."""
+        """Yield the data directories whose disk is there: not those that are yet to be mounted."""
         pending = [
             mount["path"]
             for mount in self.host.mounts
@@ -197,7 +197,7 @@ class InspectedHost:
 
 
 def is_below(path: str, parent: str) -> bool:
-    """Tell whether a path is `parent` or lies below it."""
+    """Return whether a path is `parent` or lies below it."""
     return path == parent or path.startswith(parent.rstrip("/") + "/")
 
 

@@ -49,7 +49,7 @@ def _words(given: object) -> list[str]:
 
 
 def _options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
-    """Give each host's services with the place and the words of each list of Java's options."""
+    """Yield each host's services with the place and the words of each list of Java's options."""
     for host in cluster.hosts:
         for service in cluster.services(host).values():
             variable = f"{service.product}_java_options"

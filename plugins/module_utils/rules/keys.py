@@ -11,7 +11,7 @@ from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import listing, sequence, yaml_type
 from .engine import Finding, Findings, rule
-from .shared import LAYERS, Property, has_default_instead, properties
+from .shared import LAYERS, Property, falls_back_to_default, properties
 
 _STRICT_LISTS = (4, 2)
 _TEXTS = ("string", "class", "password", "list")
@@ -20,16 +20,16 @@ _WORDS = {True: "yes, on or true", False: "no, off or false"}
 
 
 def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Property]]:
-    """Give the properties of nodes whose version, which decides about keys, is known."""
+    """Yield the properties of nodes whose version, which decides about keys, is known."""
     for host, _, one in properties("kafka")(cluster):
-        if not has_default_instead(cluster, host, "kafka_version"):
+        if not falls_back_to_default(cluster, host, "kafka_version"):
             yield host, cluster.kafka[host], one
 
 
 def _judged_properties(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
-    """Give the properties of services whose version is one whose keys are recorded."""
+    """Yield the properties of services whose version is one whose keys are recorded."""
     for host, service, one in properties("kafka", "spark")(cluster):
-        unknown = has_default_instead(cluster, host, f"{service.product}_version")
+        unknown = falls_back_to_default(cluster, host, f"{service.product}_version")
         if service.table and not unknown:
             yield host, service, one
 
@@ -39,7 +39,7 @@ def _kind(service: Service, key: str) -> str:
 
 
 def _misread(service: Service, one: Property) -> bool:
-    """Tell whether YAML read a text as a boolean."""
+    """Return whether YAML read a text as a boolean."""
     return isinstance(one.value, bool) and _kind(service, one.key) in _TEXTS
 
 
@@ -88,14 +88,14 @@ def _key_boolean(service: Service, one: Property) -> Findings:
     if _misread(service, one):
         words = _WORDS[one.value]
         what = f"YAML reads {one.key} as {one.value} (boolean), as it does {words} without quotes."
-        wanted = key_table.wanted_value(one.key, one.value, service.table)
+        wanted = key_table.expected_value(one.key, one.value, service.table)
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
 
 
 @rule("key-value", each=_judged_properties)
 def _key_value(service: Service, one: Property) -> Findings:
     """Kafka would refuse to start with it, and Spark to run an application."""
-    wanted = key_table.wanted_value(one.key, one.value, service.table)
+    wanted = key_table.expected_value(one.key, one.value, service.table)
     if wanted and not _misread(service, one):
         kind = yaml_type(one.value)
         secret = _kind(service, one.key) == "password" or kind == "mapping"
@@ -105,7 +105,7 @@ def _key_value(service: Service, one: Property) -> Findings:
 
 
 def _strict_lists(cluster: Cluster) -> Iterator[tuple[str, Property, list[str]]]:
-    """Give lists and their entries, of versions that judge each entry (KIP-1161)."""
+    """Yield lists and their entries, of versions that judge each entry (KIP-1161)."""
     for host, node, one in _kafka_properties(cluster):
         strict = versions.release_numbers(node.version) >= _STRICT_LISTS
         if strict and _kind(node, one.key) == "list":
@@ -149,7 +149,7 @@ def _value_blanks(_: Service, one: Property) -> Findings:
 
 
 def _blanks(text: str) -> str:
-    """Say which blanks a value must not have, empty if it has none."""
+    """Return which blanks a value must not have, empty if it has none."""
     if "\r" in text or "\n" in text:
         return "holds a line break"
     if "\t" in text:

@@ -16,10 +16,10 @@ from .shared import (
     HOST,
     brokers,
     differing,
+    falls_back_to_default,
     free_port,
-    has_default_instead,
-    is_ansibles,
     nodes,
+    uses_ansible_host,
 )
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
@@ -41,7 +41,7 @@ def _listener_missing(node: KafkaNode) -> Findings:
 
 
 def _nodes_and_ports(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, set[Any]]]:
-    """Give each Kafka node with the ports of all services of its host."""
+    """Yield each Kafka node with the ports of all services of its host."""
     for host, node in nodes(cluster):
         yield host, node, {integer(port) for _, port in cluster.ports(host)}
 
@@ -104,7 +104,7 @@ def _inter_broker_listener(cluster: Cluster) -> Findings:
     for name, node in brokers(cluster):
         wanted = node.settings["kafka_inter_broker_listener"]
         names = [one.name for one in node.broker_listeners]
-        known = not has_default_instead(cluster, name, "kafka_listeners")
+        known = not falls_back_to_default(cluster, name, "kafka_listeners")
         if known and names and wanted.upper() not in map(str.upper, names):
             what = f"{wanted!r} is not a listener of the brokers: {_table(node.listeners)}."
             yield Finding(what, f"Set kafka_inter_broker_listener: {names[0]}.", hosts=(name,))
@@ -128,15 +128,17 @@ def _advertised_host(node: KafkaNode) -> Findings:
     differently.
     """
     address = node.address
-    if address.strip("[]") in _WILDCARDS or is_ansibles(node.settings, "kafka_advertised_host"):
+    if address.strip("[]") in _WILDCARDS or uses_ansible_host(
+        node.settings, "kafka_advertised_host"
+    ):
         return
     if not HOST.fullmatch(address):
         fix = "Set a name or an address alone, without port."
         yield Finding(f"{address!r} is not a host name or an address.", fix)
 
 
-@rule("advertised-nowhere", where="kafka_advertised_host")
-def _advertised_nowhere(cluster: Cluster) -> Findings:
+@rule("advertised-unreachable", where="kafka_advertised_host")
+def _advertised_unreachable(cluster: Cluster) -> Findings:
     """Clients and the other nodes connect to what a node advertises: they would reach
     themselves.
     """
@@ -151,8 +153,8 @@ def _advertised_nowhere(cluster: Cluster) -> Findings:
             yield Finding(what, fix, hosts=(name,))
 
 
-@rule("advertised-twice", where="kafka_advertised_host")
-def _advertised_twice(cluster: Cluster) -> Findings:
+@rule("advertised-duplicate", where="kafka_advertised_host")
+def _advertised_duplicate(cluster: Cluster) -> Findings:
     """Clients take them for one node, and requests for one reach the other."""
     advertised: dict[tuple[str, int], list[str]] = {}
     for name, node in nodes(cluster):
@@ -168,7 +170,7 @@ def _advertised_twice(cluster: Cluster) -> Findings:
 
 
 def _is_one_machine(cluster: Cluster, hosts: list[str]) -> bool:
-    """Tell whether hosts advertise where Ansible reaches all of them: that has its own rule."""
+    """Return whether hosts advertise where Ansible reaches all of them: that has its own rule."""
     given = [cluster.kafka[host].settings["kafka_advertised_host"] for host in hosts]
     return not any(given) and len({reached_at(cluster, host) for host in hosts}) == 1
 
@@ -180,7 +182,7 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
     lets an unauthenticated client exhaust a broker's memory.
     """
     for name, node in nodes(cluster):
-        known = not has_default_instead(cluster, name, *_PLAINTEXT_VARIABLES)
+        known = not falls_back_to_default(cluster, name, *_PLAINTEXT_VARIABLES)
         found = [one for one in node.listeners if not one.encrypted]
         if known and found and not node.settings["kafka_allow_plaintext"]:
             names = listing(f"{one.name} ({one.protocol})" for one in found)

@@ -14,7 +14,7 @@ from ..model.uuids import is_cluster_id
 from ..model.values import integer, is_true, listing
 from .engine import Finding, Findings, hosts_rule, rule
 from .inspection import InspectedHost
-from .shared import differing, has_default_instead, held_twice, holders, nodes
+from .shared import differing, falls_back_to_default, holders, nodes, shared_values
 
 _LEGAL_IDS = {"kafka_node_id": range(2**31), "zookeeper_id": range(1, 256)}
 _MAX_RESERVED_ID = 1000  # Kafka's default of reserved.broker.max.id
@@ -85,15 +85,15 @@ def _node_id_invalid(cluster: Cluster) -> Findings:
 def _node_id_duplicate(cluster: Cluster) -> Findings:
     """Brokers and controllers share one id space; the second node is refused by the cluster."""
     _, legal = _ids(cluster, "kafka_node_id")
-    for number, hosts in held_twice(legal):
+    for number, hosts in shared_values(legal):
         what = f"node.id {number} is used by {listing(hosts)}."
         yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts[1:]), hosts=tuple(hosts))
 
 
 def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
-    """Tell whether a host's variable accepts the size, or may do so once it can be resolved."""
+    """Return whether a host's variable accepts the size, or may do so once it can be resolved."""
     return any(
-        cluster.hosts[host].settings[variable] or has_default_instead(cluster, host, variable)
+        cluster.hosts[host].settings[variable] or falls_back_to_default(cluster, host, variable)
         for host in hosts
     )
 
@@ -149,7 +149,7 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
     majority.
     """
     _, legal = _ids(cluster, "zookeeper_id")
-    for number, hosts in held_twice(legal):
+    for number, hosts in shared_values(legal):
         what = f"zookeeper_id {number} is used by {listing(hosts)}."
         yield Finding(what, _set_ids(cluster, "zookeeper_id", hosts[1:]), hosts=tuple(hosts))
 
@@ -209,8 +209,8 @@ def _quorum_kind_differs(cluster: Cluster) -> Findings:
         yield Finding(f"The quorum is {parts}.", fix, hosts=tuple(kinds))
 
 
-@hosts_rule("operation-at-work", where="the cluster lock")
-def _operation_at_work(hosts: Sequence[InspectedHost]) -> Findings:
+@hosts_rule("operation-running", where="the cluster lock")
+def _operation_running(hosts: Sequence[InspectedHost]) -> Findings:
     """A rolling change restarts nodes with the files that it finds on them, and follows the plan
     that it made at its start.
     """
@@ -241,7 +241,7 @@ def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
 
 
 def _had_leader(host: InspectedHost, group: str) -> bool | None:
-    """Tell whether a member holds records of a quorum that once had a leader, None if unknown."""
+    """Return whether a member holds records of a quorum that once had a leader, None if unknown."""
     if group == "zookeeper" and host.zookeeper:
         path = host.zookeeper.data_dir
     elif host.kafka:

@@ -8,7 +8,7 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import listing
 from .engine import Finding, Findings, rule
-from .shared import brokers, has_default_instead, held_twice, nodes, place
+from .shared import brokers, falls_back_to_default, nodes, place, shared_values
 
 _FACTORS = (
     "default.replication.factor",
@@ -50,7 +50,7 @@ def _min_isr(node: KafkaNode) -> Findings:
 def _racks(cluster: Cluster) -> dict[str, str]:
     """Return broker -> rack, empty text for a broker without one; nothing if one is unknown."""
     racks = {name: node.settings["kafka_rack"] for name, node in brokers(cluster)}
-    unknown = any(has_default_instead(cluster, name, "kafka_rack") for name in racks)
+    unknown = any(falls_back_to_default(cluster, name, "kafka_rack") for name in racks)
     return {} if unknown else racks
 
 
@@ -72,7 +72,7 @@ def _rack_spelling(cluster: Cluster) -> Findings:
     may find no replica in its own rack (client.rack).
     """
     racks = {name: rack for name, rack in _racks(cluster).items() if rack}
-    for alike, brokers_there in held_twice({name: _plain(rack) for name, rack in racks.items()}):
+    for alike, brokers_there in shared_values({name: _plain(rack) for name, rack in racks.items()}):
         spellings = sorted({racks[name] for name in brokers_there})
         if len(spellings) > 1:
             what = f"The racks {listing(spellings)} differ only in how {alike} is written."

@@ -15,7 +15,7 @@ from ..model.service import Service
 from ..model.values import integer, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import HOST, PORTS, brokers, free_port, is_ansibles
+from .shared import HOST, PORTS, brokers, free_port, uses_ansible_host
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
@@ -27,7 +27,7 @@ Ports = dict[str, Any]
 
 
 def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
-    """Give each host with the ports of Kafka and of the others, as the inventory gives them."""
+    """Yield each host with the ports of Kafka and of the others, as the inventory gives them."""
     for host in cluster.hosts:
         services = cluster.services(host)
         kafka = services.pop("kafka", None)
@@ -52,7 +52,7 @@ def _service_address(service: Service) -> Findings:
     # What Kafka advertises has rules of its own.
     if service.product == "kafka":
         return
-    judged = not is_ansibles(service.settings, service.address_variable)
+    judged = not uses_ansible_host(service.settings, service.address_variable)
     if judged and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is not a host name or an address."
         fix = "Set a name or an address alone, without port."
@@ -76,7 +76,7 @@ def _port_range(kafka: Ports, others: Ports) -> Findings:
 
 
 def _lowest_ports(cluster: Cluster) -> Iterator[tuple[str, int, Ports]]:
-    """Give each host with the lowest port that not only root may open, and its ports."""
+    """Yield each host with the lowest port that not only root may open, and its ports."""
     for host, kafka, others in _ports(cluster):
         wanted = mapping(cluster.hosts[host].settings["host_sysctl"]).get(_SYSCTL)
         lowest = integer(wanted)
@@ -94,8 +94,8 @@ def _port_privileged(lowest: int, ports: Ports) -> Findings:
             yield Finding(f"{name} has port {port}.", fix)
 
 
-@rule("port-clash", each=_ports, where="ports")
-def _port_clash(kafka: Ports, others: Ports) -> Findings:
+@rule("port-conflict", each=_ports, where="ports")
+def _port_conflict(kafka: Ports, others: Ports) -> Findings:
     """The service that starts second fails."""
     names = {port: name for name, port in kafka.items()}
     numbers = {name: integer(port) or 0 for name, port in others.items()}
@@ -150,8 +150,8 @@ def _heap_over_half(node: KafkaNode) -> Findings:
         yield Finding(what, fix)
 
 
-@host_rule("port-taken")
-def _port_taken(host: InspectedHost) -> Findings:
+@host_rule("port-in-use")
+def _port_in_use(host: InspectedHost) -> Findings:
     """The service would fail to start after everything else was changed."""
     for variable, port in host.cluster.ports(host.name):
         process = host.found.listeners.get(str(port))

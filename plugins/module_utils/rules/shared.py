@@ -49,18 +49,18 @@ class Property:
         return f"{self.layer}[{self.key}]"
 
 
-def is_ansibles(settings: Mapping[str, Any], variable: str) -> bool:
-    """Tell whether a host is reached at `ansible_host`, which has a rule of its own."""
+def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:
+    """Return whether a host is reached at `ansible_host`, which has a rule of its own."""
     return not settings[variable] and bool(settings["ansible_host"])
 
 
 def nodes(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
-    """Give each Kafka node, after its name."""
+    """Yield each Kafka node, after its name."""
     return cluster.kafka.items()
 
 
 def brokers(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
-    """Give each broker, after its name."""
+    """Yield each broker, after its name."""
     return ((node.name, node) for node in cluster.brokers)
 
 
@@ -97,7 +97,7 @@ def free_port(taken: int, used: Container[Any]) -> int:
     return next(port for port in chain(above, PORTS[1023:]) if port not in used)
 
 
-def has_default_instead(cluster: Cluster, host: str, *variables: str) -> bool:
+def falls_back_to_default(cluster: Cluster, host: str, *variables: str) -> bool:
     """Return whether a variable was rejected as written, so that its default is used instead.
 
     Another rule reports that (unreadable-file, unresolved-variable, variable-value); its
@@ -116,14 +116,14 @@ def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:
     return found
 
 
-def held_twice(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]:
-    """Give each value that several have, and those that have it."""
+def shared_values(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]:
+    """Yield each value that several have, and those that have it."""
     return ((value, hosts) for value, hosts in holders(values).items() if len(hosts) > 1)
 
 
 def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str:
-    """Say which hosts have which value of a variable, empty if it is the same everywhere."""
-    taken = [host for host in values if not has_default_instead(cluster, host, variable)]
+    """Return which hosts have which value of a variable, empty if it is the same everywhere."""
+    taken = [host for host in values if not falls_back_to_default(cluster, host, variable)]
     found = holders({host: values[host] for host in taken})
     parts = (f"{value or 'none'} on {listing(hosts)}" for value, hosts in found.items())
     return listing(parts) if len(found) > 1 else ""

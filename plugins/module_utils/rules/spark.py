@@ -14,7 +14,7 @@ from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import SCALA, Property, differing, has_default_instead, holders, properties
+from .shared import SCALA, Property, differing, falls_back_to_default, holders, properties
 
 _LEAST_SECRET_BYTES = 16
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
@@ -91,7 +91,7 @@ def _spark_masters(cluster: Cluster) -> Findings:
 )
 def _spark_secret_missing(host: SparkHost, one: Property) -> Findings:
     """Masters and workers would not start: they share a secret, and none generates one."""
-    if is_true(one.value) and not host.keeps_secret:
+    if is_true(one.value) and not host.has_secrets:
         fix = f"Set {SECRET}, from a vault, or delete spark.authenticate."
         yield Finding(f"{one.key} is true and {SECRET} is not set.", fix)
 
@@ -159,8 +159,8 @@ def _spark_java_options(host: SparkHost, one: Property) -> Findings:
         yield Finding(f"{one.key} has {option}.", f"Remove it and {instead}.", one.where)
 
 
-@rule("spark-memory-least", each=properties("spark"))
-def _spark_memory_least(_: SparkHost, one: Property) -> Findings:
+@rule("spark-memory-minimum", each=properties("spark"))
+def _spark_memory_minimum(_: SparkHost, one: Property) -> Findings:
     """Spark keeps 300 MiB for itself and starts no JVM with less than one and a half times that
     (UnifiedMemoryManager). A number without a unit counts MiB.
     """
@@ -172,9 +172,9 @@ def _spark_memory_least(_: SparkHost, one: Property) -> Findings:
 
 
 def _with_config(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
-    """Give the Spark hosts whose properties are known."""
+    """Yield the Spark hosts whose properties are known."""
     for name, host in cluster.spark.items():
-        if not has_default_instead(cluster, name, "spark_config"):
+        if not falls_back_to_default(cluster, name, "spark_config"):
             yield name, host
 
 
@@ -202,8 +202,8 @@ def _number(host: SparkHost, key: str) -> float | None:
     return seconds(value) if key in _TIMES else integer(value)
 
 
-@rule("spark-needs", each=_with_config)
-def _spark_needs(host: SparkHost) -> Findings:
+@rule("spark-required-property", each=_with_config)
+def _spark_required_property(host: SparkHost) -> Findings:
     """An application would fail at its start: Spark refuses one property without the other."""
     for key, other, wanted in _NEEDED:
         value = host.config.get(other)
@@ -228,7 +228,7 @@ def _spark_resources(cluster: Cluster) -> Findings:
 
 
 def _is_set(value: object) -> bool:
-    """Tell whether a property is on, or a size above 0; Spark fills in what refers to another."""
+    """Return whether a property is on, or a size above 0; Spark fills in what refers to another."""
     text = str(value).strip()
     return is_true(value) or "${" in text or bool(re.match(r"0*[1-9]", text))
 
@@ -316,7 +316,7 @@ def _spark_allocation(host: SparkHost) -> Findings:
 def _spark_executor_memory(cluster: Cluster) -> Findings:
     """No worker could ever run an executor, and applications would wait forever."""
     workers = cluster.inventory.members("spark_workers")
-    if any(has_default_instead(cluster, name, "spark_worker_memory") for name in workers):
+    if any(falls_back_to_default(cluster, name, "spark_worker_memory") for name in workers):
         return
     heaps = [cluster.hosts[name].settings["spark_worker_memory"] for name in workers]
     most = max((heap_mb(heap) or 0 for heap in heaps), default=0)

@@ -38,8 +38,8 @@ def _storage_of_another(kafka: KafkaNode, where: str, found: Directory) -> Findi
         yield Finding(f"{what}.", f"{fix[:1].upper()}{fix[1:]}.", where)
 
 
-@host_rule("directory-id-twice")
-def _directory_id_twice(host: InspectedHost) -> Findings:
+@host_rule("directory-id-duplicate")
+def _directory_id_duplicate(host: InspectedHost) -> Findings:
     """Kafka assigns partitions to directories by that id and refuses to start."""
     seen: dict[str, str] = {}
     for wanted, found in host.data():

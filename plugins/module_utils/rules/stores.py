@@ -12,7 +12,7 @@ from ..model.key_table import nearest
 from ..model.values import listing, sequence
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import has_default_instead, nodes
+from .shared import falls_back_to_default, nodes
 
 # Any of them gives a listener its key; the last is a class of one's own.
 _KEYS = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
@@ -30,7 +30,7 @@ _DAYS_TO_RENEW = 30
 
 def _with_known_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
     for host, node in nodes(cluster):
-        if not has_default_instead(cluster, host, "kafka_config"):
+        if not falls_back_to_default(cluster, host, "kafka_config"):
             yield host, node
 
 
@@ -95,7 +95,7 @@ def _entries(value: object) -> list[str]:
 
 
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Give kind and path of each store that is a file, and its listener's properties."""
+    """Yield kind and path of each store that is a file, and its listener's properties."""
     for one in node.listeners:
         config = node.listener_config(one) if one.encrypted else {}
         if config.get("ssl.engine.factory.class"):  # which reads what it wants
@@ -158,8 +158,8 @@ def _store_unusable(host: InspectedHost) -> Findings:
             yield Finding(f"{one.path} expires in {days * 24:.0f} hours.", "Renew it.")
 
 
-@host_rule("certificate-due", where="kafka_config", severity="warning")
-def _certificate_due(host: InspectedHost) -> Findings:
+@host_rule("certificate-expiring", where="kafka_config", severity="warning")
+def _certificate_expiring(host: InspectedHost) -> Findings:
     """Clients check expiry and names, and it takes time to get a certificate."""
     advertised = host.kafka.address if host.kafka else ""
     accepted = {advertised, f"*.{advertised.partition('.')[2]}"}

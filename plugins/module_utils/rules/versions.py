@@ -11,7 +11,7 @@ from ..model.values import listing, yaml_type
 from ..model.versions import KAFKA, PRODUCTS, release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import SCALA, differing, has_default_instead, nodes
+from .shared import SCALA, differing, falls_back_to_default, nodes
 
 _WITHOUT_ZOOKEEPER = (4, 0)
 _LAST_WITH_ZOOKEEPER = "3.9.2"
@@ -61,7 +61,7 @@ def _version_differs(cluster: Cluster) -> Findings:
 def _zookeeper_mode(cluster: Cluster) -> Findings:
     """Kafka 4.x has no ZooKeeper mode."""
     for node in cluster.kafka.values() if cluster.inventory.in_zookeeper_mode else ():
-        known = not has_default_instead(cluster, node.name, "kafka_version")
+        known = not falls_back_to_default(cluster, node.name, "kafka_version")
         if known and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
             what = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
             what += "Kafka 4.x has no ZooKeeper mode."
@@ -70,9 +70,9 @@ def _zookeeper_mode(cluster: Cluster) -> Findings:
 
 
 def _from_archive(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
-    """Give the nodes that are installed from an archive."""
+    """Yield the nodes that are installed from an archive."""
     for name, node in nodes(cluster):
-        unknown = has_default_instead(cluster, name, "kafka_archive", "kafka_version")
+        unknown = falls_back_to_default(cluster, name, "kafka_archive", "kafka_version")
         if node.settings["kafka_distribution_source"] == "archive" and not unknown:
             yield name, node
 
@@ -125,8 +125,8 @@ def _installed_and_wanted(host: InspectedHost) -> Iterator[tuple[str, str, str]]
         yield found[1], wanted, host.allow_version_change
 
 
-@host_rule("version-goes-back", each=_installed_and_wanted, where="kafka_version")
-def _version_goes_back(found: str, wanted: str, allowed: str) -> Findings:
+@host_rule("version-downgrade", each=_installed_and_wanted, where="kafka_version")
+def _version_downgrade(found: str, wanted: str, allowed: str) -> Findings:
     """An older Kafka does not start once a metadata.version that it does not support has been
     finalized.
     """
@@ -149,7 +149,7 @@ def _version_changes(found: str, wanted: str, allowed: str) -> Findings:
     features at the end.
     """
     later = release_numbers(wanted) > release_numbers(found)
-    # An earlier minor release is for version-goes-back to refuse.
+    # An earlier minor release is for version-downgrade to refuse.
     back = _minor(wanted) < _minor(found)
     if found != wanted and not back and allowed not in ("any", "up" if later else "down"):
         what = f"Kafka {found} is installed on this host's data; the inventory says {wanted}."

@@ -91,7 +91,7 @@ def log_dir_full(target: Target, record: Record) -> None:
         line = journal_line(target, where, mark, f"Stopping serving logs in dir {path}")
         record.recovered(since)
         record.proof = line
-        target.acks_flow()
+        target.wait_for_acks()
         if path != metadata:
             assert target.pid(where) == pid, "the process ended"
 
@@ -106,7 +106,7 @@ def metadata_dir_full(target: Target, record: Record) -> None:
         fill(target, where, path)
         journal_line(target, where, mark, "No space left on device")
         wait_for(lambda: target.pid(where) != pid, seconds=60, what="the end of the process")
-        target.acks_flow()
+        target.wait_for_acks()
         record.proof = f"process {pid} ended for lack of space"
 
 
@@ -121,7 +121,7 @@ def log_dir_read_only(target: Target, record: Record) -> None:
     try:
         record.proof = journal_line(target, where, mark, f"Stopping serving logs in dir {path}")
         record.recovered(since)
-        target.acks_flow()
+        target.wait_for_acks()
     finally:
         stop(target, where)
         target.sh(where, f"chmod u+w {path}")
@@ -144,7 +144,7 @@ def damaged_tail(target: Target, record: Record) -> None:
     )
     start(target, where)
     record.proof = journal_line(target, where, mark, "Found invalid messages in log segment")
-    target.acks_flow()
+    target.wait_for_acks()
 
 
 @fault(23, "all data of a broker is gone", on="dedicated")
@@ -170,7 +170,7 @@ def emptied(target: Target, record: Record, node: int) -> None:
     )
     try:
         record.proof = journal_line(target, where, mark, "No readable meta.properties files found")
-        target.acks_flow()
+        target.wait_for_acks()
     finally:
         stop(target, where)
         target.plays.succeed("site", "--limit", where)
@@ -181,44 +181,44 @@ def other_cluster(target: Target, record: Record) -> None:
     """Its registration is refused each time, and the cluster is not affected."""
     where = begin(target, record, follower(target))
     files = " ".join(f"{d}/meta.properties" for d in data_dirs(target, where))
-    with spoiled(
+    with with_broken_files(
         target,
         where,
         f"sed -i.kept 's/^cluster.id=.*/cluster.id=MkU3OEVBNTcwNTJENDM2Qg/' {files}",
         f"for f in {files}; do mv $f.kept $f; done",
     ) as mark:
         record.proof = journal_line(target, where, mark, "INCONSISTENT_CLUSTER_ID")
-        target.acks_flow()
+        target.wait_for_acks()
 
 
 @fault(26, "a broker's id is changed over its data")
 def other_node_id(target: Target, record: Record) -> None:
     """It does not start."""
     where = begin(target, record, follower(target))
-    with spoiled(
+    with with_broken_files(
         target,
         where,
         f"sed -i.kept 's/^node.id=.*/node.id=4711/' {CONFIG}",
         f"mv {CONFIG}.kept {CONFIG}",
     ) as mark:
         record.proof = journal_line(target, where, mark, "Stored node id")
-        target.acks_flow()
+        target.wait_for_acks()
 
 
-@fault(28, "a directory of somebody else lies among the logs")
+@fault(28, "a foreign directory is in the log directory")
 def foreign_directory(target: Target, record: Record) -> None:
     """Kafka names it and does not use that log directory."""
     where = begin(target, record, follower(target))
     foreign = f"{data_dirs(target, where)[-1]}/somebody"
-    with spoiled(
+    with with_broken_files(
         target, where, f"install -d -o kafka -g kafka {foreign}", f"rmdir {foreign}"
     ) as mark:
         record.proof = journal_line(target, where, mark, "is not in the form of")
-        target.acks_flow()
+        target.wait_for_acks()
 
 
 @contextmanager
-def spoiled(target: Target, where: str, spoil: str, repair: str) -> Iterator[str]:
+def with_broken_files(target: Target, where: str, spoil: str, repair: str) -> Iterator[str]:
     """Start a node with broken files; yields the time before, leaves it stopped and repaired."""
     mark = clock(target, where)
     stop(target, where)

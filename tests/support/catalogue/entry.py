@@ -117,7 +117,7 @@ def clock(target: Target, where: str) -> str:
     return target.sh(where, "date '+%F %T'")
 
 
-def gate_shuts(target: Target, node: int, predicate: str, *, without: int = -1) -> None:
+def wait_for_gate_refusal(target: Target, node: int, predicate: str, *, without: int = -1) -> None:
     """Wait until the gate refuses to stop a node, and names `predicate`."""
     controller = node in target.topology.voters
 

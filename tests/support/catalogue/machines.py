@@ -51,7 +51,7 @@ def power_cut(target: Machines, record: Record, node: int) -> None:
             cut, target.session_seconds(node) + target.election_seconds(node) + scaled(1)
         )
     target.fenced(node)
-    target.acks_flow()
+    target.wait_for_acks()
     target.power_on(where)
     after = target.boot(where)
     assert after != before
@@ -66,7 +66,7 @@ def bad_link(target: Machines, record: Record) -> None:
     record.least_acks = 20
     target.sh(where, NETEM)
     took = statistics.median(connected(target.topology.brokers[node]) for _ in range(9))
-    target.acks_flow(50)
+    target.wait_for_acks(50)
     dropped = re.search(r"dropped (\d+)", target.sh(where, "tc -s qdisc show dev eth0"))
     assert dropped, "tc counts nothing"
     assert int(dropped[1]) > 0, "no packet was lost"
@@ -91,7 +91,7 @@ def wrong_clock(target: Machines, record: Record) -> None:
         for offset in (OFF_SECONDS, -OFF_SECONDS):
             set_clock(target, where, offset)
             seen.append(stamps_off(target, node, offset))
-            target.acks_flow()
+            target.wait_for_acks()
     finally:
         set_clock(target, where, 0)
     record.proof = f"{where} stamped records {' and '.join(seen)} off"
@@ -117,7 +117,7 @@ def disk_gone(target: Machines, record: Record) -> None:
         record.proof = journal_line(target, where, mark, words, seconds=90)
         target.fenced(node)
         record.recovered(since)
-        target.acks_flow()
+        target.wait_for_acks()
         wait_for(lambda: not target.pid(where), seconds=60, what="a node that is stopped")
     finally:
         target.cut(where)  # switched on again, it has its disk
@@ -133,7 +133,7 @@ def disk_full(target: Machines, record: Record) -> None:
         fill(target, where, path)
         record.proof = journal_line(target, where, mark, f"Stopping serving logs in dir {path}")
         record.recovered(since)
-        target.acks_flow()
+        target.wait_for_acks()
         if path != data_dirs(target, where)[0]:
             assert target.pid(where) == pid, "the process ended"
     finally:
@@ -155,7 +155,7 @@ def disks_read_only(target: Machines, record: Record) -> None:
             what="a disk that refuses",
         )
         target.fenced(node)
-        target.acks_flow()
+        target.wait_for_acks()
         wait_for(lambda: target.pid(where) != pid, seconds=60, what="the end of the process")
         record.proof = f"no file can be written on {where}; it is fenced"
     finally:
@@ -176,7 +176,7 @@ def disk_replaced(target: Machines, record: Record) -> None:
         " label=$(lsblk --noheadings --output LABEL $disk); umount $disk;"
         " mkfs.xfs -q -f -L $label $disk; udevadm settle",
     )
-    target.acks_flow()
+    target.wait_for_acks()
     target.plays.succeed("site", "--limit", where)
     after = target.sh(where, uuid)
     assert after != before

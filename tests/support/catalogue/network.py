@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
-from tests.support.catalogue.entry import CLIENT_MS, begin, fault, gate_shuts, refuses
+from tests.support.catalogue.entry import CLIENT_MS, begin, fault, refuses, wait_for_gate_refusal
 from tests.support.faults import Record, Target, answered
 from tests.support.wait import wait_for
 
@@ -24,7 +24,7 @@ UNANSWERED = 500
 """Records: more than one partition gets while the ledger's producer waits for an answer."""
 
 
-@fault(10, "a leader is cut from all other nodes")
+@fault(10, "a leader is isolated from all other nodes")
 def leader_isolated(target: Target, record: Record) -> None:
     """An isolated leader must not acknowledge; the others elect a new one."""
     node = target.led_by(topic=target.side_topic)
@@ -48,11 +48,11 @@ def leader_isolated(target: Target, record: Record) -> None:
         assert answered(lambda: sent.get(3 * CLIENT_MS / 1000)) is None, "acknowledged alone"
     finally:
         producer.close(timeout=1)
-    target.acks_flow()
+    target.wait_for_acks()
     record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
 
 
-@fault(11, "a leader is cut from the other brokers only", on="dedicated", long=True)
+@fault(11, "a leader is isolated from the other brokers only", on="dedicated", long=True)
 def leader_without_followers(target: Target, record: Record) -> None:
     """It keeps its session and leads without followers, and must not acknowledge acks=all."""
     node = target.led_by(topic=target.side_topic)
@@ -93,7 +93,7 @@ def in_sync_alone(target: Target, node: int) -> None:
     assert target.led_by(topic=target.side_topic) == node
 
 
-@fault(12, "a leader is cut from the controllers only", on="dedicated")
+@fault(12, "a leader is isolated from the controllers only", on="dedicated")
 def leader_without_controllers(target: Target, record: Record) -> None:
     """Its session ends, and leadership moves although its followers reach it."""
     node = target.led_by()
@@ -104,11 +104,11 @@ def leader_without_controllers(target: Target, record: Record) -> None:
     after = target.elected(node)
     record.recovered(since)
     target.fenced(node)
-    target.acks_flow()
+    target.wait_for_acks()
     record.proof = f"cut from {', '.join(controllers)}; fenced; {after} leads after {node}"
 
 
-@fault(14, "the active controller is cut from the other controllers", on="dedicated")
+@fault(14, "the active controller is isolated from the other controllers", on="dedicated")
 def quorum_split(target: Target, record: Record) -> None:
     """The other two elect a leader, it steps down, and the epoch stays bounded (KIP-996)."""
     node, epoch = target.controller(), target.epoch()
@@ -122,13 +122,13 @@ def quorum_split(target: Target, record: Record) -> None:
         what=f"a leader after {node}",
     )
     record.recovered(since)
-    target.acks_flow()
+    target.wait_for_acks()
     after = target.epoch()
     assert after <= epoch + 5, f"the epoch ran from {epoch} to {after}"
     record.proof = f"{target.controller()} leads epoch {after} after {node} in {epoch}"
 
 
-@fault(15, "clients do not hear from a leader")
+@fault(15, "a leader's responses to clients are dropped")
 def clients_cut(target: Target, record: Record) -> None:
     """It stays leader; records whose acknowledgement was lost are sent again, and stored once."""
     node = target.led_by()
@@ -163,7 +163,7 @@ def slow_link(target: Target, record: Record) -> None:
     target.sh(where, SLOW)
     send(target, node, FLOOD)
     in_sync_alone(target, node)
-    gate_shuts(target, node, "last-in-sync")
+    wait_for_gate_refusal(target, node, "last-in-sync")
     record.proof = f"{FLOOD} bytes at 1 Mbit/s: {node} is in sync alone, and the gate keeps it"
 
 

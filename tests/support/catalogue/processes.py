@@ -16,11 +16,11 @@ from tests.support.catalogue.entry import (
     KILL,
     begin,
     fault,
-    gate_shuts,
     refuses,
     restarted,
     start,
     stop,
+    wait_for_gate_refusal,
 )
 from tests.support.faults import SIDE, Record, Target
 from tests.support.wait import wait_for
@@ -62,8 +62,8 @@ def leader_stopped(target: Target, record: Record) -> None:
     record.proof = f"no process; {after} leads after {node}; every log directory closed cleanly"
 
 
-@fault(3, "five bounces of whoever leads", long=True)
-def leader_chased(target: Target, record: Record) -> None:
+@fault(3, "five restarts of the current leader", long=True)
+def leader_restarted_five_times(target: Target, record: Record) -> None:
     """Alternately clean and hard, each as soon as all replicas are in sync again."""
     chased: list[str] = []
     for command in ("systemctl restart kafka", KILL) * 2 + ("systemctl restart kafka",):
@@ -90,7 +90,7 @@ def leader_paused(target: Target, record: Record) -> None:
     shrunk = target.partition(without=node)
     assert shrunk
     assert node not in shrunk.isr
-    target.acks_flow()
+    target.wait_for_acks()
     target.sh(where, GO_ON)
     record.proof = f"fenced; {after} leads after {node}, in sync {shrunk.isr}"
 
@@ -104,7 +104,7 @@ def controller_killed(target: Target, record: Record) -> None:
     target.sh(where, KILL)
     wait_for(lambda: target.epoch() > epoch, seconds=30, what=f"an epoch after {epoch}")
     record.recovered(killed, 5.0)
-    target.acks_flow()
+    target.wait_for_acks()
     pid = restarted(target, where, before)
     record.proof = f"process {before} is gone, {pid} came; epoch {epoch} became {target.epoch()}"
 
@@ -135,7 +135,9 @@ def one_controller_down(target: Target, record: Record) -> None:
     stop(target, where)
     with_topic(target, "millrace-faults-minority")
 
-    gate_shuts(target, min(target.topology.voters - {node}), "quorum-majority", without=node)
+    wait_for_gate_refusal(
+        target, min(target.topology.voters - {node}), "quorum-majority", without=node
+    )
     record.proof = f"{where} is stopped; a topic came and went; the gate names the quorum"
 
 
@@ -147,9 +149,9 @@ def controllers_lost(target: Target, record: Record) -> None:
     record.node = ", ".join(target.topology.node(node) for node in down)
     for node in down:
         target.sh(target.topology.node(node), KILL + "; systemctl stop kafka")
-    target.acks_flow()
+    target.wait_for_acks()
     refused = refused_topic(target)
-    target.acks_flow()
+    target.wait_for_acks()
     for node in down:
         start(target, target.topology.node(node))
     wait_for(lambda: topics(target) >= before, seconds=60, what="all topics")
@@ -192,7 +194,7 @@ def readable(target: Target, node: int) -> int:
     return len(found[partition])
 
 
-@fault(40, "the last in sync is killed", on="dedicated")
+@fault(40, "the last in-sync replica is killed", on="dedicated")
 def last_in_sync_killed(target: Target, record: Record) -> None:
     """No replica that may lack a record leads; an eligible leader replica may (KIP-966)."""
     last = target.led_by()
@@ -210,7 +212,7 @@ def last_in_sync_killed(target: Target, record: Record) -> None:
     )
     start(target, target.topology.node(late))
     assert target.elected(last) == late
-    target.acks_flow()
+    target.wait_for_acks()
     record.proof = f"offline while only {early} was there; {late} leads, {last} still down"
 
 

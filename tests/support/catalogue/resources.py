@@ -39,7 +39,7 @@ def given(target: Target, where: str, *lines: str) -> Iterator[None]:
         target.sh(where, f"rm -r {DROP_INS}; systemctl daemon-reload; systemctl stop kafka")
 
 
-@fault(27, "another process has a living broker's id", on="dedicated", long=True)
+@fault(27, "another process uses a running broker's id", on="dedicated", long=True)
 def twin(target: Target, record: Record) -> None:
     """The second process is refused; the broker is not affected."""
     node = follower(target)
@@ -63,7 +63,7 @@ def twin(target: Target, record: Record) -> None:
         record.proof = journal_line(
             target, where, mark, "DUPLICATE_BROKER_REGISTRATION", unit="kafka-twin"
         )
-        target.acks_flow()
+        target.wait_for_acks()
         found = target.snapshot(without=node)
         assert found
         assert not any(broker.fenced for broker in found.brokers if broker.id == node)
@@ -77,7 +77,7 @@ def wrong_clock(target: Target, record: Record) -> None:
     """Its records have other times; the cluster keeps and serves them all the same."""
     node = follower(target)
     where = begin(target, record, node)
-    bring_faketime(target, where)
+    install_faketime(target, where)
     seen = []
     for offset in (OFF_SECONDS, -OFF_SECONDS):
         settings = (
@@ -91,7 +91,7 @@ def wrong_clock(target: Target, record: Record) -> None:
     record.proof = f"{where} stamped records {' and '.join(seen)} off"
 
 
-def bring_faketime(target: Target, where: str) -> None:
+def install_faketime(target: Target, where: str) -> None:
     """Take libfaketime, which replaces a process's clock, from this machine's package index."""
     with tempfile.TemporaryDirectory() as folder:
         got = subprocess.run(
@@ -146,7 +146,7 @@ def out_of_memory(target: Target, record: Record) -> None:
             seconds=180,
             what="a unit that has given up",
         )
-        target.acks_flow()
+        target.wait_for_acks()
         record.proof = (
             f"{line}; given up after {property_of(target, where, 'NRestarts')} more starts"
         )
@@ -156,11 +156,11 @@ def property_of(target: Target, where: str, name: str) -> str:
     return target.sh(where, "systemctl show --property=%s --value kafka", name)
 
 
-@fault(33, "fewer open files than it needs", long=True)
+@fault(33, "an open-file limit that is too low", long=True)
 def out_of_files(target: Target, record: Record) -> None:
     """Its data is not damaged, whatever it can still do, and the others serve."""
     where = begin(target, record, follower(target))
     mark = clock(target, where)
     with given(target, where, f"LimitNOFILE={FILES}"):
         record.proof = journal_line(target, where, mark, "Too many open files", seconds=90)
-        target.acks_flow()
+        target.wait_for_acks()

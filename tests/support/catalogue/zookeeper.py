@@ -29,9 +29,9 @@ def zookeeper_lost(target: Target, record: Record) -> None:
             seconds=60,
             what=f"{last} serves nobody alone",
         )
-        target.acks_flow()
+        target.wait_for_acks()
         refused = refused_topic(target)
-        target.acks_flow()
+        target.wait_for_acks()
     finally:
         for where in down:
             target.sh(where, START)

@@ -173,12 +173,12 @@ def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         judge(clean(tmp_path), json=f"{tmp_path}/no/such/folder.json")
 
 
-def test_a_run_judges_once_and_again_for_whoever_wants_the_verdict(
+def test_the_rules_run_once_unless_a_report_is_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ansible = clean(tmp_path)
     judge(ansible)
-    monkeypatch.setattr(engine, "judge_cluster", lambda *_: pytest.fail("judged again"))
+    monkeypatch.setattr(engine, "check_cluster", lambda *_: pytest.fail("judged again"))
     judge(ansible)
     with pytest.raises(pytest.fail.Exception):
         judge(ansible, json=str(tmp_path / "verdict.json"))
@@ -318,7 +318,7 @@ AT_WORK = {"id": "x", "state": "running", "what": "rolling_upgrade", "machine": 
         ({"age": 1e6}, {}, False),
     ],
 )
-def test_hosts_are_left_to_the_operation_that_is_at_work_on_them(
+def test_hosts_of_a_running_operation_are_refused(
     change: dict[str, Any], options: dict[str, Any], refused: bool, tmp_path: Path
 ) -> None:
     ansible = clean(tmp_path)
@@ -326,11 +326,11 @@ def test_hosts_are_left_to_the_operation_that_is_at_work_on_them(
     for host in NODES:
         inspect(ansible, host, operation={**AT_WORK, **change})
     found = judge(ansible, inspected=list(NODES), **options)
-    assert rules(found) == (["operation-at-work"] if refused else [])
+    assert rules(found) == (["operation-running"] if refused else [])
     assert ("rolling_upgrade" in found.get("msg", "")) is refused
 
 
-def test_its_own_operation_keeps_a_run_from_nothing(tmp_path: Path) -> None:
+def test_a_run_is_not_refused_for_its_own_operation(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     judge(ansible)
     own = {**AT_WORK, "id": operation.current("rolling_upgrade")["id"]}

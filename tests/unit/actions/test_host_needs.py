@@ -44,7 +44,7 @@ def test_a_fresh_debian(tmp_path: Path) -> None:
     assert [line for line in found["commands"] if "data.mount" in line]
 
 
-def test_a_relative_of_red_hat(tmp_path: Path) -> None:
+def test_a_red_hat_derivative(tmp_path: Path) -> None:
     found = needs(tmp_path, os_release=ROCKY_9)
     assert found["java_package"] == "java-17-openjdk-headless"
     assert (found["time_package"], found["time_unit"]) == ("chrony", "chronyd")

@@ -80,7 +80,7 @@ def test_a_controller_with_another_directory_id_is_an_observer(
         ),
     ],
 )
-def test_whatever_else_is_found_is_for_the_host_to_judge(
+def test_any_other_storage_state_calls_the_module(
     monkeypatch: pytest.MonkeyPatch, disks: list[dict[str, Any]]
 ) -> None:
     assert storage(monkeypatch, *disks, asked=True)["formatted"] == ["it"]

@@ -203,7 +203,7 @@ def test_a_reboot_lies_between_two_parts_of_the_restart(roll: Roll) -> None:
     ]
 
 
-def test_nobody_hears_of_an_operation_while_a_host_reboots(roll: Roll) -> None:
+def test_a_reboot_extends_the_time_until_the_record_is_stale(roll: Roll) -> None:
     roll.answers(answer("stop"), answer("start"), DONE)
     roll.reboot(changed=True, rebooted=True)
     roll.take(action="reboot")
@@ -211,7 +211,7 @@ def test_nobody_hears_of_an_operation_while_a_host_reboots(roll: Roll) -> None:
     assert quiet == [QUIET_SECONDS + 700, QUIET_SECONDS + 700, QUIET_SECONDS]
 
 
-def test_nobody_hears_of_an_operation_while_it_judges_the_cluster_at_its_end(roll: Roll) -> None:
+def test_the_last_node_extends_the_time_until_the_record_is_stale(roll: Roll) -> None:
     roll.answers(DONE, DONE)
     for node in ("k2", "k1"):
         roll.take(node)

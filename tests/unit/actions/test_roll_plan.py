@@ -31,7 +31,7 @@ def node(**found: Any) -> Node:
         "reboot_required": False,
         "container": False,
         "holder": {},
-        "former_operation": {},
+        "previous_operation": {},
     }
     return {**nothing, **found}
 
@@ -147,7 +147,7 @@ OTHER = {
 def lost(age: float = 5, **more: Any) -> Node:
     """A node of which another operation has the lock."""
     record = {**OTHER, "age": age, **more}
-    return node(holder=record, former_operation=record)
+    return node(holder=record, previous_operation=record)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_second_roll_of_a_run_begins_anew(tasks: Tasks) -> None:
     assert (record["state"], record["done"], record["reason"]) == (RUNNING, [], "")
 
 
-def test_what_is_in_the_way_now_is_shown_and_refuses_nothing(tasks: Tasks) -> None:
+def test_current_blockers_are_shown_and_refuse_nothing(tasks: Tasks) -> None:
     found = health(1, 2, 3, leader=1) | {"blockers": [{"text": "orders-0 is short"}]}
     made = plan(tasks, MARKED, health=found)
     assert "orders-0 is short" in "\n".join(made["lines"])

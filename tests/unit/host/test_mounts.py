@@ -45,5 +45,5 @@ def test_the_mount_on_top_holds_a_path() -> None:
         ("/my other/kafka", "/my other"),
     ],
 )
-def test_what_fstab_promises_and_nobody_mounted(path: str, missing: str) -> None:
+def test_an_unmounted_fstab_entry_is_found(path: str, missing: str) -> None:
     assert mounts.unmounted(path, FSTAB, FOUND) == missing

@@ -185,7 +185,7 @@ def test_every_profile_sets_what_kafka_knows(profile: str, cores: int) -> None:
     assert PROFILES[profile].settings.keys() <= node.config.keys()
     for key, value in node.config.items():
         assert key_table.is_known(key, node.table), key
-        assert not key_table.wanted_value(key, value, node.table), f"{key}={value}"
+        assert not key_table.expected_value(key, value, node.table), f"{key}={value}"
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(None, 16), (2, 16), (16, 32)])
@@ -327,7 +327,7 @@ def test_initial_controllers_name_the_directory_of_each_voter() -> None:
     assert kafka(1, 2).kafka["c1"].initial_controllers == "", "there is no cluster id yet"
 
 
-def test_whoever_stops_a_node_asks_the_others_first() -> None:
+def test_the_bootstrap_for_a_stop_has_the_other_brokers_first() -> None:
     found = kafka(3, 1).kafka
     assert found["b2"].bootstrap == ["b1:9092", "b2:9092", "b3:9092"]
     assert found["b2"].other_brokers_first == ["b1:9092", "b3:9092", "b2:9092"]

@@ -163,7 +163,7 @@ def test_nearest_of_an_unknown_key(key: str, near: str) -> None:
     ],
 )
 def test_legal_values(key: str, value: object) -> None:
-    assert key_table.wanted_value(key, value, key_table.load("4.3.1")) == ""
+    assert key_table.expected_value(key, value, key_table.load("4.3.1")) == ""
 
 
 @pytest.mark.parametrize(
@@ -188,4 +188,4 @@ def test_legal_values(key: str, value: object) -> None:
     ],
 )
 def test_illegal_values(key: str, value: object, wanted: str) -> None:
-    assert wanted in key_table.wanted_value(key, value, key_table.load("4.3.1"))
+    assert wanted in key_table.expected_value(key, value, key_table.load("4.3.1"))

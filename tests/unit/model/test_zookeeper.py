@@ -23,7 +23,7 @@ def ensemble(**variables: Any) -> dict[str, Member]:
 
 def test_every_member_has_the_same_ensemble() -> None:
     for member in ensemble().values():
-        assert member.clients_of_all == ["zoo.example.org:2181", "z2:2281"]
+        assert member.client_addresses == ["zoo.example.org:2181", "z2:2281"]
         text = member.files()["/etc/zookeeper/zoo.cfg.dynamic"]["content"]
         assert parse_properties(text) == {
             "server.1": "zoo.example.org:2888:3888:participant;2181",

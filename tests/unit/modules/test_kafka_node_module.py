@@ -216,7 +216,7 @@ def test_one_operation_at_a_time_has_the_lock(host: Host) -> None:
     assert not host.record.exists()
     assert host.take("first")["holder"] == {}
     refused = host.take("second", request_restart=True, request_reboot=True)
-    assert refused["holder"]["id"] == refused["former_operation"]["id"] == "first"
+    assert refused["holder"]["id"] == refused["previous_operation"]["id"] == "first"
     assert operation_file.read(host.record)["id"] == "first"
     assert not host.mark.exists(), "nothing is asked for by who does not have the lock"
     assert not host.reboot_required.exists()
@@ -228,7 +228,7 @@ def test_the_lock_of_a_dead_holder_is_taken_over(host: Host, check: bool) -> Non
     assert host.take("second", over="somebody else", check=check)["holder"]["id"] == "dead"
     found = host.take("second", over="dead", request_restart=True, check=check)
     assert (found["holder"], found["marked"]) == ({}, True)
-    assert found["former_operation"]["id"] == "dead"
+    assert found["previous_operation"]["id"] == "dead"
     assert operation_file.read(host.record)["id"] == ("dead" if check else "second")
 
 
@@ -241,7 +241,7 @@ def test_an_operation_that_ends_gives_the_lock_back(host: Host) -> None:
     assert operation_file.read(host.record)["id"] == "second"
 
 
-def test_what_a_dead_operation_left_on_a_host_outside_the_lock_is_in_nobodys_way(
+def test_a_stale_record_outside_the_lock_hosts_blocks_nothing(
     host: Host,
 ) -> None:
     host.take("dead")

@@ -281,7 +281,7 @@ def test_without_its_account_no_file_is_written(accounts: Path, systemd: Systemd
     assert not (accounts.parent / "file").exists()
 
 
-def test_what_makes_no_account_says_why(accounts: Path, systemd: Systemd) -> None:
+def test_an_account_that_cannot_be_created_is_reported(accounts: Path, systemd: Systemd) -> None:
     program = systemd.place / "bin/systemd-sysusers"
     program.write_text("#!/bin/sh\necho 'line 1: no such thing' >&2\nexit 1\n")
     result = apply({"files": with_account(accounts, "no-such-user")})

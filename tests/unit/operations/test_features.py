@@ -40,7 +40,7 @@ def ranges(version: str) -> dict[str, tuple[int, int]]:
 
 
 def names_all(text: str, parts: tuple[str, ...]) -> bool:
-    """Tell whether a message names everything that an operator needs."""
+    """Return whether a message names everything that an operator needs."""
     return all(part in text for part in parts)
 
 

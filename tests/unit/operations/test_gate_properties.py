@@ -124,7 +124,7 @@ def broken(case: Case) -> list[Partition]:
 
 
 def led(case: Case) -> bool:
-    """Tell whether the voters that stay can have a leader that has all metadata."""
+    """Return whether the voters that stay can have a leader that has all metadata."""
     quorum = case.snapshot.quorum
     if quorum is None:
         return case.snapshot.controller_id >= 0

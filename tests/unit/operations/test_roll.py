@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
-    HostLostError,
+    HostUnreachableError,
     NodeRoll,
     StoppedError,
 )
@@ -196,7 +196,7 @@ def test_former_files_that_do_not_start_either_stop_the_roll() -> None:
 @pytest.mark.parametrize(("phase", "touched"), [("gate", False), ("ready", True)])
 def test_a_host_that_is_lost_stops_the_roll(phase: str, touched: bool) -> None:
     first = [] if phase == "gate" else [answer(phase)]
-    error = Roll([*first, HostLostError("no route")]).stops()
+    error = Roll([*first, HostUnreachableError("no route")]).stops()
     assert "no route" in str(error)
     assert error.touched is touched
 

@@ -159,7 +159,7 @@ FIVE = small.kafka(1, 5)
 def held_by(*lost: str) -> dict[str, dict[str, Any]]:
     """What was found on the hosts of the lock: the record of another operation on some."""
     return {
-        host: {"holder": LIVE if host in lost else {}, "former_operation": LIVE}
+        host: {"holder": LIVE if host in lost else {}, "previous_operation": LIVE}
         for host in operation.lock_hosts(FIVE)
     }
 
@@ -173,7 +173,7 @@ def test_the_lock_is_taken_with_more_than_half_of_its_hosts(count: int, lock: st
     assert bool(operation.at_work(FIVE, records)) is (lock == "held")
 
 
-def test_a_run_is_not_in_the_way_of_itself(local_tmp: Path) -> None:
+def test_a_run_does_not_block_itself(local_tmp: Path) -> None:
     own = {**operation.current("x"), "age": 1.0}
     other, hosts = {**own, "id": "y"}, operation.lock_hosts(FIVE)
     assert operation.at_work(FIVE, dict.fromkeys(hosts, own)) == ""

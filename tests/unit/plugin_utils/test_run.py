@@ -75,6 +75,6 @@ def test_an_inspection_of_this_run_is_known_from_the_first_task_on(
 
 def test_a_cluster_is_judged_once(ansible_run: AnsibleRun, local_tmp: Path) -> None:
     plain, other = (ansible_run.variables("k1", play) for play in ({}, {"kafka_heap": "1g"}))
-    run.set_judged(plain)
-    assert run.is_judged(plain)
-    assert not run.is_judged(other)
+    run.set_validated(plain)
+    assert run.is_validated(plain)
+    assert not run.is_validated(other)

@@ -20,7 +20,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
     Problem,
-    judge_cluster,
+    check_cluster,
 )
 
 NODES = ("k1", "k2", "k3")
@@ -249,7 +249,7 @@ class Draft:
 
     def problems(self) -> list[Problem]:
         """Judge it by all rules."""
-        return judge_cluster(RULES, self.cluster())
+        return check_cluster(RULES, self.cluster())
 
 
 Change = Callable[[Draft], object]

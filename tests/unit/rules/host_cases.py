@@ -142,31 +142,31 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
 
 CASES = [
     Case(
-        "version-goes-back",
+        "version-downgrade",
         ("4.3.1", "4.2.1", "playbooks/rollback.yml", "metadata.version 4.2-IV1"),
         upgraded("kafka-4.3.1-0123456789ab", "4.2.1"),
         upgraded("kafka-4.2.1-0123456789ab", "4.3.1"),
     ),
     Case(
-        "version-goes-back",
+        "version-downgrade",
         ("Kafka 4.10.0", "4.3.1"),
         upgraded("kafka-4.10.0-0123456789ab", "4.3.1"),
         upgraded("kafka-4.3.2-0123456789ab", "4.3.1"),
     ),
     Case(
-        "version-goes-back",
+        "version-downgrade",
         ("Kafka 4.3.1", "3.9.2"),
         upgraded("kafka-4.3.1-0123456789ab", "3.9.2"),
         upgraded("kafka-4.3.1-0123456789ab", "3.9.2", None),
     ),
     Case(
-        "version-goes-back",
+        "version-downgrade",
         ("Kafka 4.3.1", "4.1.2"),
         upgraded("kafka-4.3.1-0123456789ab", "4.1.2"),
         upgraded("", "4.1.2"),
     ),
     Case(
-        "version-goes-back",
+        "version-downgrade",
         ("Kafka 4.2.1", "4.1.2"),
         upgraded(INSTALLED, "4.1.2", allow="up"),
         upgraded(INSTALLED, "4.1.2", allow="down"),
@@ -202,7 +202,7 @@ CASES = [
         upgraded("", "4.10.0"),
     ),
     Case(
-        "port-taken",
+        "port-in-use",
         ("9092", "nc (process 7)", "kafka_listeners (CLIENT)"),
         host(listeners={"9092": "nc (process 7)"}),
         host(listeners={"22": "sshd (process 1)"}),
@@ -427,7 +427,7 @@ CASES = [
         host(exists=True),
     ),
     Case(
-        "directory-id-twice",
+        "directory-id-duplicate",
         (f"{DATA} and {DATA2}", "directory.id a."),
         two(),
         two(meta=meta(directory="b")),
@@ -481,7 +481,7 @@ CASES = [
         zookeeper("2\n"),
     ),
     Case(
-        "operation-at-work",
+        "operation-running",
         ("rolling_restart of somebody",),
         [replace(one, other_operation="rolling_restart of somebody") for one in host()],
         host(),
@@ -553,19 +553,19 @@ CASES = [
         certificate(days_left=2.0),
     ),
     Case(
-        "certificate-due",
+        "certificate-expiring",
         ("/etc/kafka/k.pem expires in 29 days",),
         certificate(days_left=29.0),
         certificate(days_left=30.0),
     ),
     Case(
-        "certificate-due",
+        "certificate-expiring",
         ("/etc/kafka/k.pem is for k2, not for k1.",),
         certificate(names=("k2",)),
         certificate(names=None),
     ),
     Case(
-        "certificate-due",
+        "certificate-expiring",
         ("*.k1.example, not for k1.",),
         certificate(names=("*.k1.example",)),
         host(

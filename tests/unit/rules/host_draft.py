@@ -10,7 +10,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules import RU
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
     Problem,
-    judge_hosts,
+    check_hosts,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Directory,
@@ -74,4 +74,4 @@ def mounted(*mounts: Mapping[str, str]) -> Change:
 
 def problems(hosts: list[InspectedHost]) -> list[Problem]:
     """Judge hosts by all rules."""
-    return judge_hosts(RULES, hosts)
+    return check_hosts(RULES, hosts)

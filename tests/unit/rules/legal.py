@@ -21,8 +21,8 @@ CASES: list[Legal] = [
         ("unknown-group", name, lambda d, name=name: d.groups.update({name: ["k1"]}))
         for name in ("kafka", "spark", "kafka_clients", "brokers", "kafka2", "kafka_brokers_east")
     ),
-    ("lonely-group", "brokers on an ensemble", lambda d: d.zookeeper_mode()),
-    ("idle-zookeeper", "Spark's", lambda d: d.ensemble()),
+    ("missing-partner-group", "brokers on an ensemble", lambda d: d.zookeeper_mode()),
+    ("unused-zookeeper", "Spark's", lambda d: d.ensemble()),
     ("host-without-group", "ZooKeeper alone", lambda d: d.ensemble("z1", "z2", "z3")),
     (
         "same-address",
@@ -75,7 +75,7 @@ CASES: list[Legal] = [
     ("service-address", "IPv6", lambda d: d.variable("spark_host", "[::1:2]", on=("k2",))),
     ("port-range", "highest", lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT"))),
     ("port-range", "lowest", lambda d: d.variable("spark_worker_port", 1024)),
-    ("port-clash", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),
+    ("port-conflict", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),
     ("heap-value", "KiB", lambda d: d.variable("kafka_heap", "524288k")),
     (
         "heap-over-memory",
@@ -222,7 +222,7 @@ CASES: list[Legal] = [
         lambda d: d.variable("kafka_advertised_host", "10.0.0.1", on=("k1",)),
     ),
     (
-        "advertised-nowhere",
+        "advertised-unreachable",
         "a single host",
         lambda d: (
             one_node(d).without_spark().variable("kafka_advertised_host", "localhost"),
@@ -230,7 +230,7 @@ CASES: list[Legal] = [
         ),
     ),
     (
-        "advertised-twice",
+        "advertised-duplicate",
         "names that begin alike",
         lambda d: d.variable("kafka_advertised_host", "k11", on=("k2",)),
     ),

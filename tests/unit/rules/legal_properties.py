@@ -106,7 +106,7 @@ CASES: list[Legal] = [
         "no limit",
         lambda d: d.own("log.retention.bytes", -1),
     ),
-    ("setting-twice", "one unit", lambda d: d.own("log.retention.ms", 604800000)),
+    ("setting-duplicate", "one unit", lambda d: d.own("log.retention.ms", 604800000)),
     (
         "super-users-missing",
         "set",

@@ -15,7 +15,7 @@ def mounts(*mounts: tuple[str, str, str], data: tuple[str, ...]) -> Change:
 
 
 def tls(**more: object) -> Change:
-    """Give the second listener stores of its own."""
+    """Yield the second listener stores of its own."""
 
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SSL"))
@@ -47,7 +47,7 @@ REFUSED: list[Case] = [
         ("groups of k4",),
     ),
     (
-        "key-twice",
+        "key-duplicate",
         "in a file",
         lambda d: d.file("twice", "kafka_config", "3"),
         ("group_vars/kafka.yml:7", "kafka_config", "line 3"),
@@ -229,7 +229,7 @@ REFUSED: list[Case] = [
         for variable, address in (("spark_host", "127.0.1.1"), ("spark_host", "localhost"))
     ),
     (
-        "port-clash",
+        "port-conflict",
         "of JMX",
         lambda d: d.variable(JAVA, [f"{JMX}=9092"]),
         ("kafka_java_options (jmxremote.port)", "9092"),
@@ -244,19 +244,19 @@ REFUSED: list[Case] = [
         for path in (f"/{name}/kafka" for name in ("home", "root", "run", "dev/shm"))
     ),
     (
-        "mount-twice",
+        "mount-duplicate",
         "one label",
         mounts(DISKS[0], ("/data2", "LABEL=one", "xfs"), data=("/data1/kafka", "/data2/kafka")),
         ("LABEL=one", "/data1 and /data2"),
     ),
     (
-        "mount-twice",
+        "mount-duplicate",
         "one path",
         mounts(DISKS[0], ("/data1", "LABEL=two", "xfs"), data=("/data1/kafka",)),
         ("/data1 is the path of LABEL=one and LABEL=two",),
     ),
     (
-        "mount-top",
+        "mount-root",
         "ext4",
         mounts(("/data1", "LABEL=one", "ext4"), data=("/data1/",)),
         ("Set /data1/data",),
@@ -331,7 +331,7 @@ REFUSED += [
         ("childern", "Did you mean children?"),
     ),
     (
-        "advertised-twice",
+        "advertised-duplicate",
         "one address in two notations",
         lambda d: (
             d.reached_at("k1", "2001:db8::11")
@@ -422,7 +422,7 @@ LEGAL: list[Legal] = [
     ),
     *(
         (name, "nothing", lambda d: d)
-        for name in ("key-twice", "yaml-number", "group-file-hidden", "group-file-unused")
+        for name in ("key-duplicate", "yaml-number", "group-file-hidden", "group-file-unused")
     ),
     *(
         ("unknown-parameter", name, lambda d, name=name: d.given(name, "x"))
@@ -502,7 +502,7 @@ LEGAL: list[Legal] = [
         for name in ("net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_max", "vm/swappiness")
     ),
     ("loopback-address", "another", lambda d: d.variable("spark_host", "128.0.0.1", on=("k2",))),
-    ("port-clash", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),
+    ("port-conflict", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),
     *(
         (
             "data-dir-hidden",
@@ -511,9 +511,9 @@ LEGAL: list[Legal] = [
         )
         for path in ("/homes/kafka", "/srv/root/kafka", "/runtime/kafka")
     ),
-    ("mount-twice", "two disks", mounts(*DISKS, data=("/data1/kafka", "/data2/kafka"))),
+    ("mount-duplicate", "two disks", mounts(*DISKS, data=("/data1/kafka", "/data2/kafka"))),
     (
-        "mount-twice",
+        "mount-duplicate",
         "one export",
         mounts(
             ("/data1", "nas:/a", "nfs4"),
@@ -521,8 +521,12 @@ LEGAL: list[Legal] = [
             data=("/data1/k", "/data2/k"),
         ),
     ),
-    ("mount-top", "a directory on it", mounts(("/data1", "LABEL=one", "ext4"), data=("/data1/k",))),
-    ("mount-top", "xfs", mounts(("/data1", "LABEL=one", "xfs"), data=("/data1",))),
+    (
+        "mount-root",
+        "a directory on it",
+        mounts(("/data1", "LABEL=one", "ext4"), data=("/data1/k",)),
+    ),
+    ("mount-root", "xfs", mounts(("/data1", "LABEL=one", "xfs"), data=("/data1",))),
     (
         "mount-unused",
         "Spark's mount",

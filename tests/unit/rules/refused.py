@@ -69,37 +69,37 @@ CASES: list[Case] = [
         )
     ),
     (
-        "lonely-group",
+        "missing-partner-group",
         "brokers without controllers",
         lambda d: d.drop_group("kafka_controllers"),
         ("kafka_brokers (k1, k2 and k3) but no kafka_controllers",),
     ),
     (
-        "lonely-group",
+        "missing-partner-group",
         "controllers without brokers",
         lambda d: d.drop_group("kafka_brokers"),
         ("but no kafka_brokers", "Add the group kafka_brokers"),
     ),
     (
-        "lonely-group",
+        "missing-partner-group",
         "workers without masters",
         lambda d: d.drop_group("spark_masters"),
         ("spark_workers (k2 and k3) but no spark_masters",),
     ),
     (
-        "lonely-group",
+        "missing-partner-group",
         "masters without workers",
         lambda d: d.drop_group("spark_workers"),
         ("spark_masters (k1) but no spark_workers",),
     ),
     (
-        "lonely-group",
+        "missing-partner-group",
         "controllers beside an ensemble",
         lambda d: d.ensemble().drop_group("kafka_brokers"),
         ("kafka_controllers (k1, k2 and k3) but no kafka_brokers",),
     ),
     (
-        "idle-zookeeper",
+        "unused-zookeeper",
         "beside controllers",
         lambda d: d.ensemble().without_spark(),
         ("z1, z2 and z3", "set kafka_version: 3.9.2"),

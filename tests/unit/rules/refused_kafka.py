@@ -93,13 +93,13 @@ CASES: list[Case] = [
         ("'k1:9092'", "without port"),
     ),
     (
-        "advertised-nowhere",
+        "advertised-unreachable",
         "wildcard",
         lambda d: d.variable("kafka_advertised_host", "::", on=("k2",)),
         ("k2 would advertise '[::]': CLIENT://[::]:9092", "where others reach it: k2"),
     ),
     (
-        "advertised-nowhere",
+        "advertised-unreachable",
         "loopback",
         lambda d: d.reached_at("k2", "10.0.0.2").variable(
             "kafka_advertised_host", "127.0.1.1", on=("k2",)
@@ -107,13 +107,13 @@ CASES: list[Case] = [
         ("k2 would advertise '127.0.1.1'", "where others reach it: 10.0.0.2"),
     ),
     (
-        "advertised-nowhere",
+        "advertised-unreachable",
         "empty",
         lambda d: d.variable("kafka_advertised_host", "", on=("k2",)),
         ("k2 would advertise ''",),
     ),
     (
-        "advertised-twice",
+        "advertised-duplicate",
         "copied line",
         lambda d: d.variable("kafka_advertised_host", "k1", on=("k2",)),
         ("k1 and k2", "k1:9092", "Set kafka_advertised_host of k2"),
@@ -327,7 +327,7 @@ CASES: list[Case] = [
         ("log.retention.bytes 536870912 < log.segment.bytes", "Set log.segment.bytes: 134217728"),
     ),
     (
-        "setting-twice",
+        "setting-duplicate",
         "hours ignored",
         lambda d: d.own("log.retention.ms", 604800000).own("log.retention.hours", 200),
         ("log.retention.ms is set", "log.retention.hours is ignored"),

@@ -55,7 +55,7 @@ CASES: list[Case] = [
         ("spark.shuffle.service.port has port 70000", "ports of k2, k3"),
     ),
     (
-        "port-clash",
+        "port-conflict",
         "highest",
         lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT")).variable(
             "spark_master_ui_port", 65535, on=("k1",)
@@ -63,19 +63,19 @@ CASES: list[Case] = [
         ("both have port 65535", "Set spark_master_ui_port: 1024."),
     ),
     (
-        "port-clash",
+        "port-conflict",
         "kafka and spark",
         lambda d: d.variable("spark_master_ui_port", 9092, on=("k1",)),
         ("kafka_listeners (CLIENT)", "9092", "ports of k1", "Set spark_master_ui_port: 9094"),
     ),
     (
-        "port-clash",
+        "port-conflict",
         "spark and spark",
         lambda d: d.variable("spark_master_ui_port", 7077, on=("k1",)),
         ("spark_master_port and spark_master_ui_port", "7077", "7078"),
     ),
     (
-        "port-clash",
+        "port-conflict",
         "kafka and zookeeper",
         lambda d: d.ensemble("k1", "k2", "k3").listeners(("CLIENT", 2181, "PLAINTEXT")),
         ("kafka_listeners (CLIENT)", "2181", "Set zookeeper_client_port: 2182"),

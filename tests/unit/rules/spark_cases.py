@@ -83,7 +83,7 @@ REFUSED: list[Case] = [
     ),
     *(
         (
-            "spark-memory-least",
+            "spark-memory-minimum",
             str(value),
             lambda d, value=value: d.own_spark("spark.executor.memory", value),
             (f"{shown} MiB", "450m"),
@@ -120,7 +120,7 @@ REFUSED: list[Case] = [
     ),
     *(
         (
-            "spark-needs",
+            "spark-required-property",
             key,
             lambda d, key=key: d.own_spark(key, True),
             (f"{key} is true", f"Set {other}"),
@@ -212,8 +212,8 @@ LEGAL: list[Legal] = [
         "others",
         lambda d: d.own_spark("spark.executor.extraJavaOptions", "-Xss4m -XX:+UseG1GC -Dx=-Xmx1g"),
     ),
-    ("spark-memory-least", "least", lambda d: d.own_spark("spark.executor.memory", "450m")),
-    ("spark-memory-least", "MiB", lambda d: d.own_spark("spark.executor.memory", 1024)),
+    ("spark-memory-minimum", "least", lambda d: d.own_spark("spark.executor.memory", "450m")),
+    ("spark-memory-minimum", "MiB", lambda d: d.own_spark("spark.executor.memory", 1024)),
     ("spark-driver-memory", "Java's", lambda d: d.own_spark("spark.driver.memory", "2G")),
     *(
         (
@@ -232,13 +232,17 @@ LEGAL: list[Legal] = [
         )
     ),
     (
-        "spark-needs",
+        "spark-required-property",
         "both",
         lambda d: d.own_spark("spark.memory.offHeap.enabled", True).own_spark(
             "spark.memory.offHeap.size", "1g"
         ),
     ),
-    ("spark-needs", "off", lambda d: d.own_spark("spark.network.crypto.enabled", False)),
+    (
+        "spark-required-property",
+        "off",
+        lambda d: d.own_spark("spark.network.crypto.enabled", False),
+    ),
     ("spark-fraction", "a part", lambda d: d.own_spark("spark.memory.fraction", 0.75)),
     ("spark-allocation", "Spark's own", lambda d: d.own_spark(f"{DYNAMIC}.enabled", True)),
     (

@@ -10,8 +10,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.variables
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
     Problem,
+    check_cluster,
     errors,
-    judge_cluster,
     report,
     warnings,
 )
@@ -173,7 +173,7 @@ def test_several_mistakes_are_as_many_problems_in_a_stable_order() -> None:
         "unknown-variable",
         "unresolved-variable",
         "variable-value",
-        "port-clash",
+        "port-conflict",
         "heap-value",
         "data-dir-in-tmp",
         "node-id-duplicate",
@@ -241,7 +241,7 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
         draft.connections["k1"] = {key: junk}
         drafts.append(draft)
     for draft in drafts:
-        problems = judge_cluster(RULES, draft.cluster())
+        problems = check_cluster(RULES, draft.cluster())
         report(problems, "The inventory has", "no host was touched")
 
 

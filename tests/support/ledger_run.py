@@ -32,12 +32,12 @@ def suite(
     """The ledger of all of a topology's faults, whose folder the page is made of."""
     folder = RUNS / topology.name
     shutil.rmtree(folder, ignore_errors=True)
-    with under_a_ledger(topology, hosts, plays, folder, kind, **ledger) as found:
+    with ledger_running(topology, hosts, plays, folder, kind, **ledger) as found:
         yield found
 
 
 @contextmanager
-def under_a_ledger(
+def ledger_running(
     topology: Topology,
     hosts: dict[str, Host],
     plays: Plays,
@@ -122,7 +122,7 @@ def judged(target: Target) -> tuple[dict[str, Any], str]:
     return json.loads((target.folder / "report.json").read_text()), text
 
 
-def nothing_was_lost(target: Target, limited: Collection[str]) -> None:
+def assert_nothing_lost(target: Target, limited: Collection[str]) -> None:
     """The verdict over all faults, with what each replica holds on its disk, and the page of it.
 
     During the faults with these names, the time without acknowledgements is limited too.
