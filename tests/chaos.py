@@ -20,7 +20,7 @@ import testinfra
 from tests.support.catalogue import FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, Target
-from tests.support.ledger_run import judged, ledger, ledger_running
+from tests.support.ledger_run import checked, ledger, ledger_running
 from tests.support.topology import ROOT, Topology, describe
 
 PAGE = ROOT / "build/chaos.html"
@@ -51,7 +51,7 @@ def main() -> int:
     plays, folder = Plays(topology, state), state / "faults"
     with ledger_running(topology, hosts, plays, folder, Target) as target:
         broken = not all(_runs(target, asked.seed, time.monotonic() + 60 * asked.minutes))
-        report, text = judged(target)
+        report, text = checked(target)
         target.save("chaos")
     ledger("page", target.folder, "--out", str(PAGE))
     sys.stdout.write(f"{text}timeline: {PAGE}\n")

@@ -22,15 +22,15 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Resolve and judge."""
+        """Resolve the cluster and check the rules."""
         cluster, variables = self.cluster, self.variables
         if args["inspected"]:
             return self._check_hosts(args)
         problems = []
         if args["json"] or args["junit"] or not run.is_validated(variables):
             problems = engine.check_cluster(RULES, cluster)
-            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)), "the verdict")
-            write(args["junit"], engine.as_junit(RULES, problems), "the verdict")
+            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)), "the result")
+            write(args["junit"], engine.as_junit(RULES, problems), "the result")
             if engine.errors(problems):
                 message = engine.report(problems, "The inventory has", "no host was touched")
                 return outcome(problems, message)

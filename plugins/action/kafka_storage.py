@@ -30,7 +30,7 @@ class ActionModule(Action):
             for one in [inspected.get(path, {})]
         ]
         wanted = Node.of({**options, "config": SERVER_PROPERTIES})
-        if storage.verdict(dirs) != "formatted" or storage.problems(wanted, dirs):
+        if storage.state(dirs) != "formatted" or storage.problems(wanted, dirs):
             return self.call(options)
         observer = storage.is_observer(wanted, dirs, files.properties(node.config))
         return {"changed": False, "formatted": [], "observer": observer}

@@ -51,7 +51,7 @@ attributes:
 EXAMPLES = r"""
 - name: Check the inventory before any host is touched
   millrace.streaming.cluster:
-    junit: verdict.xml
+    junit: problems.xml
   run_once: true
 """
 

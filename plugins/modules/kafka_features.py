@@ -120,7 +120,7 @@ def address(broker: Broker) -> str:
     return f"{host}:{broker.port}"
 
 
-def judge(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str, int]]:
+def check(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str, int]]:
     """Return the plan with its problems, and the finalized levels; change nothing."""
     snapshot = cluster.read()
     finalized = cluster.finalized()
@@ -174,7 +174,7 @@ def finalize(cluster: Features, feature: str, level: int, wait: float) -> None:
 def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     """Check the plan, and finalize it if confirmed; return the module's result."""
     params = module.params
-    plan, finalized = judge(cluster, params)
+    plan, finalized = check(cluster, params)
     result: dict[str, Any] = {
         "steps": [{"feature": one, "from": old, "to": new} for one, old, new in plan.steps],
         "problems": list(plan.problems),

@@ -96,7 +96,7 @@ POLL_SECONDS = 0.1
 GROWS_SECONDS = 5.0
 
 
-def judge(
+def wait_healthy(
     cluster: Cluster,
     expected: Expected,
     wait: float,
@@ -161,23 +161,23 @@ def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
     ]
 
 
-def report(verdict: dict[str, Any]) -> list[str]:
+def report(result: dict[str, Any]) -> list[str]:
     """Return the result as lines to show."""
-    wrong = list(verdict["wrong"])
-    if "brokers" not in verdict:
+    wrong = list(result["wrong"])
+    if "brokers" not in result:
         return wrong
     brokers = ", ".join(
-        f"{broker['id']}{' (fenced)' if broker['fenced'] else ''}" for broker in verdict["brokers"]
+        f"{broker['id']}{' (fenced)' if broker['fenced'] else ''}" for broker in result["brokers"]
     )
-    voters = ", ".join(f"{voter['id']} ({voter['lag']} behind)" for voter in verdict["voters"])
+    voters = ", ".join(f"{voter['id']} ({voter['lag']} behind)" for voter in result["voters"])
     return [
         ("Kafka is healthy" if not wrong else "Kafka is NOT healthy")
-        + f": {len(verdict['brokers'])} brokers, active controller {verdict['controller']}, "
-        f"{verdict['partitions']} partitions",
-        f"cluster {verdict['cluster_id']}, brokers {brokers}",
+        + f": {len(result['brokers'])} brokers, active controller {result['controller']}, "
+        f"{result['partitions']} partitions",
+        f"cluster {result['cluster_id']}, brokers {brokers}",
         f"controllers {voters or 'in ZooKeeper'}",
-        f"partitions: {len(verdict['offline'])} offline, {len(verdict['under_min_isr'])} below "
-        f"min.insync.replicas, {len(verdict['under_replicated'])} under-replicated",
+        f"partitions: {len(result['offline'])} offline, {len(result['under_min_isr'])} below "
+        f"min.insync.replicas, {len(result['under_replicated'])} under-replicated",
         *wrong,
     ]
 
@@ -187,15 +187,15 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     params = module.params
     expected = options.expected_of(params)
     policy = options.policy_of(params) if params["gate"] else None
-    verdict = judge(cluster, expected, params["wait"], policy, params["steady"])
+    result = wait_healthy(cluster, expected, params["wait"], policy, params["steady"])
     # Blockers say it more exactly than problems do.
-    verdict["wrong"] = [one["text"] for one in verdict["blockers"]] or list(verdict["problems"])
-    verdict["lines"] = report(verdict)
-    if params["fail"] and not verdict["healthy"]:
-        wrong = "\n- ".join(verdict["wrong"])
-        text = f"the cluster is not healthy after {verdict['seconds']} s:\n- {wrong}"
-        module.fail_json(msg=text, **verdict)
-    return {"changed": False, **verdict}
+    result["wrong"] = [one["text"] for one in result["blockers"]] or list(result["problems"])
+    result["lines"] = report(result)
+    if params["fail"] and not result["healthy"]:
+        wrong = "\n- ".join(result["wrong"])
+        text = f"the cluster is not healthy after {result['seconds']} s:\n- {wrong}"
+        module.fail_json(msg=text, **result)
+    return {"changed": False, **result}
 
 
 def main() -> None:

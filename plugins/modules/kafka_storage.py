@@ -91,9 +91,9 @@ def main() -> None:
     log_dirs = list(dict.fromkeys(module.params["log_dirs"]))
     dirs = [read(path) for path in log_dirs]
     found = storage.problems(node, dirs, planned=module.check_mode)
-    verdict = storage.verdict(dirs)
+    state = storage.state(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else None
-    if verdict != "formatted" and not module.check_mode:
+    if state != "formatted" and not module.check_mode:
         absent = [f"{node.config} does not exist: write the configuration first"]
         found += absent if config is None else storage.config_problems(node, dirs, config)
     if found:
@@ -101,22 +101,22 @@ def main() -> None:
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
             + "\n- ".join(found)
         )
-    if verdict == "formatted":
+    if state == "formatted":
         observer = storage.is_observer(node, dirs, config or "")
-        module.exit_json(changed=False, formatted=[], verdict=verdict, observer=observer)
+        module.exit_json(changed=False, formatted=[], state=state, observer=observer)
     missing = storage.missing(dirs)
     wanted = node
     if not module.check_mode and quorum_alive(node):
         # An empty log that votes could elect a node that lacks committed records (KIP-853):
         # into a quorum that is alive, a node comes as an observer.
         node = replace(node, initial_controllers="")
-    command = storage.format_command(node, config or "", partly=verdict == "replaced disk")
+    command = storage.format_command(node, config or "", partly=state == "replaced disk")
     if not module.check_mode:
         run(module, node, log_dirs, command)
     module.exit_json(
         changed=True,
         formatted=missing,
-        verdict=verdict,
+        state=state,
         observer=storage.is_observer(wanted, [read(path) for path in log_dirs], config or ""),
         command=command,
         msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(missing)}",

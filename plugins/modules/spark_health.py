@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.operations import spark_health, verdict
+from ..module_utils.operations import health_check, spark_health
 from ..module_utils.operations.spark_health import Master
 
 DOCUMENTATION = r"""
@@ -63,11 +63,11 @@ def main() -> None:
         supports_check_mode=True,
     )
 
-    def judge() -> tuple[dict[str, Any], list[str]]:
+    def check() -> tuple[dict[str, Any], list[str]]:
         found = [ask(address) for address in module.params["masters"]]
         return spark_health.facts(found), spark_health.problems(found, module.params["workers"])
 
-    verdict.end(module, "cluster is not healthy", judge)
+    health_check.run(module, "cluster is not healthy", check)
 
 
 if __name__ == "__main__":

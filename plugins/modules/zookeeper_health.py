@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.operations import verdict, zookeeper_health
+from ..module_utils.operations import health_check, zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health
@@ -58,13 +58,13 @@ def main() -> None:
     if wrong or not module.params["members"]:
         module.fail_json(msg=f"members needs host:port entries, got {wrong or 'none'}")
 
-    def judge() -> tuple[dict[str, Any], list[str]]:
+    def check() -> tuple[dict[str, Any], list[str]]:
         members = {address: ask(address) for address in module.params["members"]}
         modes = {name: one.mode for name, one in members.items() if one.mode}
         leader = next((name for name, mode in modes.items() if mode == "leader"), "")
         return {"leader": leader, "modes": modes}, zookeeper_health.problems(members)
 
-    verdict.end(module, "ensemble is not healthy", judge)
+    health_check.run(module, "ensemble is not healthy", check)
 
 
 if __name__ == "__main__":

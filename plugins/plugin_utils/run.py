@@ -58,12 +58,12 @@ def inspections(hostvars: HostVars) -> dict[str, Inspection]:
 
 def is_validated(task_vars: Mapping[str, Any]) -> bool:
     """Return whether the rules were run on the cluster of this run, and found no error."""
-    return _judged(task_vars).exists()
+    return _validated(task_vars).exists()
 
 
 def set_validated(task_vars: Mapping[str, Any]) -> None:
     """Remember that the rules have found no error in the cluster of this run."""
-    _judged(task_vars).touch()
+    _validated(task_vars).touch()
 
 
 def renew(
@@ -82,9 +82,9 @@ def renew(
     return found
 
 
-def _judged(task_vars: Mapping[str, Any]) -> Path:
+def _validated(task_vars: Mapping[str, Any]) -> Path:
     path = _path(inventory.play_overrides(task_vars))
-    return path.with_name(f"{path.name}.judged")
+    return path.with_name(f"{path.name}.validated")
 
 
 def _path(overrides: Mapping[str, Any]) -> Path:

@@ -147,13 +147,13 @@ def verify(
         rejected=len(state.sources),
         repeats=state.letters - len(state.sources),
         windows=len(state.windows),
-        differences=judge(state, published, total, limit, corrupt),
+        differences=find_differences(state, published, total, limit, corrupt),
         complete=complete,
         seconds=round(time.monotonic() - started, 3),
     )
 
 
-def judge(
+def find_differences(
     state: State, published: int, total: int, limit: int | None, corrupt: int
 ) -> list[Difference]:
     """Compare the log's length, the windows and the dead letters with what they must be."""

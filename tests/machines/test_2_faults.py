@@ -18,7 +18,7 @@ from ledger.journal import load
 from tests.support.catalogue.machines import ALL_OFF, FAULTS
 from tests.support.change import Plays
 from tests.support.faults import Fault, skip_unless_full
-from tests.support.ledger_run import assert_nothing_lost, judged, ledger_running, suite
+from tests.support.ledger_run import assert_nothing_lost, checked, ledger_running, suite
 from tests.support.machine_target import Machines
 from tests.support.topology import Topology
 
@@ -62,7 +62,7 @@ def test_what_nobody_flushed_is_measured_when_all_power_is_cut(
     ) as other:
         other.wait_for_acks(RATE * (WRITTEN_BACK + 15), seconds=4 * WRITTEN_BACK)
         record = target.run(ALL_OFF)
-        found, text = judged(other)
+        found, text = checked(other)
     lost = [round(target.cut_at - at, 1) for at in no_longer_read(where)]
     facts["power"] = {
         "acknowledged": found["counts"]["acked"],

@@ -184,7 +184,7 @@ def test_damaged_records_are_refused_with_their_reason() -> None:
     assert facts["flights"]["verdict"] == "equal"
 
 
-def test_status_judges_the_cluster() -> None:
+def test_status_checks_the_cluster() -> None:
     output = succeed("status", seconds=60)
     assert all(host in output for host in ("k1", "k2", "k3"))
 

@@ -48,7 +48,7 @@ def ledger_running(
     rate: float = 200,
     topic: str = Target.topic,
 ) -> Iterator[D]:
-    """A ledger that runs during the block, and has ended at its end; see `judged`."""
+    """A ledger that runs during the block, and has ended at its end; see `checked`."""
     target = kind(topology, hosts, plays, folder, topic)
     folder.mkdir(parents=True, exist_ok=True)
     # A machine without power closes no connection: a client waits for its answer as long as this.
@@ -113,8 +113,8 @@ def ledger(command: str, *arguments: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-def judged(target: Target) -> tuple[dict[str, Any], str]:
-    """End the ledger and judge it, with what each broker holds on its disks; report and text."""
+def checked(target: Target) -> tuple[dict[str, Any], str]:
+    """End the ledger and check it, with what each broker holds on its disks; report and text."""
     ledger("stop", target.folder, "--seconds", str(scaled(300)))
     for where in target.topology.group("kafka_brokers"):
         fetch(target, where, target.folder / "replicas" / where)
@@ -127,7 +127,7 @@ def assert_nothing_lost(target: Target, limited: Collection[str]) -> None:
 
     During the faults with these names, the time without acknowledgements is limited too.
     """
-    verdict, text = judged(target)
+    verdict, text = checked(target)
     target.save("failover")
     output = report()
     assert PAGE.is_file(), output

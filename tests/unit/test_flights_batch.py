@@ -17,7 +17,7 @@ from flights.batch import (
 from flights.kafka_log import Record
 from flights.schemas import WINDOW_COLUMNS
 from flights.source import Damage, damaged, flights
-from flights.verify import EXIT_CODES, State, Verdict, judge, main, report
+from flights.verify import EXIT_CODES, State, Verdict, find_differences, main, report
 
 LIMIT, CORRUPT = 3000, 10
 
@@ -117,22 +117,22 @@ def state_of(windows: Iterable[Record], letters: Iterable[Record]) -> State:
     return state
 
 
-def judged(
+def differences(
     windows: Iterable[Record], letters: Iterable[Record], published: int = LIMIT
 ) -> list[tuple[str, str]]:
     state = state_of(windows, letters)
-    return [(d.key, d.column) for d in judge(state, published, LIMIT, LIMIT, CORRUPT)]
+    return [(d.key, d.column) for d in find_differences(state, published, LIMIT, LIMIT, CORRUPT)]
 
 
 def test_a_complete_result_is_equal(expected: dict[str, Row]) -> None:
-    assert judged(window_records(expected), letter_records()) == []
+    assert differences(window_records(expected), letter_records()) == []
 
 
 def test_the_newest_value_of_a_window_counts(expected: dict[str, Row]) -> None:
     key = next(iter(expected))
     old = Record(0, 0, key.encode(), json.dumps(expected[key] | {"flights": 1}).encode(), {})
-    assert judged([old, *window_records(expected)], letter_records()) == []
-    assert judged([*window_records(expected), old], letter_records()) == [
+    assert differences([old, *window_records(expected)], letter_records()) == []
+    assert differences([*window_records(expected), old], letter_records()) == [
         ("events", "parsed"),
         (key, "flights"),
     ]
@@ -140,7 +140,7 @@ def test_the_newest_value_of_a_window_counts(expected: dict[str, Row]) -> None:
 
 def test_a_repeated_dead_letter_counts_once(expected: dict[str, Row]) -> None:
     letters = list(letter_records())
-    assert judged(window_records(expected), [*letters, letters[0]]) == []
+    assert differences(window_records(expected), [*letters, letters[0]]) == []
     assert state_of([], [*letters, letters[0]]).letters == CORRUPT + 1
 
 
@@ -151,11 +151,11 @@ def test_every_fault_of_the_log_and_the_dead_letters_is_named(expected: dict[str
     wrong = first._replace(headers=first.headers | {"reason": b"missing dest"})
     elsewhere = first._replace(headers=first.headers | {"source.offset": b"999999"})
     windows = list(window_records(expected))
-    assert judged(windows, rest) == [("events", "rejected"), (seq, "*")]
-    assert judged(windows, [nameless, *rest]) == [(seq, "reason")]
-    assert judged(windows, [wrong, *rest]) == [(seq, "reason")]
-    assert judged(windows, [first, elsewhere, *rest]) == [("events", "rejected")]
-    assert judged(windows, [first, *rest], published=LIMIT + 1) == [("events", "published")]
+    assert differences(windows, rest) == [("events", "rejected"), (seq, "*")]
+    assert differences(windows, [nameless, *rest]) == [(seq, "reason")]
+    assert differences(windows, [wrong, *rest]) == [(seq, "reason")]
+    assert differences(windows, [first, elsewhere, *rest]) == [("events", "rejected")]
+    assert differences(windows, [first, *rest], published=LIMIT + 1) == [("events", "published")]
 
 
 def test_expected_rejects_follow_the_damage() -> None:

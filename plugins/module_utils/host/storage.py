@@ -191,10 +191,10 @@ def _listed(names: Sequence[str] | set[str]) -> str:
     return ", ".join(sorted(names)) or "(none)"
 
 
-Verdict = Literal["formatted", "replaced disk", "new"]
+State = Literal["formatted", "replaced disk", "new"]
 
 
-def verdict(dirs: Sequence[LogDir]) -> Verdict:
+def state(dirs: Sequence[LogDir]) -> State:
     """Tell a node that is formatted from one with a replaced disk and one that is new."""
     unformatted = missing(dirs)
     if not unformatted:

@@ -70,6 +70,6 @@ def use(directory: Path) -> None:
         )
         raise NoLibraryError(text)
     sys.path.insert(0, str(source))
-    # The client reports each refused connection; the verdict says what matters.
+    # The client reports each refused connection; the result says what matters.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     logging.getLogger("kafka").propagate = False

@@ -1,1 +1,1 @@
-"""Operations on a running cluster: judging it, the gate, restarts, changes, upgrades."""
+"""Operations on a running cluster: its health, the gate, restarts, changes, upgrades."""

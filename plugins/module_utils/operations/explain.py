@@ -151,10 +151,10 @@ def _problems_of(
     cluster: Cluster, changes: Mapping[str, Any]
 ) -> list[tuple[Problem, frozenset[str]]]:
     """Return the problems that the inventory has only with the changes, each with its causes."""
-    without = {_identity(problem) for problem in _judged(cluster, changes, {})}
+    without = {_identity(problem) for problem in _problems_with(cluster, changes, {})}
     return [
         (problem, _causes(problem, changes))
-        for problem in _judged(cluster, changes, changes)
+        for problem in _problems_with(cluster, changes, changes)
         if _identity(problem) not in without
     ]
 
@@ -174,7 +174,9 @@ def _causes(problem: Problem, changes: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(changes)
 
 
-def _judged(cluster: Cluster, drop: Mapping[str, Any], add: Mapping[str, Any]) -> list[Problem]:
+def _problems_with(
+    cluster: Cluster, drop: Mapping[str, Any], add: Mapping[str, Any]
+) -> list[Problem]:
     """Return the problems of a cluster whose `kafka_config` lost some keys and gained others."""
     inventory = cluster.inventory
     hosts = {

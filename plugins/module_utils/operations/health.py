@@ -1,4 +1,4 @@
-"""Whether a Kafka cluster is healthy, judged from one snapshot of it."""
+"""Whether a Kafka cluster is healthy, found in one snapshot of it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 class Finding:
     """One thing wrong: what it is, the value to set, and where, unless its rule says that.
 
-    `hosts` are by default the one that was judged. Findings equal in all but the hosts become one
+    `hosts` are by default the one that was checked. Findings equal in all but the hosts become one
     problem.
     """
 
@@ -67,8 +67,8 @@ class Problem:
 
 
 Check = Callable[..., Findings]
-Judged = Iterable[tuple[Any, ...]]
-"""The name of a host, empty for none, and what is judged there: the arguments of a check."""
+Checked = Iterable[tuple[Any, ...]]
+"""The name of a host, empty for none, and what is checked there: the arguments of a check."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ REGISTERED: list[Rule] = []
 def rule(
     name: str,
     *,
-    each: Callable[[Any], Judged] = lambda whole: [("", whole)],
+    each: Callable[[Any], Checked] = lambda whole: [("", whole)],
     where: str = "",
     severity: Severity = "error",
     in_container: Severity | None = None,
@@ -103,14 +103,14 @@ def rule(
 ) -> Callable[[Check], Check]:
     """Register a rule about the cluster as the inventory describes it.
 
-    Its docstring says why, for the messages. `each` gives what it judges, the whole cluster by
+    Its docstring says why, for the messages. `each` gives what it checks, the whole cluster by
     default; `where` is for findings without their own.
     """
 
     def register(check: Check) -> Check:
         def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
-            for host, *judged in each(subject):
-                for one in check(*judged):
+            for host, *arguments in each(subject):
+                for one in check(*arguments):
                     hosts = one.hosts or ((host,) if host else ())
                     yield Finding(one.what, one.fix, one.where or where, hosts)
 
@@ -127,15 +127,15 @@ def rule(
 def host_rule(
     name: str,
     *,
-    each: Callable[[InspectedHost], Judged] = lambda host: [(host,)],
+    each: Callable[[InspectedHost], Checked] = lambda host: [(host,)],
     where: str = "",
     severity: Severity = "error",
     in_container: Severity | None = None,
 ) -> Callable[[Check], Check]:
     """Register a rule about a host as it was found before anything is changed there."""
 
-    def each_host(hosts: Sequence[InspectedHost]) -> Judged:
-        return ((host.name, *judged) for host in hosts for judged in each(host))
+    def each_host(hosts: Sequence[InspectedHost]) -> Checked:
+        return ((host.name, *arguments) for host in hosts for arguments in each(host))
 
     return hosts_rule(
         name, each=each_host, where=where, severity=severity, in_container=in_container
@@ -143,7 +143,7 @@ def host_rule(
 
 
 hosts_rule = partial(rule, on_cluster=False)
-"""Register a rule about all hosts that were inspected, judged once."""
+"""Register a rule about all hosts that were inspected, checked once."""
 
 
 def check_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
@@ -205,14 +205,14 @@ def warning_lines(problems: Sequence[Problem]) -> list[str]:
 
 def as_json(rules: Sequence[Rule], problems: Sequence[Problem], hosts: int) -> str:
     """Return the result as JSON: valid, problems, warnings, and the numbers of rules and hosts."""
-    verdict = {
+    content = {
         "valid": not errors(problems),
         "problems": [problem.as_dict() for problem in errors(problems)],
         "warnings": [problem.as_dict() for problem in warnings(problems)],
         "rules": len(rules),
         "hosts": hosts,
     }
-    return json.dumps(verdict, indent=2) + "\n"
+    return json.dumps(content, indent=2) + "\n"
 
 
 def as_junit(rules: Sequence[Rule], problems: Sequence[Problem]) -> str:

@@ -26,7 +26,7 @@ def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Proper
             yield host, cluster.kafka[host], one
 
 
-def _judged_properties(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
+def _properties_of_known_keys(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
     """Yield the properties of services whose version is one whose keys are recorded."""
     for host, service, one in properties("kafka", "spark")(cluster):
         unknown = falls_back_to_default(cluster, host, f"{service.product}_version")
@@ -57,7 +57,7 @@ def _owned_key(service: Service, one: Property) -> Findings:
     yield Finding(f"{one.key} is written only by Millrace.", f"Remove it; {instead}.", one.where)
 
 
-@rule("unknown-key", each=_judged_properties)
+@rule("unknown-key", each=_properties_of_known_keys)
 def _unknown_key(service: Service, one: Property) -> Findings:
     """Kafka and Spark ignore an unknown key silently."""
     removal = versions.removed(one.key, service.version)
@@ -82,7 +82,7 @@ def _deprecated_key(node: KafkaNode, one: Property) -> Findings:
         yield Finding(what, fix, one.where)
 
 
-@rule("key-boolean", each=_judged_properties)
+@rule("key-boolean", each=_properties_of_known_keys)
 def _key_boolean(service: Service, one: Property) -> Findings:
     """YAML reads these words as true and false, and the service would get those values."""
     if _misread(service, one):
@@ -92,7 +92,7 @@ def _key_boolean(service: Service, one: Property) -> Findings:
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
 
 
-@rule("key-value", each=_judged_properties)
+@rule("key-value", each=_properties_of_known_keys)
 def _key_value(service: Service, one: Property) -> Findings:
     """Kafka would refuse to start with it, and Spark to run an application."""
     wanted = key_table.expected_value(one.key, one.value, service.table)
@@ -105,7 +105,7 @@ def _key_value(service: Service, one: Property) -> Findings:
 
 
 def _strict_lists(cluster: Cluster) -> Iterator[tuple[str, Property, list[str]]]:
-    """Yield lists and their entries, of versions that judge each entry (KIP-1161)."""
+    """Yield lists and their entries, of versions that check each entry (KIP-1161)."""
     for host, node, one in _kafka_properties(cluster):
         strict = versions.release_numbers(node.version) >= _STRICT_LISTS
         if strict and _kind(node, one.key) == "list":

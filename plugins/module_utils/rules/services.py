@@ -52,8 +52,8 @@ def _service_address(service: Service) -> Findings:
     # What Kafka advertises has rules of its own.
     if service.product == "kafka":
         return
-    judged = not uses_ansible_host(service.settings, service.address_variable)
-    if judged and not HOST.fullmatch(service.address):
+    checked = not uses_ansible_host(service.settings, service.address_variable)
+    if checked and not HOST.fullmatch(service.address):
         what = f"{service.address!r} is not a host name or an address."
         fix = "Set a name or an address alone, without port."
         yield Finding(what, fix, service.address_variable)
@@ -70,8 +70,8 @@ def _port_range(kafka: Ports, others: Ports) -> Findings:
     """There is no such port."""
     for name, port in {**kafka, **others}.items():
         # The rule key-value refuses any other text.
-        judged = integer(port) is not None or not name.startswith("spark.")
-        if judged and integer(port) not in PORTS:
+        checked = integer(port) is not None or not name.startswith("spark.")
+        if checked and integer(port) not in PORTS:
             yield Finding(f"{name} has port {port!r}.", f"Set a free port from 1 to {PORTS[-1]}.")
 
 

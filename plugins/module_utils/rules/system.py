@@ -19,7 +19,7 @@ from .shared import holders
 OPEN_FILES = 100_000  # the minimum that Kafka's documentation recommends ("Hardware and OS")
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
-_TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is judged, nothing is written
+_TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is checked, nothing is written
 # Of Linux 6.1, without those of each device.
 _KERNEL_SETTINGS = Path(__file__).parents[1] / "model/kernel_settings.txt"
 _NEARLY = 0.9
@@ -179,8 +179,8 @@ def _clock_unsynchronised(host: InspectedHost) -> Findings:
     """Retention, timeouts, certificates and the order of events in logs depend on the clock."""
     # Without a service the role host installs one.
     service = host.found.time_service
-    judged = host.host.time_service and (service or not host.kernel_is_its_own)
-    if judged and host.found.clock_synchronised is False:
+    checked = host.host.time_service and (service or not host.kernel_is_its_own)
+    if checked and host.found.clock_synchronised is False:
         by = f", although {service} runs" if service else ""
         fix = "Check timedatectl; set host_time_service: '' if there is no time server."
         if not host.kernel_is_its_own:

@@ -1,4 +1,4 @@
-"""The cluster of a run is judged once, with every problem at once, and its id is kept."""
+"""The cluster of a run is checked once, with every problem at once, and its id is kept."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def clean(place: Path, **variables: Any) -> AnsibleRun:
     return AnsibleRun(written(place, NODES, {**CLEAN, **variables}))
 
 
-def judge(ansible: AnsibleRun, **options: Any) -> dict[str, Any]:
+def run_checks(ansible: AnsibleRun, **options: Any) -> dict[str, Any]:
     return ansible.task("cluster", "k1", **options)
 
 
@@ -91,8 +91,8 @@ def rules(result: dict[str, Any], kind: str = "problems") -> list[str]:
 def test_every_mistake_is_one_problem_of_one_failure(tmp_path: Path) -> None:
     hosts = {**NODES, "k3": {**NODES["k3"], "kafka_node_id": 2}, "spare": {}}
     ansible = AnsibleRun(written(tmp_path, hosts, MISTAKES))
-    verdict, junit = tmp_path / "verdict.json", tmp_path / "verdict.xml"
-    found = judge(ansible, json=str(verdict), junit=str(junit))
+    verdict, junit = tmp_path / "problems.json", tmp_path / "problems.xml"
+    found = run_checks(ansible, json=str(verdict), junit=str(junit))
     assert found["failed"]
     assert rules(found) == TWELVE
     assert [rule for rule in TWELVE if f"[{rule}]" not in found["msg"]] == []
@@ -108,8 +108,8 @@ def test_every_mistake_is_one_problem_of_one_failure(tmp_path: Path) -> None:
 
 
 def test_a_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
-    verdict, junit = tmp_path / "verdict.json", tmp_path / "verdict.xml"
-    found = judge(clean(tmp_path), json=str(verdict), junit=str(junit))
+    verdict, junit = tmp_path / "problems.json", tmp_path / "problems.xml"
+    found = run_checks(clean(tmp_path), json=str(verdict), junit=str(junit))
     assert (found.get("failed"), found["changed"]) == (None, False)
     assert json.loads(verdict.read_text()) == {
         "valid": True,
@@ -131,9 +131,9 @@ def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_pa
 
 
 def test_a_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:
-    verdict = tmp_path / "verdict.json"
+    verdict = tmp_path / "problems.json"
     config = {"log.cleaner.enable": True}
-    found = judge(clean(tmp_path, kafka_config=config), json=str(verdict))
+    found = run_checks(clean(tmp_path, kafka_config=config), json=str(verdict))
     assert (found.get("failed"), rules(found)) == (None, [])
     assert rules(found, "notes") == ["deprecated-key"]
     assert [line for line in found["warnings"] if "[deprecated-key]" in line]
@@ -144,13 +144,13 @@ def test_a_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:
 
 def test_the_address_of_a_host_is_judged(tmp_path: Path) -> None:
     hosts = {**NODES, "k2": {**NODES["k2"], "ansible_host": "192.0.2.1"}}
-    found = judge(AnsibleRun(written(tmp_path, hosts, CLEAN)))
+    found = run_checks(AnsibleRun(written(tmp_path, hosts, CLEAN)))
     assert "same-address" in rules(found)
     assert found["problems"][0]["hosts"] == ["k1", "k2"]
 
 
 def test_a_variable_that_has_no_value_is_named_with_its_place(tmp_path: Path) -> None:
-    found = judge(clean(tmp_path, kafka_rack="{{ nowhere }}"))
+    found = run_checks(clean(tmp_path, kafka_rack="{{ nowhere }}"))
     assert rules(found) == ["unresolved-variable"]
     assert f"{tmp_path}/inventory/hosts.yml:" in found["msg"]
 
@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_read_hides_no_problem_of_other_hosts(tmp_path: Pa
     file = inventory / "host_vars" / "k2.yml"
     file.parent.mkdir()
     file.write_text("kafka_node_id: 2\nkafka_rack\n")
-    found = judge(AnsibleRun(inventory))
+    found = run_checks(AnsibleRun(inventory))
     assert rules(found) == ["unknown-variable", "unreadable-file"]
     assert found["problems"][0]["hosts"] == ["k1", "k2", "k3"]
     assert found["problems"][1]["hosts"] == ["k2"]
@@ -170,23 +170,23 @@ def test_a_file_that_cannot_be_read_hides_no_problem_of_other_hosts(tmp_path: Pa
 
 def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AnsibleError, match=r"no/such/folder\.json"):
-        judge(clean(tmp_path), json=f"{tmp_path}/no/such/folder.json")
+        run_checks(clean(tmp_path), json=f"{tmp_path}/no/such/folder.json")
 
 
 def test_the_rules_run_once_unless_a_report_is_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ansible = clean(tmp_path)
-    judge(ansible)
-    monkeypatch.setattr(engine, "check_cluster", lambda *_: pytest.fail("judged again"))
-    judge(ansible)
+    run_checks(ansible)
+    monkeypatch.setattr(engine, "check_cluster", lambda *_: pytest.fail("checked again"))
+    run_checks(ansible)
     with pytest.raises(pytest.fail.Exception):
-        judge(ansible, json=str(tmp_path / "verdict.json"))
+        run_checks(ansible, json=str(tmp_path / "problems.json"))
 
 
 def test_a_refused_cluster_is_judged_again(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_hep="1g")
-    assert rules(judge(ansible)) == rules(judge(ansible)) == ["unknown-variable"]
+    assert rules(run_checks(ansible)) == rules(run_checks(ansible)) == ["unknown-variable"]
 
 
 # The cluster id
@@ -199,17 +199,17 @@ def kept(ansible: AnsibleRun) -> str:
 
 def test_an_id_is_generated_once_where_it_is_asked_for(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
-    assert judge(ansible)["changed"] is False
+    assert run_checks(ansible)["changed"] is False
     assert kept(ansible) == ""
-    assert judge(ansible, generate_cluster_id=True)["changed"] is True
+    assert run_checks(ansible, generate_cluster_id=True)["changed"] is True
     assert is_cluster_id(kept(ansible))
     assert ansible.cluster("k3").kafka["k3"].cluster_id == kept(ansible), "for tasks to come"
-    assert judge(ansible, generate_cluster_id=True)["changed"] is False
+    assert run_checks(ansible, generate_cluster_id=True)["changed"] is False
 
 
 def test_check_mode_has_an_id_and_keeps_none(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
-    assert judge(ansible, check=True, generate_cluster_id=True)["changed"] is True
+    assert run_checks(ansible, check=True, generate_cluster_id=True)["changed"] is True
     assert kept(ansible) == ""
     assert is_cluster_id(ansible.cluster("k1").kafka["k1"].cluster_id)
 
@@ -219,14 +219,14 @@ def test_an_id_that_is_kept_or_set_stays(tmp_path: Path) -> None:
     (ansible.inventory / KEPT).write_text(f"{OTHER}\n")
     for check in (False, True):
         options: dict[str, Any] = {"generate_cluster_id": True, "known_cluster_id": ID}
-        assert judge(ansible, check=check, **options)["changed"] is False
+        assert run_checks(ansible, check=check, **options)["changed"] is False
     assert kept(ansible) == OTHER
     assert ansible.cluster("k1").kafka["k1"].cluster_id == OTHER
 
 
 def test_beside_an_id_of_the_inventory_none_is_kept(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_cluster_id=ID)
-    assert judge(ansible, generate_cluster_id=True)["changed"] is False
+    assert run_checks(ansible, generate_cluster_id=True)["changed"] is False
     assert kept(ansible) == ""
 
 
@@ -242,7 +242,7 @@ def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
 def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_hep="1g")
     (ansible.inventory / KEPT).write_text("not-an-id\n")
-    found = judge(ansible, generate_cluster_id=True)
+    found = run_checks(ansible, generate_cluster_id=True)
     assert rules(found) == ["unknown-variable", "cluster-id-file"]
     assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["msg"]
     assert kept(ansible) == "not-an-id"
@@ -260,11 +260,11 @@ def inspect(ansible: AnsibleRun, host: str, **found: Any) -> None:
 
 def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
-    judge(ansible)
+    run_checks(ansible)
     for host in NODES:
         names = [] if host == "k3" else [f"junk-of-{host}/"]
         inspect(ansible, host, disk={"exists": True, "names": names, "meta": None})
-    found = judge(ansible, inspected=["k1", "k2", "k3"])
+    found = run_checks(ansible, inspected=["k1", "k2", "k3"])
     assert found["failed"]
     assert {host for one in found["problems"] for host in one["hosts"]} == {"k1", "k2"}
     for host in ("k1", "k2"):
@@ -273,10 +273,10 @@ def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
 
 def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
-    judge(ansible)
+    run_checks(ansible)
     for host in NODES:
         inspect(ansible, host, cores=16, memory_mb=8192)
-    found = judge(ansible, inspected=list(NODES))
+    found = run_checks(ansible, inspected=list(NODES))
     assert (found.get("failed"), found["problems"]) == (None, [])
     assert {host.cores for host in ansible.cluster("k1").hosts.values()} == {16}
 
@@ -284,9 +284,9 @@ def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
 def test_what_follows_from_the_hosts_is_judged_too(tmp_path: Path) -> None:
     """The inventory does not say how much memory a host has."""
     ansible = clean(tmp_path, host_memory_mb=0, kafka_heap="6g")
-    assert rules(judge(ansible)) == []
+    assert rules(run_checks(ansible)) == []
     inspect(ansible, "k1", memory_mb=4096)
-    found = judge(ansible, inspected=["k1", "k2"])
+    found = run_checks(ansible, inspected=["k1", "k2"])
     assert found["problems"][0]["hosts"] == ["k1"]
     assert "6g" in found["msg"] or "6144" in found["msg"]
 
@@ -301,7 +301,7 @@ def test_another_version_is_for_the_playbooks_that_change_it(
     meta = f"version=1\ncluster.id={ID}\nnode.id=1\ndirectory.id=x\n"
     installed = {"kafka": "kafka-4.2.1-0123456789ab"}
     inspect(ansible, "k1", installed=installed, disk={"exists": True, "meta": meta})
-    found = judge(ansible, inspected=["k1"], allow_version_change=allowed)
+    found = run_checks(ansible, inspected=["k1"], allow_version_change=allowed)
     assert [rule for rule in rules(found) if rule.startswith("version")] == problems
 
 
@@ -322,18 +322,18 @@ def test_hosts_of_a_running_operation_are_refused(
     change: dict[str, Any], options: dict[str, Any], refused: bool, tmp_path: Path
 ) -> None:
     ansible = clean(tmp_path)
-    judge(ansible)
+    run_checks(ansible)
     for host in NODES:
         inspect(ansible, host, operation={**AT_WORK, **change})
-    found = judge(ansible, inspected=list(NODES), **options)
+    found = run_checks(ansible, inspected=list(NODES), **options)
     assert rules(found) == (["operation-running"] if refused else [])
     assert ("rolling_upgrade" in found.get("msg", "")) is refused
 
 
 def test_a_run_is_not_refused_for_its_own_operation(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
-    judge(ansible)
+    run_checks(ansible)
     own = {**AT_WORK, "id": operation.current("rolling_upgrade")["id"]}
     for host in NODES:
         inspect(ansible, host, operation=own)
-    assert rules(judge(ansible, inspected=list(NODES))) == []
+    assert rules(run_checks(ansible, inspected=list(NODES))) == []

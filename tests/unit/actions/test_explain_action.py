@@ -69,7 +69,7 @@ def test_a_change_is_shown_without_all_properties(ansible: AnsibleRun) -> None:
 
 
 def test_a_wrong_inventory_is_explained_too(tmp_path: Path) -> None:
-    """It describes and does not judge."""
+    """It describes and does not validate."""
     wrong = {"kafka_config": {"num.partition": 3}, "kafka_rack": "{{ nowhere }}", "kafka_hep": 1}
     document = {"kafka_brokers": {"hosts": {"k1": {}}, "vars": wrong}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(document))

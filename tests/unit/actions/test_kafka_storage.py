@@ -1,4 +1,4 @@
-"""The storage of a node that is formatted already is judged by what the inspection found."""
+"""The storage of a node that is formatted already is checked by what the inspection found."""
 
 from __future__ import annotations
 

@@ -45,15 +45,15 @@ EMPTY = LogDir("/b", exists=True, children=("lost+found",))
 
 
 @pytest.mark.parametrize(
-    ("dirs", "verdict", "missing"),
+    ("dirs", "state", "missing"),
     [
         ([formatted("/a"), formatted("/b")], "formatted", []),
         ([formatted("/a"), EMPTY], "replaced disk", ["/b"]),
         ([EMPTY], "new", ["/b"]),
     ],
 )
-def test_verdict(dirs: list[LogDir], verdict: str, missing: list[str]) -> None:
-    assert storage.verdict(dirs) == verdict
+def test_state(dirs: list[LogDir], state: str, missing: list[str]) -> None:
+    assert storage.state(dirs) == state
     assert storage.missing(dirs) == missing
     assert storage.problems(NODE, dirs) == []
 
@@ -201,17 +201,17 @@ def test_the_module_formats_once(node: Run, tmp_path: Path) -> None:
     assert planned["formatted"] == [str(tmp_path / "data"), str(tmp_path / "meta")]
     assert not (tmp_path / "data" / "meta.properties").exists()
     first = node()
-    assert (first["changed"], first["verdict"]) == (True, "new")
+    assert (first["changed"], first["state"]) == (True, "new")
     assert first["formatted"] == planned["formatted"]
     second = node()
-    assert (second["changed"], second["verdict"]) == (False, "formatted")
+    assert (second["changed"], second["state"]) == (False, "formatted")
 
 
 def test_the_module_formats_a_replaced_disk_only(node: Run, tmp_path: Path) -> None:
     node()
     (tmp_path / "data" / "meta.properties").unlink()
     again = node()
-    assert again["verdict"] == "replaced disk"
+    assert again["state"] == "replaced disk"
     assert again["formatted"] == [str(tmp_path / "data")]
 
 

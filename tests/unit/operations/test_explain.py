@@ -147,7 +147,7 @@ def test_a_stronger_layer_leaves_the_change_without_effect_there() -> None:
     assert "kafka_host_config" in overridden.why
     assert (overridden.before, overridden.after, overridden.written) == ("12", "12", False)
     assert effect(made, "num.io.threads", 16, on="k1").kind == "dynamic"
-    # The rules judge every layer, so an illegal value is refused even there.
+    # The rules check every layer, so an illegal value is refused even there.
     assert effect(made, "num.io.threads", "x", on="k2").kind == "refused"
 
 

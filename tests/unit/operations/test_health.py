@@ -149,41 +149,41 @@ class FakeCluster:
 FENCED = dataclasses.replace(HEALTHY, brokers=(Broker(1), Broker(2), Broker(3, fenced=True)))
 
 
-def judge(cluster: Any, wait: float = 5, **options: Any) -> dict[str, Any]:
-    return kafka_health.judge(cluster, EXPECTED, wait, **options)
+def check(cluster: Any, wait: float = 5, **options: Any) -> dict[str, Any]:
+    return kafka_health.wait_healthy(cluster, EXPECTED, wait, **options)
 
 
 def test_the_module_waits_for_a_healthy_cluster() -> None:
-    verdict = judge(FakeCluster(None, FENCED, HEALTHY))
+    verdict = check(FakeCluster(None, FENCED, HEALTHY))
     assert (verdict["healthy"], verdict["problems"]) == (True, [])
-    late = judge(FakeCluster(FENCED), wait=0)
+    late = check(FakeCluster(FENCED), wait=0)
     assert late["healthy"] is False
     assert "broker 3" in late["problems"][0]
 
 
 def test_the_module_says_what_keeps_a_node_from_being_stopped() -> None:
     moving = dataclasses.replace(HEALTHY, reassigning=("t-0",))
-    verdict = judge(FakeCluster(moving), wait=0, policy=STRICT)
+    verdict = check(FakeCluster(moving), wait=0, policy=STRICT)
     assert verdict["healthy"] is False
     (blocker,) = verdict["blockers"]
     assert (blocker["predicate"], blocker["partitions"]) == ("reassigning", ["t-0"])
-    assert judge(FakeCluster(moving), wait=0)["healthy"] is True
+    assert check(FakeCluster(moving), wait=0)["healthy"] is True
 
 
 def test_a_quorum_that_commits_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_health, "GROWS_SECONDS", 0.2)
-    verdict = judge(FakeCluster(HEALTHY, stuck=True), wait=0, policy=STRICT)
+    verdict = check(FakeCluster(HEALTHY, stuck=True), wait=0, policy=STRICT)
     assert verdict["healthy"] is False
     assert "stuck" in verdict["problems"][0]
-    assert judge(FakeCluster(HEALTHY), wait=0, policy=STRICT)["healthy"] is True
+    assert check(FakeCluster(HEALTHY), wait=0, policy=STRICT)["healthy"] is True
 
 
 def test_a_cluster_has_to_stay_healthy_where_that_is_asked() -> None:
     flapping = [HEALTHY, FENCED] * 50
-    verdict = judge(FakeCluster(*flapping), wait=0, steady=0.5)
+    verdict = check(FakeCluster(*flapping), wait=0, steady=0.5)
     assert verdict["healthy"] is False
     assert verdict["problems"]
-    steady = judge(FakeCluster(HEALTHY), wait=0.1, steady=0.3)
+    steady = check(FakeCluster(HEALTHY), wait=0.1, steady=0.3)
     assert steady["healthy"] is True
     assert steady["seconds"] >= 0.3
 

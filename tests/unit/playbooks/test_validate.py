@@ -1,6 +1,6 @@
 """validate.yml and explain.yml as a build server runs them: exit code, files, no host contacted.
 
-What it judges is in tests/unit/rules, how in tests/unit/actions.
+What it checks is in tests/unit/rules, how in tests/unit/actions.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ def run(place: Path, hosts: str, *options: str, playbook: str = "validate") -> t
 
 
 def test_an_error_is_named_with_its_file_and_line(tmp_path: Path) -> None:
-    files = ("-e", "validate_json=verdict.json", "-e", "validate_junit=verdict.xml")
+    files = ("-e", "validate_json=problems.json", "-e", "validate_junit=problems.xml")
     code, output = run(tmp_path, HOSTS, *files)
     assert code == 2, output
     assert f"{tmp_path}/hosts.yml:{LINE}" in output
     assert "[unresolved-variable]" in output
-    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    verdict = json.loads((tmp_path / "problems.json").read_text())
     assert not verdict["valid"]
     assert "unresolved-variable" in [one["rule"] for one in verdict["problems"]]
-    suites = ET.parse(tmp_path / "verdict.xml").getroot()  # noqa: S314 - written by this test's run
+    suites = ET.parse(tmp_path / "problems.xml").getroot()  # noqa: S314 - written by this test's run
     assert suites.get("failures") != "0"
 
 

@@ -248,7 +248,7 @@ CASES: list[Case] = [
     *(
         (
             "unresolved-variable",
-            f"{name}, whose default is not judged",
+            f"{name}, whose default is not checked",
             lambda d, name=name, change=change: (
                 change(d),
                 d.unresolvable(name, "'y' is undefined"),

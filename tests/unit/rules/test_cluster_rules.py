@@ -47,7 +47,7 @@ LEGAL = [
 ]
 
 
-def judged(*changes: Change) -> list[Problem]:
+def problems_of(*changes: Change) -> list[Problem]:
     draft = Draft()
     for change in changes:
         change(draft)
@@ -59,7 +59,7 @@ def text(problems: list[Problem]) -> str:
 
 
 def test_clean_inventory_has_no_problem() -> None:
-    assert judged() == []
+    assert problems_of() == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_clean_inventory_has_no_problem() -> None:
     ],
 )
 def test_one_mistake_is_one_problem(rule: str, mistake: Change, parts: tuple[str, ...]) -> None:
-    problems = judged(mistake)
+    problems = problems_of(mistake)
     message = text(problems)
     assert [problem.rule for problem in problems] == [rule], message
     assert [part for part in parts if part not in message] == [], message
@@ -81,7 +81,7 @@ def test_one_mistake_is_one_problem(rule: str, mistake: Change, parts: tuple[str
     "change", [pytest.param(change, id=f"{rule}: {name}") for rule, name, change in LEGAL]
 )
 def test_legal_variations(change: Change) -> None:
-    problems = judged(change)
+    problems = problems_of(change)
     assert problems == [], text(problems)
 
 
@@ -125,7 +125,7 @@ def test_no_fix_leads_into_another_refusal() -> None:
 
 
 def test_warnings_refuse_nothing() -> None:
-    problems = judged(lambda d: d.own("log.cleaner.enable", True).own("num.io.threads", 0))
+    problems = problems_of(lambda d: d.own("log.cleaner.enable", True).own("num.io.threads", 0))
     assert [problem.rule for problem in warnings(problems)] == ["deprecated-key"]
     assert [problem.rule for problem in errors(problems)] == ["key-value"]
     assert "1 problem;" in report(problems, "The inventory has", "no host was touched")
@@ -166,7 +166,7 @@ def test_several_mistakes_are_as_many_problems_in_a_stable_order() -> None:
         lambda d: d.own("num.partition", 1),
         lambda d: d.variable("kafka_cluster_id", "x"),
     ]
-    problems = judged(*mistakes)
+    problems = problems_of(*mistakes)
     assert [problem.rule for problem in problems] == [
         "empty-group",
         "host-without-group",
@@ -182,7 +182,7 @@ def test_several_mistakes_are_as_many_problems_in_a_stable_order() -> None:
         "owned-key",
         "unknown-key",
     ]
-    assert problems == judged(*reversed(mistakes))
+    assert problems == problems_of(*reversed(mistakes))
 
 
 def test_each_unresolved_variable_is_a_problem_and_the_rest_is_judged() -> None:
@@ -246,7 +246,7 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
 
 
 def test_problem_is_plain_data() -> None:
-    [problem] = judged(lambda draft: draft.ids(k2=None))
+    [problem] = problems_of(lambda draft: draft.ids(k2=None))
     data = problem.as_dict()
     assert (data["rule"], data["severity"], data["hosts"]) == ("node-id-missing", "error", ["k2"])
     assert data["where"] == "kafka_node_id of k2"

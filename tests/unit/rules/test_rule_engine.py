@@ -52,8 +52,8 @@ def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
 
 def test_the_page_of_errors_has_each_rule_once_with_its_severity_and_reason() -> None:
     page = (ROOT / "docs/errors.md").read_text()
-    on_cluster, on_hosts = page.split("\n## ")[1:]
-    for part, judged in ((on_cluster, True), (on_hosts, False)):
+    of_inventories, of_hosts = page.split("\n## ")[1:]
+    for part, on_cluster in ((of_inventories, True), (of_hosts, False)):
         form = r"(Refused|A warning) when (.+)\.\n\n- Why: (.+)\n- What to set: .+"
         entries = [entry.partition("\n\n") for entry in part.split("\n### ")[1:]]
         found = [(name, re.fullmatch(form, text.strip())) for name, _, text in entries]
@@ -69,6 +69,6 @@ def test_the_page_of_errors_has_each_rule_once_with_its_severity_and_reason() ->
                 one.in_container != one.severity,
             )
             for one in RULES
-            if one.on_cluster is judged
+            if one.on_cluster is on_cluster
         ]
         assert [name for name, entry in found if not entry] == []

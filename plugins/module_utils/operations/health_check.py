@@ -11,19 +11,19 @@ from ansible.module_utils.basic import AnsibleModule
 POLL_SECONDS = 0.1
 
 
-def end(
-    module: AnsibleModule, what: str, judge: Callable[[], tuple[Mapping[str, Any], list[str]]]
+def run(
+    module: AnsibleModule, what: str, check: Callable[[], tuple[Mapping[str, Any], list[str]]]
 ) -> None:
-    """Exit the module with the last result; `judge` returns the current facts and problems."""
+    """Exit the module with the last result; `check` returns the current facts and problems."""
     start = time.monotonic()
     while True:
-        facts, problems = judge()
+        facts, problems = check()
         seconds = round(time.monotonic() - start, 2)
         if not problems or seconds + POLL_SECONDS > module.params["wait"]:
             break
         time.sleep(POLL_SECONDS)
-    verdict = {**facts, "healthy": not problems, "problems": problems, "seconds": seconds}
+    result = {**facts, "healthy": not problems, "problems": problems, "seconds": seconds}
     if problems and module.params["fail"]:
         wrong = "\n- ".join(problems)
-        module.fail_json(msg=f"the {what} after {seconds} s:\n- {wrong}", **verdict)
-    module.exit_json(changed=False, **verdict)
+        module.fail_json(msg=f"the {what} after {seconds} s:\n- {wrong}", **result)
+    module.exit_json(changed=False, **result)
