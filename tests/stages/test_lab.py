@@ -52,13 +52,6 @@ def recaps(log: str) -> list[dict[str, int]]:
     ]
 
 
-def test_a_lab_that_another_checkout_left_is_removed_by_its_name() -> None:
-    name = "test-left"
-    podman("network", "create", "--label", f"millrace.lab={name}", f"millrace-{name}")
-    succeed("down", seconds=60, env={"LAB_NAME": name})
-    assert not leftovers(name)
-
-
 def test_wrong_inventory_is_refused_before_anything_starts() -> None:
     limit = seconds_to_refuse()
     started = time.monotonic()
@@ -254,3 +247,15 @@ def test_down_leaves_nothing() -> None:
     succeed("down", seconds=120)
     assert not leftovers(NAME)
     assert not STATE.exists()
+
+
+def test_a_lab_of_another_checkout_is_refused_and_removed_by_its_name() -> None:
+    name, image = "test-left", podman("images", "--quiet", "localhost/millrace-warm").split()[0]
+    label = ("--label", f"millrace.lab={name}")
+    podman("network", "create", *label, f"millrace-{name}")
+    podman("create", *label, "--name", f"millrace-{name}-k1", image)
+    refused = lab("up", seconds=60, env={"LAB_NAME": name})
+    assert refused.returncode != 0
+    assert f"LAB_NAME={name} ./lab down" in refused.stdout
+    succeed("down", seconds=60, env={"LAB_NAME": name})
+    assert not leftovers(name)
