@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 import testinfra
 
-from tests.support.catalogue import FAULTS
-from tests.support.change import Plays
-from tests.support.faults import Fault, Target
-from tests.support.ledger_run import checked, ledger, ledger_running
-from tests.support.topology import ROOT, Topology, describe
+from tests.support.faults.catalogue import FAULTS
+from tests.support.faults.ledger_run import checked, ledger, ledger_running
+from tests.support.faults.target import Fault, Target
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology, describe
 
 PAGE = ROOT / "build/chaos.html"
 

@@ -10,7 +10,7 @@ from functools import partial
 from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 
 from tests.bench.lab import LOG, STATE
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 from tests.support.wait import wait_for
 
 JAVA = "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"

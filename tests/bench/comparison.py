@@ -7,7 +7,7 @@ import statistics
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 Measured = dict[str, float]
 """Figures of one measurement; "seconds" is what is compared."""

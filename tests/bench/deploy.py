@@ -14,7 +14,7 @@ from tests.bench import baseline
 from tests.bench.comparison import Measured, compare
 from tests.bench.lab import fresh_hosts, playbook, three_nodes
 from tests.bench.load import first_record
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 
 def deployed(deploy: Callable[[Topology], object]) -> Measured:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.topology import ROOT, Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe
 
 STATE = ROOT / ".lab/bench"
 INVENTORY = STATE / "inventory"

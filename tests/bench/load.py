@@ -18,8 +18,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.network im
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
+from tests.support.lab.topology import Topology
 from tests.support.repeat import repeated
-from tests.support.topology import Topology
 from tests.support.wait import wait_for
 
 DEADLINE = 180.0

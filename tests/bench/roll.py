@@ -13,7 +13,7 @@ from tests.bench import baseline
 from tests.bench.comparison import Measured, compare
 from tests.bench.lab import fresh_hosts, playbook, three_nodes
 from tests.bench.load import first_record, load
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 KEY, VALUE = "queued.max.requests", 400
 CHANGE = json.dumps({"kafka_host_config": {KEY: VALUE}})

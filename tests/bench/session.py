@@ -15,7 +15,7 @@ from tests.bench import baseline
 from tests.bench.comparison import Measured, compare
 from tests.bench.lab import fresh_hosts, playbook, three_nodes
 from tests.bench.load import first_record, load
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 BUSY = 60
 """Seconds of processes that take all processors, eight on each host."""

@@ -11,8 +11,8 @@ from testinfra.host import Host
 
 from flights.batch import compare, expected_windows
 from flights.verify import report, verify
-from tests.support.cluster import SparkProbe
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
+from tests.support.services.cluster import SparkProbe
 from tests.support.wait import wait_for
 
 

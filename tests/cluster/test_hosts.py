@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from testinfra.host import Host
 
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 SHOWN = "Id ActiveState UnitFileState NRestarts User"
 

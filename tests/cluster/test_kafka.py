@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import property_text
 
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 from tests.support.wait import wait_for
 
 # The broker reports these after changing them itself; a password it does not report at all.

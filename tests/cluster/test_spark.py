@@ -9,9 +9,9 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
 from testinfra.host import Host
 
-from tests.support.cluster import SparkProbe
-from tests.support.spark import get, master_state, statuses
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
+from tests.support.services.cluster import SparkProbe
+from tests.support.services.spark import get, master_state, statuses
 from tests.support.wait import wait_for
 
 

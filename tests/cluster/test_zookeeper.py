@@ -8,8 +8,8 @@ import uuid
 import pytest
 from testinfra.host import Host
 
-from tests.support.topology import Topology
-from tests.support.zookeeper import client_port, four_letter_word, modes, session_timeout
+from tests.support.lab.topology import Topology
+from tests.support.services.zookeeper import client_port, four_letter_word, modes, session_timeout
 
 
 @pytest.fixture(scope="module")

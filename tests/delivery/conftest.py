@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from testinfra.host import Host
 
-from tests.support.delivery import REPLICAS, Client, client_of
-from tests.support.segments import Disks
-from tests.support.topology import Topology
+from tests.support.clients.delivery import REPLICAS, Client, client_of
+from tests.support.lab.topology import Topology
+from tests.support.services.segments import Disks
 
 
 @pytest.fixture

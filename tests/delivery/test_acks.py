@@ -11,7 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from tests.support.delivery import SECONDS, Client
+from tests.support.clients.delivery import SECONDS, Client
 from tests.support.wait import wait_for
 
 SMALL, BIG = b"small", os.urandom(5000)

@@ -9,8 +9,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     codec as codecs,
 )
 
-from tests.support.delivery import SECONDS, Client
-from tests.support.segments import Batch, Disks, batches
+from tests.support.clients.delivery import SECONDS, Client
+from tests.support.services.segments import Batch, Disks, batches
 
 RECORDS = 10
 LIBRARIES = {"snappy": "python-snappy", "lz4": "lz4", "zstd": "zstandard", "gzip": "", "none": ""}

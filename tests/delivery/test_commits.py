@@ -10,7 +10,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from tests.support.delivery import SECONDS, Client, drain
+from tests.support.clients.delivery import SECONDS, Client, drain
 from tests.support.wait import wait_for
 
 VALUES = [f"{number}".encode() for number in range(10)]

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     RangePartitionAssignor,
 )
 
-from tests.support.delivery import SECONDS, Client
+from tests.support.clients.delivery import SECONDS, Client
 from tests.support.wait import wait_for
 
 PARTITIONS = 4

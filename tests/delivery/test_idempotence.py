@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
-from tests.support.delivery import SECONDS, Client
-from tests.support.proxy import LARGE, losing_answers
+from tests.support.clients.delivery import SECONDS, Client
+from tests.support.clients.proxy import LARGE, losing_answers
 
 PAID = os.urandom(LARGE)
 

@@ -14,9 +14,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.versions 
 )
 from testinfra.host import Host
 
-from tests.support.clients import as_of
-from tests.support.delivery import SECONDS, Client
-from tests.support.topology import Topology
+from tests.support.clients.delivery import SECONDS, Client
+from tests.support.clients.guide_steps import as_of
+from tests.support.lab.topology import Topology
 
 PARTITIONS = 6
 JAVA_SIGN = 0x7FFFFFFF

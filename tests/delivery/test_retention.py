@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
 
-from tests.support.delivery import SECONDS, Client
-from tests.support.segments import Disks
+from tests.support.clients.delivery import SECONDS, Client
+from tests.support.services.segments import Disks
 from tests.support.wait import wait_for
 
 HOUR_MS = 3_600_000

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-from tests.support import copier
-from tests.support.copier import COMMIT_FIRST, PROCESS_FIRST, TRANSACTION
-from tests.support.delivery import SECONDS, Client
-from tests.support.topology import ROOT, environment, write_client_config
+from tests.support.clients import copier
+from tests.support.clients.copier import COMMIT_FIRST, PROCESS_FIRST, TRANSACTION
+from tests.support.clients.delivery import SECONDS, Client
+from tests.support.lab.topology import ROOT, environment, write_client_config
 from tests.support.wait import wait_for
 
 VALUES = [b"1", b"2", b"3"]
@@ -27,7 +27,7 @@ def kill_between(client: Client, order: str, source: str, sink: str, log: Path) 
     with (
         log.open("w") as stream,
         subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "tests.support.copier", *words],
+            [sys.executable, "-m", "tests.support.clients.copier", *words],
             cwd=ROOT,
             env=environment(),
             stdout=stream,

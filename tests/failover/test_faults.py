@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from tests.support.catalogue import FAULTS
-from tests.support.change import Plays
-from tests.support.faults import FULL, Fault, Target, skip_unless_full
-from tests.support.ledger_run import assert_nothing_lost, suite
-from tests.support.topology import Topology
-from tests.support.verifiable import Programs, agrees, verifiable
+from tests.support.faults.catalogue import FAULTS
+from tests.support.faults.ledger_run import assert_nothing_lost, suite
+from tests.support.faults.target import FULL, Fault, Target, skip_unless_full
+from tests.support.faults.verifiable import Programs, agrees, verifiable
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
 
 GAP = {"kill -9 of a partition's leader", "clean stop of a leader"}
 """Those whose time without acknowledgements is limited."""

@@ -13,10 +13,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import cl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
 from testinfra.host import Host
 
-from tests.support.faults import answered
-from tests.support.topology import Topology
+from tests.support.faults.target import answered
+from tests.support.lab.topology import Topology
+from tests.support.services.zookeeper import leader_of, modes
 from tests.support.wait import wait_for
-from tests.support.zookeeper import leader_of, modes
 
 BEHIND_MS = 2000
 SECONDS = 60

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from testinfra.host import Host
 
-from tests.support.change import Plays, starts, watching
-from tests.support.faults import skip_unless_full
-from tests.support.topology import Topology
+from tests.support.faults.target import skip_unless_full
+from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.topology import Topology
 
 
 def test_every_node_is_restarted_and_nothing_is_lost(

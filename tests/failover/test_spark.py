@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from testinfra.host import Host
 
-from tests.support.spark import Load, active_master, application, master_state, statuses
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
+from tests.support.services.spark import Load, active_master, application, master_state, statuses
 from tests.support.wait import wait_for
 
 TAKE_OVER_SECONDS = 10

@@ -9,13 +9,13 @@ import pytest
 from testinfra.host import Host
 
 from ledger.sink import violations
-from tests.support.catalogue.streams import FAULTS
-from tests.support.change import Plays
-from tests.support.faults import Fault, Record, skip_unless_full
-from tests.support.ledger_run import PAGE, report
-from tests.support.stream_driver import BATCH
-from tests.support.stream_target import Streams, streaming
-from tests.support.topology import Topology
+from tests.support.faults.catalogue.streams import FAULTS
+from tests.support.faults.ledger_run import PAGE, report
+from tests.support.faults.stream_driver import BATCH
+from tests.support.faults.stream_target import Streams, streaming
+from tests.support.faults.target import Fault, Record, skip_unless_full
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
 
 
 @pytest.fixture(scope="module")

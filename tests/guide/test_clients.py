@@ -22,8 +22,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
 from testinfra.host import Host
 
-from tests.support import clients, guide
-from tests.support.topology import ROOT, Topology
+from tests.support.clients import guide
+from tests.support.clients import guide_steps as clients
+from tests.support.lab.topology import ROOT, Topology
 from tests.support.wait import scaled, wait_for
 
 # Ahead of the console's records by more than the clocks of the machines differ.

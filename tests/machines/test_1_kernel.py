@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 from testinfra.host import Host
 
-from tests.support.change import Plays
-from tests.support.topology import Topology
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
 from tests.support.wait import wait_for
 
 ALL = ("-e", "rolling_reboot_all=true")

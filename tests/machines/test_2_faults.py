@@ -15,12 +15,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 from testinfra.host import Host
 
 from ledger.journal import load
-from tests.support.catalogue.machines import ALL_OFF, FAULTS
-from tests.support.change import Plays
-from tests.support.faults import Fault, skip_unless_full
-from tests.support.ledger_run import assert_nothing_lost, checked, ledger_running, suite
-from tests.support.machine_target import Machines
-from tests.support.topology import Topology
+from tests.support.faults.catalogue.machines import ALL_OFF, FAULTS
+from tests.support.faults.ledger_run import assert_nothing_lost, checked, ledger_running, suite
+from tests.support.faults.machine_target import Machines
+from tests.support.faults.target import Fault, skip_unless_full
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
 
 RATE = 5
 """Records a second: emulated machines share the processors with whoever counts."""

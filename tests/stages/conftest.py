@@ -6,7 +6,7 @@ import fcntl
 
 import pytest
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 AHEAD = ROOT / ".lab/ahead.lock"
 

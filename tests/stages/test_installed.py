@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.faults import skip_unless_full
-from tests.support.lab import leftovers, succeed
-from tests.support.topology import ROOT
+from tests.support.faults.target import skip_unless_full
+from tests.support.lab.lab import leftovers, succeed
+from tests.support.lab.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 NAME = "test-installed"

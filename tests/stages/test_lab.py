@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.faults import skip_unless_full
-from tests.support.lab import NAME, lab, leftovers, podman, succeed
+from tests.support.faults.target import skip_unless_full
+from tests.support.lab.lab import NAME, lab, leftovers, podman, succeed
+from tests.support.lab.topology import ROOT
 from tests.support.refusal import seconds_to_refuse
-from tests.support.topology import ROOT
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")

@@ -1,6 +1,6 @@
 """Every linter, with empty skip lists."""
 
-from tests.support.lab import succeed
+from tests.support.lab.lab import succeed
 
 
 def test_lint() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.lab import leftovers, podman, succeed
-from tests.support.topology import ROOT
+from tests.support.lab.lab import leftovers, podman, succeed
+from tests.support.lab.topology import ROOT
 from tests.support.wait import processors, slowed
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")

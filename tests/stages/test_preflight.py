@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from tests.support.lab import lab, leftovers
-from tests.support.lab import succeed as lab_succeeds
+from tests.support.lab.lab import lab, leftovers
+from tests.support.lab.lab import succeed as lab_succeeds
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")

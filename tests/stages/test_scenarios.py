@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.faults import FULL, PART_OF_FULL
-from tests.support.lab import leftovers, succeed
-from tests.support.topology import ROOT
+from tests.support.faults.target import FULL, PART_OF_FULL
+from tests.support.lab.lab import leftovers, succeed
+from tests.support.lab.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 SECONDS = 9000 if FULL else 2400
@@ -51,7 +51,7 @@ SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.y
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(name: str, tmp_path: Path) -> None:
     counter = {
-        "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/callback"),
+        "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/lab/callback"),
         "ANSIBLE_CALLBACKS_ENABLED": "remote_tasks",
         "REMOTE_TASKS_FILE": str(tmp_path / "counts"),
     }

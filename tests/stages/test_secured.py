@@ -18,9 +18,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import cl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-from tests.support import tls
-from tests.support.lab import leftovers, succeed
-from tests.support.topology import ROOT, Topology, describe
+from tests.support.lab import tls
+from tests.support.lab.lab import leftovers, succeed
+from tests.support.lab.topology import ROOT, Topology, describe
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")

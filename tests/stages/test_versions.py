@@ -19,9 +19,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import (
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA, SPARK
 
-from tests.support import archive
-from tests.support.lab import succeed
-from tests.support.topology import ROOT
+from tests.support.lab import archive
+from tests.support.lab.lab import succeed
+from tests.support.lab.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 LAB = {"LAB_TOPOLOGY": "default", "LAB_NAME": "test-versions"}

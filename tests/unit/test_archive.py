@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from artifacts import fetch, tools
-from tests.support import archive
-from tests.support.topology import ROOT
+from tests.support.lab import archive
+from tests.support.lab.topology import ROOT
 
 VERSION = "4.3.1"
 RECIPE = ROOT / "artifacts/kafka" / VERSION

@@ -13,8 +13,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory
 
 from tests.chaos import order
 from tests.stages.test_lab import SEED
-from tests.support.catalogue import FAULTS, processes
-from tests.support.topology import Topology
+from tests.support.faults.catalogue import FAULTS, processes
+from tests.support.lab.topology import Topology
 
 NODES = {"b1": 1, "b2": 2, "b3": 3, "c1": 11}
 

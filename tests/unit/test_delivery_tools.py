@@ -13,8 +13,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     MemoryRecordsBuilder,
 )
 
-from tests.support.proxy import LARGE, losing_answers
-from tests.support.segments import CODECS, Batch, batches
+from tests.support.clients.proxy import LARGE, losing_answers
+from tests.support.services.segments import CODECS, Batch, batches
 
 
 def batch(codec: str, values: list[bytes]) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.topology import ROOT, Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe
 
 
 def written(path: Path, *, lab: dict[str, Any] | None = None, **kafka: Any) -> Topology:

@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 
 from docs import generate
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit import in_process
 from tests.unit.model import small
 

@@ -16,8 +16,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate
     TEXTS,
 )
 
-from tests.support import clients, guide
-from tests.support.topology import ROOT
+from tests.support.clients import guide
+from tests.support.clients import guide_steps as clients
+from tests.support.lab.topology import ROOT
 from tests.unit.test_readme import commands
 from tests.unit.tree import load
 

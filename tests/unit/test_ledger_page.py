@@ -19,7 +19,7 @@ from ledger.faults import Fault
 from ledger.history import Event, History, Run, Send
 from ledger.page import SuiteReport
 from ledger.verdict import CLAIM, judge
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.faults_draft import KILL, failed, put, skipped, suite
 from tests.unit.ledger_draft import WALL, Draft, drafted, remove
 

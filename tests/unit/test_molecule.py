@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.stages.test_scenarios import LACKS
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.tree import SCENARIOS, load, relative
 
 BASE = ROOT / ".config/molecule/config.yml"

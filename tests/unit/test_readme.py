@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.tree import SCENARIOS, relative, tracked
 
 README = ROOT / "README.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.stream_driver import newest, next_offsets, parsed
+from tests.support.faults.stream_driver import newest, next_offsets, parsed
 
 OFFSETS = """v1
 {"batchWatermarkMs":0,"batchTimestampMs":1700000000000,"conf":{"spark.sql.shuffle.partitions":"4"}}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.tree import (
     ROLES,
     SCENARIOS,

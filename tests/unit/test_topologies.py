@@ -7,7 +7,7 @@ import re
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.tree import load, walk
 
 TEXT = (ROOT / "docs/topologies.md").read_text()

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.support import wait
-from tests.support.faults import Record
+from tests.support.faults.target import Record
 
 
 def test_nobody_else_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 
 @pytest.fixture(scope="session")

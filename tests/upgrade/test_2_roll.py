@@ -7,9 +7,9 @@ from typing import Any
 
 from testinfra.host import Host
 
-from tests.support.change import Plays, starts, watching
-from tests.support.faults import skip_unless_full
-from tests.support.topology import Topology
+from tests.support.faults.target import skip_unless_full
+from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.topology import Topology
 
 ALL = ("-e", "rolling_restart_all=true")
 PROVE = ("-e", "prove=true")

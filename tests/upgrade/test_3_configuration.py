@@ -11,8 +11,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from testinfra.host import Host
 
-from tests.support.change import Plays, starts, watching
-from tests.support.topology import Topology
+from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.topology import Topology
 from tests.upgrade.conftest import Inventory
 from tests.upgrade.test_2_roll import PROVE, kept_all
 

@@ -12,10 +12,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import ope
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
-from tests.support.change import Plays, starts, watching
-from tests.support.faults import skip_unless_full
-from tests.support.topology import Topology
-from tests.support.verifiable import agrees, verifiable
+from tests.support.faults.target import skip_unless_full
+from tests.support.faults.verifiable import agrees, verifiable
+from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.topology import Topology
 from tests.upgrade.conftest import Inventory
 from tests.upgrade.test_2_roll import PROVE, TASKS, kept_all
 

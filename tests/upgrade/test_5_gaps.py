@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from tests.support.change import Plays
-from tests.support.faults import FULL
-from tests.support.topology import Topology
+from tests.support.faults.target import FULL
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
 
 
 def test_planned_restarts_are_hardly_noticed(

@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids imp
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.in_process import AnsibleRun
 
 pytestmark = pytest.mark.usefixtures("local_tmp")

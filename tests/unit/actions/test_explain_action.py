@@ -12,8 +12,8 @@ import pytest
 import yaml
 from ansible.errors import AnsibleError
 
-from tests.support import guide
-from tests.support.topology import ROOT
+from tests.support.clients import guide
+from tests.support.lab.topology import ROOT
 from tests.unit.in_process import AnsibleRun
 
 pytestmark = pytest.mark.usefixtures("local_tmp")

@@ -11,7 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
     ConnectionDescriptionError,
 )
 
-from tests.support.topology import write_client_config
+from tests.support.lab.topology import write_client_config
 
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 PEM = {

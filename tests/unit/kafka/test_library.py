@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.tree import relative, tracked
 
 ADAPTER = ROOT / "plugins/module_utils/kafka"

@@ -10,7 +10,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts
     cache_directory,
 )
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 SHA512 = "AB" * 64
 ARCHIVE = {"url": "https://example.org/kafka.tgz", "sha512": SHA512}

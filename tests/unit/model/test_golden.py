@@ -25,7 +25,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka imp
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 GOLDEN = ROOT / "tests/unit/golden"
 INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())

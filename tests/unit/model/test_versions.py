@@ -11,7 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import ke
 
 from artifacts import tools
 from docs import generate
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.tree import load
 
 RELEASES = [

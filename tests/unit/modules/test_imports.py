@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 PROGRAM = """
 import sys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 NODE = "millrace.streaming.kafka_node"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lab.topology import ROOT
 from tests.support.refusal import ANSIBLE
-from tests.support.topology import ROOT
 from tests.unit.module_runner import HANGS_SECONDS
 
 # Addresses of no network (RFC 5737): a connection would wait until its timeout.

@@ -18,7 +18,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory impor
     play_overrides,
 )
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 from tests.unit.in_process import AnsibleRun
 
 HOSTS = """\

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
     as_junit,
 )
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 
 def problem(what: str, severity: Severity = "error") -> Problem:

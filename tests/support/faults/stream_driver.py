@@ -1,7 +1,8 @@
 """A stream from Kafka into a Delta table: its driver, and its state by its files.
 
-The job is tests/support/jobs/stream.py. Its driver is a transient service, so that systemd knows
-its processes and what became of them; all that it writes is in one directory which the hosts share.
+The job is tests/support/services/jobs/stream.py. Its driver is a transient service, so that systemd
+knows its processes and their exit codes; all that it writes is in one directory which the hosts
+share.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.values im
 from testinfra.host import Host
 
 from ledger.sink import Row
-from tests.support.spark import get
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
+from tests.support.services.spark import get
 from tests.support.wait import wait_for
 
 Report = dict[str, Any]
@@ -87,7 +88,7 @@ class Stream:
         """Make an empty folder with the job, whatever an earlier run has left."""
         self.remove()
         self.host.check_output("install --directory --owner spark --group spark %s", self.folder)
-        job = (ROOT / "tests/support/jobs/stream.py").read_text()
+        job = (ROOT / "tests/support/services/jobs/stream.py").read_text()
         self.host.check_output("printf %%s %s > %s/job.py", job, self.folder)
 
     def start(self, *checkpoints: str) -> None:

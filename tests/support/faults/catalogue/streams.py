@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import time
 
-from tests.support.catalogue.entry import KILL, begin, catalogue, restarted
-from tests.support.faults import Record
-from tests.support.spark import DRIVER, active_master, application, master_state
-from tests.support.stream_driver import CHECKPOINT, SECONDS
-from tests.support.stream_target import Streams
-from tests.support.topology import ROOT
+from tests.support.faults.catalogue.entry import KILL, begin, catalogue, restarted
+from tests.support.faults.stream_driver import CHECKPOINT, SECONDS
+from tests.support.faults.stream_target import Streams
+from tests.support.faults.target import Record
+from tests.support.lab.topology import ROOT
+from tests.support.services.spark import DRIVER, active_master, application, master_state
 from tests.support.wait import wait_for
 
 FAULTS, fault = catalogue(Streams)
@@ -86,7 +86,7 @@ def executor_out_of_memory(target: Streams, record: Record) -> None:
     before = {where: target.main_pid(where, WORKER) for where in hosts}
     ran = target.stream.host.run(
         DRIVER + " timeout 120 runuser -u spark -- python3 -c %s",
-        (ROOT / "tests/support/jobs/oom.py").read_text(),
+        (ROOT / "tests/support/services/jobs/oom.py").read_text(),
     )
     assert ran.rc == 1, ran.stderr[-3000:]
     assert re.search(r"OutOfMemoryError|exited with code 52", ran.stderr), ran.stderr[-3000:]

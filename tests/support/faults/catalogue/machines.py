@@ -7,8 +7,8 @@ import socket
 import statistics
 import time
 
-from tests.support.catalogue.disks import data_dirs, fill, holder
-from tests.support.catalogue.entry import (
+from tests.support.faults.catalogue.disks import data_dirs, fill, holder
+from tests.support.faults.catalogue.entry import (
     KILL,
     begin,
     catalogue,
@@ -18,9 +18,9 @@ from tests.support.catalogue.entry import (
     narrowed,
     stop,
 )
-from tests.support.catalogue.resources import OFF_SECONDS, stamps_off
-from tests.support.faults import Fault, Record
-from tests.support.machine_target import Machines
+from tests.support.faults.catalogue.resources import OFF_SECONDS, stamps_off
+from tests.support.faults.machine_target import Machines
+from tests.support.faults.target import Fault, Record
 from tests.support.wait import scaled, wait_for
 
 FAULTS, fault = catalogue(Machines)

@@ -10,8 +10,14 @@ from collections.abc import Iterable
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
-from tests.support.catalogue.entry import CLIENT_MS, begin, fault, refuses, wait_for_gate_refusal
-from tests.support.faults import Record, Target, answered
+from tests.support.faults.catalogue.entry import (
+    CLIENT_MS,
+    begin,
+    fault,
+    refuses,
+    wait_for_gate_refusal,
+)
+from tests.support.faults.target import Record, Target, answered
 from tests.support.wait import wait_for
 
 DROP = "ip route replace blackhole %s"

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 GUIDE = ROOT / "docs/guide.md"
 OPERATIONS = ROOT / "docs/operations.md"

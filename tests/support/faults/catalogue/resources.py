@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
-from tests.support.catalogue.entry import begin, clock, fault, follower, journal_line, stop
-from tests.support.faults import Record, Target
+from tests.support.faults.catalogue.entry import begin, clock, fault, follower, journal_line, stop
+from tests.support.faults.target import Record, Target
 from tests.support.wait import wait_for
 
 DROP_INS = "/run/systemd/system/kafka.service.d"

@@ -10,7 +10,7 @@ from typing import Any
 
 from testinfra.host import Host
 
-from tests.support.topology import ROOT, Topology
+from tests.support.lab.topology import ROOT, Topology
 from tests.support.wait import wait_for
 
 # How a driver is started on a Spark host, before `python3 -c`.
@@ -60,7 +60,7 @@ def active_master(topology: Topology) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """A running job of tests/support/jobs/load.py and the directory that it reports to."""
+    """A running job of tests/support/services/jobs/load.py and the directory that it reports to."""
 
     host: Host
     folder: str = "/var/lib/spark/failover"
@@ -75,7 +75,7 @@ class Load:
         self.host.check_output(
             DRIVER + " nohup timeout 200 runuser -u spark -- python3 -c %s %s 180"
             " > %s/rounds 2> %s/errors < /dev/null &",
-            (ROOT / "tests/support/jobs/load.py").read_text(),
+            (ROOT / "tests/support/services/jobs/load.py").read_text(),
             self.folder,
             self.folder,
             self.folder,

@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.clients import read_to_ends
 
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 from tests.support.wait import scaled, wait_for
 
 SECONDS = 30

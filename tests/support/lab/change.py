@@ -16,9 +16,9 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 from testinfra.host import Host
 
+from tests.support.lab.topology import ROOT, Topology
 from tests.support.refusal import ANSIBLE
 from tests.support.repeat import repeated
-from tests.support.topology import ROOT, Topology
 from tests.support.wait import scaled, wait_for
 
 POLL_SECONDS = 0.05
@@ -44,7 +44,7 @@ class Plays:
             **os.environ,
             "MILLRACE_STATE": str(self.state),
             "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/callback"),
+            "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/support/lab/callback"),
             "ANSIBLE_CALLBACKS_ENABLED": "remote_tasks",
             "REMOTE_TASKS_FILE": str(self._counts),
         }

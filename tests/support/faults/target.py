@@ -33,8 +33,8 @@ from testinfra.host import Host
 
 import ledger.faults
 from ledger.faults import FaultRun, Machine, Verdict, save
-from tests.support.change import Plays
-from tests.support.topology import Topology
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
 from tests.support.wait import processors, slowed, wait_for
 
 T = TypeVar("T")

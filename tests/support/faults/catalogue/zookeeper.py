@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.support.catalogue.entry import fault
-from tests.support.catalogue.processes import refused_topic, topics
-from tests.support.faults import Record, Target
+from tests.support.faults.catalogue.entry import fault
+from tests.support.faults.catalogue.processes import refused_topic, topics
+from tests.support.faults.target import Record, Target
+from tests.support.services.zookeeper import four_letter_word, leader_of, modes
 from tests.support.wait import wait_for
-from tests.support.zookeeper import four_letter_word, leader_of, modes
 
 KILL = "systemctl kill --signal=KILL zookeeper; systemctl stop zookeeper"
 START = "systemctl reset-failed zookeeper; systemctl start zookeeper"

@@ -19,12 +19,12 @@ from ledger.clients import Clients
 from ledger.faults import FAULTS
 from ledger.faults import load as load_faults
 from ledger.sink import Place, Row
-from tests.support.change import Plays
-from tests.support.faults import HEAL, REQUEST_MS, Record, Target
-from tests.support.ledger_run import RUNS
-from tests.support.spark import master_state
-from tests.support.stream_driver import BATCH, CHECKPOINT, SECONDS, Stream
-from tests.support.topology import Topology
+from tests.support.faults.ledger_run import RUNS
+from tests.support.faults.stream_driver import BATCH, CHECKPOINT, SECONDS, Stream
+from tests.support.faults.target import HEAL, REQUEST_MS, Record, Target
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
+from tests.support.services.spark import master_state
 from tests.support.wait import wait_for
 
 PARTITIONS = 3

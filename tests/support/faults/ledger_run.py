@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
-from tests.support.change import Plays
-from tests.support.faults import REQUEST_MS, SIDE, Target, answered
-from tests.support.topology import ROOT, Topology, environment, write_client_config
+from tests.support.faults.target import REQUEST_MS, SIDE, Target, answered
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology, environment, write_client_config
 from tests.support.wait import scaled, wait_for
 
 D = TypeVar("D", bound=Target)

@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate
     stop_blockers,
 )
 
-from tests.support.faults import Fault, Place, Record, Target
+from tests.support.faults.target import Fault, Place, Record, Target
 from tests.support.wait import wait_for
 
 D = TypeVar("D", bound=Target)

@@ -6,7 +6,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.versions 
     release_numbers,
 )
 
-from tests.support import guide
+from tests.support.clients import guide
 
 SECTION = "Clients"
 # Each step and the words that only its command has.

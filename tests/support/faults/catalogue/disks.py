@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.catalogue.entry import (
+from tests.support.faults.catalogue.entry import (
     KILL,
     begin,
     clock,
@@ -16,7 +16,7 @@ from tests.support.catalogue.entry import (
     start,
     stop,
 )
-from tests.support.faults import Record, Target
+from tests.support.faults.target import Record, Target
 from tests.support.wait import wait_for
 
 DISK = "192m"

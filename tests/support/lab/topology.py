@@ -18,7 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import advertised_host
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 UIS = {
     "spark_master_ui_port": "Spark master",
     "spark_worker_ui_port": "Spark worker",

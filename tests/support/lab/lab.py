@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 
-from tests.support.topology import ROOT
+from tests.support.lab.topology import ROOT
 
 # A lab of the tests' own, which is also the scenario's: one that somebody has up is left alone.
 NAME = "test-kraft_combined"

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from tests.support.faults import Target
-from tests.support.lab import podman
+from tests.support.faults.target import Target
+from tests.support.lab.lab import podman
 from tests.support.wait import wait_for
 
 BOOT_SECONDS = 60

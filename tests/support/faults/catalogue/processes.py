@@ -11,7 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from tests.support.catalogue.entry import (
+from tests.support.faults.catalogue.entry import (
     CLIENT_MS,
     KILL,
     begin,
@@ -22,7 +22,7 @@ from tests.support.catalogue.entry import (
     stop,
     wait_for_gate_refusal,
 )
-from tests.support.faults import SIDE, Record, Target
+from tests.support.faults.target import SIDE, Record, Target
 from tests.support.wait import wait_for
 
 PAUSE = "systemctl kill --signal=STOP kafka"

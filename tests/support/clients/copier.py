@@ -1,6 +1,6 @@
 """A program that copies a topic to another one, and can be killed between the two steps of a copy.
 
-    python -m tests.support.copier ORDER CLIENT_CONFIG SOURCE SINK GROUP VALUE
+    python -m tests.support.clients.copier ORDER CLIENT_CONFIG SOURCE SINK GROUP VALUE
 
 prints BETWEEN and waits once the first step is done for the record with that value.
 CLIENT_CONFIG is a file of Kafka client properties.

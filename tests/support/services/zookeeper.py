@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 
 def client_port(topology: Topology, host: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import MemoryRecords
 from testinfra.host import Host
 
-from tests.support.topology import Topology
+from tests.support.lab.topology import Topology
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 """By the lowest three bits of a batch's attributes (Kafka's message format)."""

@@ -23,9 +23,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka imp
 )
 from testinfra.host import Host
 
-from tests.support.change import Plays
-from tests.support.spark import DRIVER, active_master
-from tests.support.topology import ROOT, Topology, describe
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.services.spark import DRIVER, active_master
 from tests.support.wait import slower
 
 JOURNAL = "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'"
@@ -120,7 +120,7 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
 
 @dataclass(frozen=True)
 class SparkProbe:
-    """What the job of tests/support/jobs/probe.py found: rows are the Delta table's, if any."""
+    """The result of the job jobs/probe.py: rows are the Delta table's, if any."""
 
     app: str
     hosts: list[str]
@@ -145,7 +145,7 @@ def spark_probe(
     has_table = hosts[master].run("test -d %s/_delta_log", table).rc == 0
     ran = hosts[master].run(
         DRIVER + " timeout 180 runuser -u spark -- python3 -c %s %s",
-        (ROOT / "tests/support/jobs/probe.py").read_text(),
+        (ROOT / "tests/support/services/jobs/probe.py").read_text(),
         table if has_table else "",
     )
     assert ran.rc == 0, ran.stderr

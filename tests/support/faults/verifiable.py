@@ -20,7 +20,7 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 
-from tests.support.topology import Topology, write_client_config
+from tests.support.lab.topology import Topology, write_client_config
 from tests.support.wait import scaled, wait_for
 
 TOPIC = "millrace-verifiable"
