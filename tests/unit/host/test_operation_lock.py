@@ -161,6 +161,20 @@ def test_the_record_of_a_silent_one_is_replaced(
     assert operation_file.read(path)["id"] == ("second" if replaced else "dead")
 
 
+@pytest.mark.parametrize(
+    ("found", "silent"),
+    [
+        ({"age": operation_file.QUIET_SECONDS}, False),
+        ({"age": operation_file.QUIET_SECONDS + 0.1}, True),
+        ({"age": 5.0, "quiet_seconds": 5}, False),
+        ({"age": 5.1, "quiet_seconds": 5}, True),
+        ({"quiet_seconds": 0.5}, False),  # just written
+    ],
+)
+def test_a_record_is_silent_after_its_time_only(found: dict[str, Any], silent: bool) -> None:
+    assert operation_file.is_silent(found) is silent
+
+
 def test_the_directory_of_the_record_is_made_and_open_to_readers(tmp_path: Path) -> None:
     path = tmp_path / "not/there/operation.json"
     assert operation_file.update(path, record("first"))
