@@ -98,7 +98,8 @@ def order(
     `health` is the answer of the module kafka_health: who is registered, and who leads now.
     """
     ready = {broker["id"] for broker in health.get("brokers", []) if not broker["fenced"]}
-    by_id = {int(cluster.kafka[name].id or 0): name for name in names}
+    ids = {name: cluster.kafka[name].id for name in names}
+    by_id = {number: name for name, number in ids.items() if number is not None}
     found = [
         gate.Node(
             number,
@@ -110,7 +111,8 @@ def order(
         )
         for number, name in by_id.items()
     ]
-    leader = int(health.get("controller", -1))
     on_zookeeper = not cluster.controllers
-    ordered = gate.order(found, leader, on_zookeeper=on_zookeeper, reverse_roles=backwards)
+    ordered = gate.order(
+        found, health.get("controller"), on_zookeeper=on_zookeeper, reverse_roles=backwards
+    )
     return [by_id[number] for number in ordered]

@@ -133,9 +133,9 @@ def stop_blockers(
 
 
 def order(
-    nodes: Iterable[Node], active: int, *, on_zookeeper: bool, reverse_roles: bool = False
+    nodes: Iterable[Node], active: int | None, *, on_zookeeper: bool, reverse_roles: bool = False
 ) -> list[int]:
-    """Return the ids in the order of restarts; `active` is the id of the active controller.
+    """Return the ids in the order of restarts; `active` is the active controller, if it is known.
 
     Unready nodes first, else each step would break another one; then controllers, the active one
     last so that leadership moves once; then brokers rack by rack. `reverse_roles`, for a rollback,

@@ -13,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.opti
 )
 from ansible_collections.millrace.streaming.plugins.modules import kafka_restart
 
+from tests.unit.in_process import call_module
 from tests.unit.module_runner import run_module, unreachable
 from tests.unit.operations.restart_rig import (
     FAILED,
@@ -261,3 +262,21 @@ def test_check_mode_does_nothing(options: dict[str, Any]) -> None:
     result = run_module("kafka_restart", {**options, "phase": "stop"}, check=True)
     assert (result["changed"], result["phase"], result["skipped"]) == (False, "stop", True)
     assert not Path(options["record"]).exists()
+
+
+def test_without_options_it_is_a_whole_restart_that_is_not_forced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: dict[str, Any] = {}
+
+    def advance(module: Any, _: object) -> dict[str, Any]:
+        taken.update(module.params)
+        return {"changed": False}
+
+    monkeypatch.setattr(kafka_restart, "advance", advance)
+    monkeypatch.setattr(kafka_restart, "restart_of", lambda *_: None)
+    assert call_module(kafka_restart, unreachable(tmp_path))["failed"], "no node was named"
+    assert not taken
+    call_module(kafka_restart, {**unreachable(tmp_path), "node": {"id": 1}})
+    wanted = {"phase": "gate", "until": "done", "forced": False, "start_timed_out": False}
+    assert {**wanted, "remaining": [], "controller_last": False}.items() <= taken.items()
