@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 from ansible import constants
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, however busy the machine is.
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture

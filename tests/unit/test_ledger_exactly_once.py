@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.exactly_once import violations
@@ -351,13 +351,11 @@ def any_made() -> st.SearchStrategy[Made]:
     return st.builds(made, st.integers(0, 10_000).map(Random), st.integers(12, 60))
 
 
-@settings(deadline=None)
 @given(any_made())
 def test_any_exact_transactions_pass(draft: Made) -> None:
     assert violations(draft.judged()) == []
 
 
-@settings(deadline=None)
 @given(any_made(), st.data())
 def test_any_record_that_a_reader_lacks_is_found(draft: Made, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(COMMITTED))
@@ -366,7 +364,6 @@ def test_any_record_that_a_reader_lacks_is_found(draft: Made, data: st.DataObjec
     assert violations(draft.judged())
 
 
-@settings(deadline=None)
 @given(any_made(), st.data())
 def test_any_aborted_record_that_is_read_is_found(draft: Made, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(COMMITTED))

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import replicas
@@ -37,7 +37,6 @@ def test_a_marker_counts_for_the_end() -> None:
     assert held(0, []) == ([], 0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), max_size=5), st.data())
 def test_a_log_cut_anywhere_holds_its_whole_batches(
     values: list[list[str]], data: st.DataObject
@@ -231,7 +230,6 @@ def test_a_lost_record_says_whether_a_disk_still_has_it(draft: Draft) -> None:
     assert found.what.endswith("never read, on the disk of no replica")
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(12, 60), st.data())
 def test_any_record_that_one_disk_lacks_is_found(
     random: Random, records: int, data: st.DataObject
