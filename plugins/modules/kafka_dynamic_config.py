@@ -80,7 +80,7 @@ class Broker:
 
     def has_elr(self) -> bool:
         """Return whether eligible leader replicas are finalized."""
-        return self._ask(features.finalized).get(features.ELR, 0) > 0
+        return bool(self._ask(features.finalized).get(features.ELR))
 
     def alter(
         self, changes: Mapping[str, str | None], *, cluster_wide: bool, validate_only: bool
@@ -129,10 +129,13 @@ class Run:
         self._record(recorded | set(plan.set))
         refused, stepped = self._bring(plan, found)
         made = plan.without(refused)
-        stale = self._delete_stale([key for key in refused if key in plan.set], found)
-        made = dataclasses.replace(made, deleted=(*made.deleted, *stale))
+        stale = self._stale([key for key in refused if key in plan.set], found)
+        kept = self._alter(Plan(deleted=stale))
+        made = dataclasses.replace(
+            made, deleted=(*made.deleted, *(key for key in stale if key not in kept))
+        )
         refused = {**plan.refused, **refused}
-        self._record((recorded | set(made.set)) - set(made.deleted))
+        self._record((recorded | set(made.set) | kept.keys()) - set(made.deleted))
         if refused and not self._validate_only:
             restart.add_to_mark(Path(self._params["restart_mark"]), {self._params["path"]: refused})
         result: dict[str, Any] = {
@@ -177,13 +180,11 @@ class Run:
             plan = plan.without(refused)
         return refused, stepped
 
-    def _delete_stale(self, keys: list[str], found: Found) -> list[str]:
-        """Delete the entries of refused keys, which would override the file after the restart."""
-        if keys and not self._validate_only:
+    def _stale(self, keys: list[str], found: Found) -> tuple[str, ...]:
+        """Return the refused keys with an entry: it would override the file after the restart."""
+        if keys and not self._validate_only:  # a step towards the value may have made one
             _, found = self._plan()
-        stale = Plan(deleted=tuple(key for key in keys if found[key].entry is not None))
-        refused = self._alter(stale)
-        return [key for key in stale.deleted if key not in refused]
+        return tuple(key for key in keys if found[key].entry is not None)
 
     def _alter(self, plan: Plan) -> dict[str, str]:
         """Alter the keys of a plan and wait until they are in force; return what Kafka refuses."""

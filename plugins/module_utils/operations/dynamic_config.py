@@ -194,9 +194,9 @@ def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, st
 
 def _step(current: str | None, target: str | None) -> int:
     """Return a number doubled or halved, 0 if the target is within that range."""
-    if not all(text and _INTEGER.fullmatch(text) for text in (current, target)):
+    if not (current and target and _INTEGER.fullmatch(current) and _INTEGER.fullmatch(target)):
         return 0
-    now, then = int(current or 0), int(target or 0)
+    now, then = int(current), int(target)
     if min(now, then) < 1 or now // 2 <= then <= now * 2:
         return 0
     return now * 2 if then > now else now // 2

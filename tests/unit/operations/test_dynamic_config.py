@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import dynamic_record
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, features
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
@@ -23,6 +24,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.dyna
 from ansible_collections.millrace.streaming.plugins.modules import kafka_dynamic_config
 from ansible_collections.millrace.streaming.plugins.modules.kafka_dynamic_config import Run
 
+from tests.unit.in_process import call_module
 from tests.unit.module_runner import run_module, unreachable
 
 THREADS, RATIO, LISTS = "num.io.threads", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy"
@@ -325,6 +327,41 @@ def test_a_pool_of_threads_changes_by_degrees(host: Host, threads: str) -> None:
     assert (back["deleted"], host.broker.entries) == ([THREADS], {})
 
 
+class CrampedBroker(FakeBroker):
+    """A broker that cannot make as many threads."""
+
+    most = 0
+
+    def alter(
+        self, changes: Mapping[str, str | None], *, cluster_wide: bool, validate_only: bool
+    ) -> str:
+        by_degrees = super().alter(changes, cluster_wide=cluster_wide, validate_only=True)
+        if not by_degrees and int(changes.get(THREADS) or 0) > self.most:
+            return "unable to create native thread"
+        return super().alter(changes, cluster_wide=cluster_wide, validate_only=validate_only)
+
+
+@pytest.mark.parametrize(
+    ("most", "left"),
+    [
+        (8, {}),
+        (16, {THREADS: "16"}),  # Kafka does not go back to 4 at once
+    ],
+)
+def test_an_entry_that_steps_have_made_does_not_stay_unknown(
+    tmp_path: Path, most: int, left: dict[str, str]
+) -> None:
+    broker = CrampedBroker(static={THREADS: "4"})
+    broker.most = most
+    host = Host(tmp_path, broker)
+    result = host.run(f"{THREADS}=37")
+    assert (result["changed"], list(result["refused"])) == (True, [THREADS])
+    assert (broker.entries, result["deleted"]) == (left, [] if left else [THREADS])
+    # What is recorded is deleted once Kafka lets it.
+    assert (THREADS in dynamic_record.read(host.record)) is bool(left)
+    assert host.marked_keys() == [THREADS]
+
+
 def test_a_number_that_is_refused_for_itself_is_not_approached(host: Host) -> None:
     assert list(host.run(f"{THREADS}=4", f"{MIN_ISR}=666")["refused"]) == [MIN_ISR]
     assert host.broker.writes == []
@@ -520,6 +557,22 @@ def test_a_file_that_is_not_there_is_named(options: dict[str, Any]) -> None:
     result = run_module("kafka_dynamic_config", options)
     assert result["failed"]
     assert options["path"] in result["msg"]
+
+
+def test_names_of_keys_are_shown_and_no_content_is_logged(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def work(module: Any, _: object) -> dict[str, Any]:
+        given.append(module)
+        return {"changed": False, "keys": module.params["keys"]}
+
+    monkeypatch.setattr(kafka_dynamic_config, "work", work)
+    assert call_module(kafka_dynamic_config, options)["keys"] == [THREADS]
+    (module,) = given
+    assert module.no_log
+    assert module.params["cluster_wide"] is False
 
 
 # Kafka's own rules, one function each
