@@ -51,7 +51,7 @@ class Index:
         """
         if reader.kind == "replica":
             return partition in (reader.ends or {})
-        position = self.positions[reader.name].get(partition, 0)
+        position = self.positions[reader.name][partition]
         return reader.done or (offset is not None and offset < position)
 
 
@@ -59,17 +59,17 @@ def index_of(history: History) -> Index:
     """Return a history's index."""
     history = _without_tails(history)
     places: defaultdict[tuple[int, int], dict[str, list[str]]] = defaultdict(dict)
-    positions: dict[str, dict[int, int]] = {}
+    positions: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     for send in history.sends:
         if send.offset is not None:
             places[send.partition, send.offset].setdefault(send.value, []).append("ack")
     for reader in history.readers:
-        highest = positions.setdefault(reader.name, {})
+        highest = positions[reader.name]
         for partition, offset, value in reader.reads:
             seen = places[partition, offset].setdefault(value, [])
-            if not seen or seen[-1] != reader.name:
+            if reader.name not in seen:
                 seen.append(reader.name)
-            highest[partition] = max(offset + 1, highest.get(partition, 0))
+            highest[partition] = max(offset + 1, highest[partition])
     offsets: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for place in sorted(places):
         for value in places[place]:
@@ -86,11 +86,11 @@ def index_of(history: History) -> Index:
 
 def _without_tails(history: History) -> History:
     """Leave out what replicas hold behind the end: never acknowledged, it may be anything."""
-    ends: dict[int, int] = {}
+    ends: defaultdict[int, int] = defaultdict(int)
     for final in history.finals():
         ends.update(final.ends or {})
     readers = [
-        replace(r, reads=[x for x in r.reads if x.offset < ends.get(x.partition, 0)])
+        replace(r, reads=[x for x in r.reads if x.offset < ends[x.partition]])
         if r.kind == "replica"
         else r
         for r in history.readers
@@ -160,10 +160,8 @@ def i4_nothing_from_nowhere(index: Index) -> Iterator[Violation]:
 def i5_sending_order(index: Index) -> Iterator[Violation]:
     """Yield what breaks: a log has the records of a session in the order of sending."""
     logs: defaultdict[tuple[str, int], list[tuple[int, int, str]]] = defaultdict(list)
-    for value, places in index.offsets.items():
-        send = index.sends.get(value)
-        if send is not None and send.partition == places[0][0]:
-            logs[send.producer, send.partition].append((places[0][1], send.seq, value))
+    for offset, send in _where_they_were_sent(index):
+        logs[send.producer, send.partition].append((offset, send.seq, send.value))
     for (producer, partition), rows in logs.items():
         for (_, seq, value), (offset, later, follower) in pairwise(sorted(rows)):
             if later < seq:
@@ -172,6 +170,15 @@ def i5_sending_order(index: Index) -> Iterator[Violation]:
                     f"partition {partition}, offset {offset}: {later} of {producer} after {seq}",
                     (value, follower),
                 )
+
+
+def _where_they_were_sent(index: Index) -> Iterator[tuple[int, Send]]:
+    """Yield each record of the partition that it was sent to, with its first offset there."""
+    for value, places in index.offsets.items():
+        send = index.sends.get(value)
+        offsets = [offset for partition, offset in places if send and partition == send.partition]
+        if send and offsets:
+            yield min(offsets), send
 
 
 def i6_no_skip(index: Index) -> Iterator[Violation]:
@@ -210,12 +217,12 @@ def i7_stable(index: Index) -> Iterator[Violation]:
     It stays on every disk too, and what a disk has below the end every final reader is given.
     """
     at_the_end = [*index.history.finals(), *index.history.of("replica")]
-    starts: dict[int, int] = {}
+    starts: defaultdict[int, int] = defaultdict(int)
     for sample in index.history.samples:
         starts.update(sample.start)
     for (partition, offset), values in sorted(index.places.items()):
         who = {name for names in values.values() for name in names} - {"ack"}
-        if not who or offset < starts.get(partition, 0):
+        if not who or offset < starts[partition]:
             continue
         for reader in at_the_end:
             if reader.name not in who and index.decided(reader, partition, offset):
@@ -234,22 +241,20 @@ def _regressions(history: History) -> Iterator[Violation]:
         ("start", [sample.start for sample in samples]),
         ("end", [*(sample.end for sample in samples), *(r.ends or {} for r in history.finals())]),
     ):
-        highest: dict[int, int] = {}
+        highest: defaultdict[int, int] = defaultdict(int)
         for offsets in series:
             for partition, offset in offsets.items():
-                if offset < highest.get(partition, 0):
+                if offset < highest[partition]:
                     text = f"partition {partition}: {what} of the log went back from "
                     yield Violation("I7", f"{text}{highest[partition]} to {offset}", ())
-                highest[partition] = max(offset, highest.get(partition, 0))
+                highest[partition] = max(offset, highest[partition])
 
 
 def i8_real_time_order(index: Index) -> Iterator[Violation]:
     """Yield what breaks: what was acknowledged before another was sent lies before it."""
     logs: defaultdict[int, list[tuple[int, Send]]] = defaultdict(list)
-    for value, places in index.offsets.items():
-        send = index.sends.get(value)
-        if send is not None and send.partition == places[0][0]:
-            logs[send.partition].append((places[0][1], send))
+    for offset, send in _where_they_were_sent(index):
+        logs[send.partition].append((offset, send))
     for partition, rows in logs.items():
         earliest: tuple[float, str] | None = None
         for offset, send in sorted(rows, reverse=True):
@@ -275,14 +280,14 @@ def i9_commits(index: Index) -> Iterator[Violation]:
             visible[partition].add(offset)
     for group in [r for r in index.history.readers if r.kind == "group"]:
         delivered: defaultdict[int, set[int]] = defaultdict(set)
-        checked: dict[int, int] = {}
+        checked: defaultdict[int, int] = defaultdict(int)
         given = 0
         for commit in index.history.commits:
             partition, offset, after = commit
             for read in group.reads[given:after]:
                 delivered[read.partition].add(read.offset)
             given = max(given, after)
-            low = checked.get(partition, 0)
+            low = checked[partition]
             if offset < low:
                 what = f"went back from {low} to {offset}"
                 yield Violation("I9", f"partition {partition}: committed offset {what}", ())

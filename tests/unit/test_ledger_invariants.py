@@ -65,13 +65,14 @@ def drop_from_the_group(draft: Draft) -> None:
     remove(draft.logs["consumer-group"][1], draft.acked(1, 40).value)
 
 
-def swap(draft: Draft, first: int, second: int, *, acks: bool) -> None:
-    one, two = draft.acked(0, first), draft.acked(0, second)
-    for log in draft.every_log():
-        ranks = {read.value: rank for rank, read in enumerate(log[0])}
+def swap(draft: Draft, first: int, second: int, *, acks: bool, partition: int = 0) -> None:
+    one, two = draft.acked(partition, first), draft.acked(partition, second)
+    for logs in draft.every_log():
+        log = logs[partition]
+        ranks = {read.value: rank for rank, read in enumerate(log)}
         for old, new in ((one, two), (two, one)):
             rank = ranks[old.value]
-            log[0][rank] = log[0][rank]._replace(value=new.value)
+            log[rank] = log[rank]._replace(value=new.value)
     if acks:
         for send, other in ((one, two), (two, one)):
             draft.sends[draft.send(send.value)] = send._replace(offset=other.offset)
@@ -340,7 +341,8 @@ def test_only_what_was_sent_after_an_answer_must_lie_behind_it(later: float, fou
     reads = [Read(0, 0, two.value), Read(0, 1, one.value)]
     reader = Reader("final-1", "final", reads, {0: 2}, done=True)
     history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [one, two], [reader])
-    assert bool(texts(history, "I8")) is found
+    found_there = [one.records for one in violations(history) if one.invariant == "I8"]
+    assert found_there == ([(two.value, one.value)] if found else [])
 
 
 def test_a_skip_and_a_return_are_told_apart(draft: Draft) -> None:
@@ -363,11 +365,39 @@ def test_a_loss_names_its_place(draft: Draft) -> None:
     assert "unknown offset" in text
 
 
-def test_a_stranger_is_named_with_its_place(draft: Draft) -> None:
+def test_a_stranger_is_named_with_its_first_place(draft: Draft) -> None:
     show_a_stranger(draft)
-    end = draft.logs["final-1"][0][-1].offset
+    place = draft.logs["final-1"][0][-1]
+    for log in draft.every_log():
+        log[2].append(Read(2, log[2][-1].offset + 1, place.value))
     (text,) = texts(draft.history(), "I4")
-    assert f"partition 0, offset {end}" in text
+    assert f"partition 0, offset {place.offset}" in text
+
+
+@pytest.mark.parametrize("partition", [0, 2])
+def test_a_copy_in_another_partition_hides_no_wrong_order(draft: Draft, partition: int) -> None:
+    session = [s for s in draft.sends if s.outcome == "ok" and s.partition == 1]
+    swap(draft, 20, 21, acks=True, partition=1)
+    for log in draft.every_log():
+        end = log[partition][-1].offset + 1
+        log[partition] += [Read(partition, end + n, session[20 + n].value) for n in range(2)]
+    assert "I5" in broken(draft.history())
+
+
+def test_a_commit_past_several_names_the_first(draft: Draft) -> None:
+    lost = [draft.acked(1, rank) for rank in (40, 41)]
+    for record in lost:
+        remove(draft.logs["consumer-group"][1], record.value)
+    (text,) = texts(draft.history(), "I9")
+    assert [part in text for part in ("passes 2 ", f"first {lost[0].offset}")] == [True] * 2
+
+
+def test_another_value_in_its_place_proves_a_loss_to_a_reader_that_did_not_finish() -> None:
+    send = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 0)
+    for reads, found in (([], False), ([Read(0, 0, "r/p1/0/9")], True)):
+        reader = Reader("final-1", "final", reads, {0: 1}, done=False)
+        history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [send], [reader])
+        assert ("I1" in broken(history)) is found
 
 
 @pytest.mark.parametrize(("read", "found"), [(39, False), (40, False), (41, True)])
