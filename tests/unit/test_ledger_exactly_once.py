@@ -375,3 +375,10 @@ def test_any_aborted_record_that_is_read_is_found(draft: Made, data: st.DataObje
 
 def test_a_transaction_names_its_records() -> None:
     assert Transaction(7, [(1, 5)]).values("r") == [value_of("r", "t7", 1, 5)] == ["r/t7/1/5"]
+
+
+@pytest.mark.parametrize("name", ["output-live", ALL])
+def test_without_a_reader_of_each_kind_nothing_is_proven(draft: Made, name: str) -> None:
+    del draft.logs[name]
+    report = judge(draft.judged())
+    assert any(KINDS[name] in reason for reason in report.reasons), report.reasons

@@ -68,8 +68,10 @@ def test_behind_a_damaged_batch_nothing_of_its_segment_is_held(
 ) -> None:
     good = batch(0, ["a"])
     broken = good + damage(batch(1, ["b"])) + batch(2, ["c"])
-    assert held(0, [broken, batch(3, ["d"])]) == ([Read(0, 0, "a"), Read(0, 3, "d")], 4)
-    assert f"unreadable from byte {len(good)}" in caplog.text
+    whole = batch(3, ["longer than the first"])
+    assert held(0, [broken, whole]) == ([Read(0, 0, "a"), Read(0, 3, "longer than the first")], 4)
+    assert f"byte {len(good)}" in caplog.text
+    assert f"byte {len(whole)}" not in caplog.text
 
 
 def test_a_directory_is_read_as_it_was_fetched(tmp_path: Path) -> None:

@@ -47,6 +47,15 @@ def silent_partition(history: History) -> History:
     )
 
 
+def unanswered_partition(history: History) -> History:
+    def unanswered(send: Send) -> Send:
+        if send.partition != 2 or send.outcome == "fail":
+            return send
+        return send._replace(outcome="info", acked=None, offset=None)
+
+    return replace(history, sends=[unanswered(send) for send in history.sends])
+
+
 def at(history: History, start: float, end: float | None) -> History:
     return replace(history, events=[Event("k1", 1, "restart", WALL + start, end and WALL + end)])
 
@@ -57,6 +66,7 @@ NOTHING_PROVEN: list[tuple[Callable[[History], History], str]] = [
     (lambda h: at(h, -10, -4.99), "acknowledgements around it"),
     (lambda h: at(h, 1, None), "restart of k1 has no end"),
     (silent_partition, "partition 2 acknowledged no record"),
+    (unanswered_partition, "partition 2 acknowledged"),
     (unfinished, "final-1 did not read to the end"),
     (
         lambda h: with_readers(h, lambda r: None if r.name == "final-2" else r),
@@ -230,3 +240,11 @@ def test_an_invariant_is_named_with_how_often_it_was_violated() -> None:
     assert violated("I5", 1).endswith("violated once")
     assert violated("I5", 2).endswith("violated 2 times")
     assert "order of sending" in violated("I5", 2)
+
+
+def test_latencies_are_shown_in_milliseconds(draft: Draft) -> None:
+    draft.sends = [
+        send if send.acked is None else send._replace(acked=send.invoked + 0.0625)
+        for send in draft.sends
+    ]
+    assert "62.5" in as_text(judge(draft.history()))
