@@ -19,12 +19,17 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 from ..module_utils.model import kafka, spark, zookeeper
-from ..module_utils.model.inventory import CLUSTER_ID_FILE, GROUPS, HostVariables, Inventory
+from ..module_utils.model.inventory import (
+    CLUSTER_ID_FILE,
+    CONNECTION,
+    GROUPS,
+    HostVariables,
+    Inventory,
+)
 from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
 from . import cluster_id, inventory_files
 
-CONNECTION = ("ansible_host", "ansible_port")
 LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
 
 
@@ -165,7 +170,10 @@ def read_host(
                 connection[variable] = plain(templar.template(raw[variable]))
             except AnsibleError as error:
                 unresolved[variable] = f"{error}".rstrip(". ") + source_location(raw[variable])
-    return HostVariables(name, values, unresolved, connection, hidden_places(raw))
+    others = frozenset(
+        str(one) for one in raw if one not in CONNECTION and not str(one).startswith(PREFIXES)
+    )
+    return HostVariables(name, values, unresolved, connection, hidden_places(raw), others=others)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any variable

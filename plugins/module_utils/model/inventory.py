@@ -8,6 +8,9 @@ from typing import Any
 
 SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history")
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
+CONNECTION = (
+    *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
+)
 GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
 
 
@@ -17,8 +20,9 @@ class HostVariables:
 
     `unresolved` is variable -> why it has no value, with the file where it is written, `unreadable`
     file -> why the variables in it are missing.
-    `connection` holds `ansible_host` and `ansible_port` where they are set, `hidden` the places
-    (`variable[key]`, or a whole variable) of values that come from a vault or an expression.
+    `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `hidden` the
+    places (`variable[key]`, or a whole variable) of values that come from a vault or an expression,
+    `others` the names of all other variables.
     """
 
     name: str
@@ -27,6 +31,7 @@ class HostVariables:
     connection: Mapping[str, Any] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
 
     def is_unknown(self, variable: str) -> bool:
         """Return whether the inventory may set a variable to a value that is not known."""

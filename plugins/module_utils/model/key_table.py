@@ -50,6 +50,15 @@ _MORE_CHOICES = {
     "ssl.protocol": "[SSL, SSLv2, SSLv3, TLS, TLSv1, TLSv1.1, TLSv1.2, TLSv1.3]",
     "ssl.endpoint.identification.algorithm": "(case insensitive) [https, ldaps, ]",
 }
+_MECHANISMS = "[GSSAPI, OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]"
+_MORE_CHOICES |= dict.fromkeys(
+    (
+        "sasl.enabled.mechanisms",
+        "sasl.mechanism.controller.protocol",
+        "sasl.mechanism.inter.broker.protocol",
+    ),
+    _MECHANISMS,
+)
 _CLASS_KEYS = (".class", ".class.name")
 _RANGE = re.compile(
     r"\[(?P<low>-?[\d.]+),\.\.\.(?:,(?P<high>-?[\d.]+))?\](?: or (?P<extra>-?\d+))?"
@@ -130,6 +139,9 @@ def _expected(kind: str, valid: str) -> str:
     expected = names.get(kind, f"a {kind}")
     if kind in _TEXTS:
         expected += " (in quotes, if YAML takes it for something else)"
+    if kind in _INTEGER_BITS and valid.endswith(",...]"):
+        valid = f"{valid[:-1]},{2 ** (_INTEGER_BITS[kind] - 1) - 1}]"
+    valid = valid.replace(", ]", ", or an empty text]")
     return f"{expected}, {valid}" if valid else expected
 
 

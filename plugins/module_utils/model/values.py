@@ -26,6 +26,12 @@ def sequence(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
 
 
+def texts(value: object) -> list[str]:
+    """Return the entries of a list, or of a text with commas, without blanks and empty ones."""
+    given = value.split(",") if isinstance(value, str) else sequence(value)
+    return [text for one in given if (text := str(one).strip())]
+
+
 def integer(value: object) -> int | None:
     """Return a whole number given as such or in digits, None for anything else."""
     if isinstance(value, bool):

@@ -12,7 +12,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from . import files
 from .inventory import HostVariables
-from .values import yaml_type
+from .values import mapping, sequence, yaml_type
 
 ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
@@ -79,7 +79,8 @@ def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:
 def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     """Return a value converted as its argument spec says, and the spec's errors; secrets hidden."""
     errors: list[str]
-    if wrong := _type_mismatch(name, value, option):
+    wrong = _type_mismatch(name, value, option) or _part_mismatch(name, value, option)
+    if wrong:
         return None, [wrong]
     try:
         result = ArgumentSpecValidator({name: _on_control_node(option)}).validate({name: value})
@@ -108,9 +109,22 @@ def _type_mismatch(name: str, value: object, option: Option) -> str:
     if isinstance(value, bool) and kind in ("str", "path"):
         words = "yes, on or true" if value else "no, off or false"
         return f"{name} is {value} (boolean), not text: YAML reads {words} so without quotes."
+    if isinstance(value, (list, tuple, Mapping)) and kind in ("str", "path"):
+        return f"{name} is a {yaml_type(value)}, not text."
     if isinstance(value, str) and kind == "list":
         secret = "" if option.get("no_log") else f" {value!r}"
         return f"{name} is one text{secret}, not a list."
+    return ""
+
+
+def _part_mismatch(name: str, value: object, option: Option) -> str:
+    """Return what is wrong with a part of a value, which the validator would make a text of."""
+    for part in sequence(value) or [value]:
+        for key, one in option.get("options", {}).items():
+            given = mapping(part).get(key)
+            wrong = _type_mismatch(f"{key} of {name}", given, one)
+            if wrong and isinstance(given, (list, tuple, Mapping)):
+                return wrong
     return ""
 
 

@@ -8,6 +8,7 @@ pass.
 from __future__ import annotations
 
 from . import (
+    connection,
     contradictions,
     directories,
     disks,
@@ -18,6 +19,7 @@ from . import (
     listeners,
     nodes,
     replication,
+    sasl,
     security,
     services,
     spark,
@@ -34,6 +36,7 @@ from .engine import REGISTERED, Rule
 SUBJECTS = (
     *(
         groups,
+        connection,
         files,
         variables,
         versions,
@@ -46,7 +49,7 @@ SUBJECTS = (
         nodes,
         listeners,
     ),
-    *(stores, replication, keys, contradictions, security, zookeeper, spark),
+    *(stores, replication, keys, contradictions, security, sasl, zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.values import listing, property_text
+from ..model.values import is_true, listing, property_text, texts
 from .engine import Finding, Findings, rule
 from .shared import brokers, differing, nodes, place
 
@@ -30,6 +30,9 @@ _TOPIC_DEFAULTS = (
     *("log.cleanup.policy", "log.cleaner.delete.retention.ms", "log.message.timestamp.type"),
     *("message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
 )
+_LONGEST_FETCH_MS = 500
+_REQUIRED = (("remote.log.storage.system.enable", "remote.log.storage.manager.class.name"),)
+_SHARED_SECRETS = ("delegation.token.secret.key", "delegation.token.master.key")
 _GROUP_SETTINGS = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
@@ -55,6 +58,8 @@ def _above(
     what = f"{factor}{small} {low} {'>=' if strict else '>'} {large} {high}."
     most, least = (high - strict) // times, times * low + strict
     fix = f"Set {small}: {most} or less, or {large}: {least} or more."
+    if most < 0:
+        fix = f"Set {large}: {least} or more."
     yield Finding(what, fix, place(node, small, large))
 
 
@@ -104,6 +109,8 @@ def _authentication_delay(node: KafkaNode) -> Findings:
     does not start with it.
     """
     delay = "connection.failed.authentication.delay.ms"
+    if (node.number("connections.max.idle.ms") or 0) < 0:  # they are never closed
+        return
     yield from _above(node, delay, "connections.max.idle.ms", strict=True)
 
 
@@ -211,6 +218,46 @@ def _connections_zero(node: KafkaNode) -> Findings:
     if node.number(key) == 0 and not node.config.get(f"{key}.overrides"):
         fix = f"Delete it for no limit, or set {key}.overrides too."
         yield Finding(f"{key} is 0.", fix, place(node, key))
+
+
+@rule("quorum-fetch-timeout", each=nodes)
+def _quorum_fetch_timeout(node: KafkaNode) -> Findings:
+    """A leader without new records answers a fetch after 500 ms (KafkaRaftClient), so that the
+    other controllers would elect another one again and again.
+    """
+    key = "controller.quorum.fetch.timeout.ms"
+    timeout = node.number(key)
+    if node.mode == "kraft" and timeout is not None and timeout <= _LONGEST_FETCH_MS:
+        fix = f"Set {key}: {2 * _LONGEST_FETCH_MS} or more, or delete it for 2000."
+        yield Finding(f"{key} is {timeout}.", fix, place(node, key))
+
+
+@rule("required-property", each=nodes)
+def _required_property(node: KafkaNode) -> Findings:
+    """Kafka does not start with one of them without the other."""
+    for key, other in _REQUIRED:
+        if is_true(node.config.get(key)) and not node.config.get(other):
+            fix = f"Set {other}, or delete {key}."
+            yield Finding(f"{key} is true, and {other} is not set.", fix, place(node, key))
+
+
+@rule("rebalance-protocols", each=nodes)
+def _rebalance_protocols(node: KafkaNode) -> Findings:
+    """Brokers on ZooKeeper have only the classic protocol, and do not start with another."""
+    key = "group.coordinator.rebalance.protocols"
+    if node.mode == "zookeeper" and {*texts(node.config.get(key))} - {"classic"}:
+        yield Finding(f"{key} is {node.config[key]}.", "Delete it.", place(node, key))
+
+
+@rule("shared-secret-differs")
+def _shared_secret_differs(cluster: Cluster) -> Findings:
+    """Tokens would be accepted only where they were made."""
+    for key in _SHARED_SECRETS:
+        values = {name: str(node.config.get(key, "")) for name, node in nodes(cluster)}
+        if len({*values.values()}) > 1:
+            fix = "Set it once, in kafka_config of all brokers and controllers."
+            where = f"kafka_config[{key}]"
+            yield Finding(f"{key} is not the same on all nodes.", fix, where, tuple(values))
 
 
 @rule("client-timeouts", each=nodes)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..model.cluster import Cluster, DataDirectory
 from ..model.host import HostSettings
-from ..model.values import listing
+from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import Directory, InspectedHost, is_below
 from .shared import shared_values
@@ -19,6 +19,8 @@ _ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "spark": 1100 * MIB}
 _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
 # File systems that may be mounted twice.
 _SHARED = ("nfs", "nfs4", "cifs", "tmpfs", "ramfs", "btrfs", "none", "overlay", "9p", "virtiofs")
+# Gone since Linux 4.19.
+_GONE = (("xfs", "barrier"), ("xfs", "nobarrier"))
 _MEMORY = ("tmpfs", "ramfs")
 _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 
@@ -33,14 +35,16 @@ def _mount_path(settings: HostSettings) -> Findings:
             yield Finding(f"Nothing can be mounted on {path!r}.", fix)
 
 
-@rule("mount-read-only", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
-def _mount_read_only(settings: HostSettings) -> Findings:
-    """The services could not write their data there."""
+@rule("mount-option", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+def _mount_option(settings: HostSettings) -> Findings:
+    """The file system would not be mounted, or nothing could be written to it."""
     for mount in settings.mounts:
-        options = str(mount["opts"] or "").split(",")
-        if "ro" in (option.strip() for option in options):
-            kept = ",".join("rw" if option.strip() == "ro" else option for option in options)
-            what = f"{mount['path']} would be mounted read-only ({mount['opts']})."
+        given = texts(mount["opts"])
+        wrong = [one for one in given if one == "ro" or (mount["fstype"], one) in _GONE]
+        if wrong:
+            kept = ",".join(one for one in given if one not in wrong) or "noatime"
+            why = "only for reading" if "ro" in wrong else "with options that Linux no longer has"
+            what = f"{mount['path']} would be mounted {why} ({listing(wrong)})."
             yield Finding(what, f"Set opts: {kept}.")
 
 

@@ -15,7 +15,7 @@ from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
 from .shared import properties
 
-HEAP_VARIABLES = {
+_HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
     "kafka": "kafka_heap",
     "spark": "spark_daemon_heap",
@@ -150,7 +150,7 @@ def _heap_option(service: Service) -> Findings:
     """The unit sets the heap from its own variable. Of two such options the JVM takes the last
     one, and the memory check would use the other.
     """
-    options, heap = f"{service.product}_java_options", HEAP_VARIABLES[service.product]
+    options, heap = f"{service.product}_java_options", _HEAP_VARIABLES[service.product]
     for option in _words(service.settings[options]):
         match = _HEAP_OPTION.match(option)
         if match:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,13 +10,25 @@ from ..model import key_table, versions
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.service import Service
-from ..model.values import listing, sequence, yaml_type
+from ..model.values import listing, sequence, texts, yaml_type
 from .engine import Finding, Findings, rule
 from .shared import LAYERS, Property, falls_back_to_default, properties
 
 _STRICT_LISTS = (4, 2)
 _TEXTS = ("string", "class", "password", "list")
 _BLANKS = " \t\f"
+_REFERENCE = re.compile(r"\$\{(\w+):")
+_CLASSES = (
+    "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+    "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    "org.apache.kafka.common.config.provider.FileConfigProvider",
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "org.apache.spark.serializer.JavaSerializer",
+    "org.apache.spark.serializer.KryoSerializer",
+)
+_MISSPELT = 0.93
 _WORDS = {True: "yes, on or true", False: "no, off or false"}
 
 
@@ -135,6 +148,26 @@ def _list_duplicate_entry(one: Property, entries: list[str]) -> Findings:
     if twice:
         what = f"{one.key} names {listing(twice)} more than once."
         yield Finding(what, f"Set {one.key}: {','.join(counts)}.", one.where)
+
+
+@rule("config-provider", each=_kafka_properties)
+def _config_provider(node: KafkaNode, one: Property) -> Findings:
+    """Kafka takes the text as it is written, since nothing replaces it (KIP-297)."""
+    known = texts(node.config.get("config.providers"))
+    for name in dict.fromkeys(_REFERENCE.findall(str(one.value))):
+        if name not in known:
+            fix = f"Set config.providers: {','.join([*known, name])} and "
+            fix += f"config.providers.{name}.class, or write the value itself from a vault."
+            yield Finding(f"{one.key} needs the config provider {name}.", fix, one.where)
+
+
+@rule("class-name", each=properties("kafka", "spark"))
+def _class_name(_: Service, one: Property) -> Findings:
+    """There is no such class, and the service does not start."""
+    text = str(one.value)
+    near = key_table.nearest(text, list(_CLASSES), _MISSPELT)
+    if text.startswith("org.apache.") and near and near != text:
+        yield Finding(f"There is no class {text}.", f"Did you mean {near}?", one.where)
 
 
 @rule("value-blanks", each=properties(*LAYERS))

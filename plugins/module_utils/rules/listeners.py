@@ -9,6 +9,7 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
+from ..model.key_table import nearest
 from ..model.values import canonical, integer, listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback, reached_at
@@ -19,11 +20,13 @@ from .shared import (
     falls_back_to_default,
     free_port,
     nodes,
+    properties,
     uses_ansible_host,
 )
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_OF_LISTENER = re.compile(r"listener\.name\.(?P<name>[^.]+)\.")
 _PLAINTEXT_VARIABLES = ("kafka_listeners", "kafka_controller_listener", "kafka_allow_plaintext")
 
 
@@ -98,6 +101,19 @@ def _listeners_differ(cluster: Cluster) -> Findings:
             yield Finding(f"The values differ: {parts}.", fix, variable, tuple(values))
 
 
+@rule("listener-key")
+def _listener_key(cluster: Cluster) -> Findings:
+    """Kafka ignores properties of a listener that does not exist."""
+    known = {one.name.lower() for _, node in nodes(cluster) for one in node.listeners}
+    for host, _, one in properties("kafka")(cluster):
+        match = _OF_LISTENER.match(one.key)
+        if match and match["name"] not in known:
+            near = nearest(match["name"].lower(), sorted(known), 0.7)
+            fix = f"Did you mean listener.name.{near}? Otherwise" if near else "Add it to"
+            fix += " delete it." if near else " kafka_listeners, or delete the property."
+            yield Finding(f"There is no listener {match['name']}.", fix, one.where, (host,))
+
+
 @rule("inter-broker-listener", where="kafka_inter_broker_listener")
 def _inter_broker_listener(cluster: Cluster) -> Findings:
     """Brokers find each other through a listener that all of them advertise."""
@@ -116,7 +132,9 @@ def _controller_listener(node: KafkaNode) -> Findings:
     controller = node.controller_listener.name.upper()
     shared = controller in [one.name.upper() for one in node.broker_listeners]
     if node.mode == "kraft" and shared:
-        other = "CONTROLLER" if controller != "CONTROLLER" else "CLIENT"
+        names = {one.name.upper() for one in node.listeners}
+        free = ("CONTROLLER", "CLIENT", "BROKER", "QUORUM", "INTERNAL", "CONTROLLER_2")
+        other = next((one for one in free if one not in names), free[-1])
         what = f"{controller} is a listener of brokers and of controllers: "
         what += f"{_table(node.listeners)}."
         yield Finding(what, f"Rename one of them, to {other} for example.")

@@ -15,10 +15,14 @@ from ..model.service import Service
 from ..model.values import integer, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import HOST, PORTS, brokers, free_port, uses_ansible_host
+from .shared import HOST, PORTS, brokers, falls_back_to_default, free_port, uses_ansible_host
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
+_SIZES = (
+    *("host_memory_mb", "kafka_heap", "zookeeper_heap", "spark_daemon_heap", "spark_worker_memory"),
+)
+_LOCAL = "net.ipv4.ip_local_port_range"
 _UNPRIVILEGED, _SYSCTL = 1024, "net.ipv4.ip_unprivileged_port_start"
 _JMX_PORT = re.compile(r"-Dcom\.sun\.management\.(?P<name>jmxremote\.port)=(?P<port>\d{1,9})(?!\S)")
 
@@ -94,6 +98,23 @@ def _port_privileged(lowest: int, ports: Ports) -> Findings:
             yield Finding(f"{name} has port {port}.", fix)
 
 
+@rule("port-ephemeral", where="host_sysctl")
+def _port_ephemeral(cluster: Cluster) -> Findings:
+    """An outgoing connection may have the port when the service is to start, which then fails."""
+    hit: set[int] = set()
+    for host, kafka, others in _ports(cluster):
+        settings = mapping(cluster.hosts[host].settings["host_sysctl"])
+        ends = [integer(one) or 0 for one in str(settings.get(_LOCAL, "")).split()]
+        reserved = re.split(r"[,-]", str(settings.get("net.ipv4.ip_local_reserved_ports", "")))
+        numbers = {integer(port) or 0 for port in (*kafka.values(), *others.values())} - {0}
+        inside = {one for one in numbers if ends and ends[0] <= one <= ends[-1]}
+        hit |= {one for one in inside if str(one) not in reserved}
+    if hit:
+        fix = f"Set {_LOCAL} to a range above them, or net.ipv4.ip_local_reserved_ports: "
+        fix += f"{','.join(map(str, sorted(hit)))}."
+        yield Finding(f"{_LOCAL} includes {listing(sorted(hit))}.", fix)
+
+
 @rule("port-conflict", each=_ports, where="ports")
 def _port_conflict(kafka: Ports, others: Ports) -> Findings:
     """The service that starts second fails."""
@@ -110,7 +131,8 @@ def _port_conflict(kafka: Ports, others: Ports) -> Findings:
 
 def _heaps(cluster: Cluster) -> Iterator[tuple[str, HostSettings, dict[str, str]]]:
     for host, settings in cluster.hosts.items():
-        yield host, settings, cluster.heaps(host)
+        if not falls_back_to_default(cluster, host, *_SIZES):
+            yield host, settings, cluster.heaps(host)
 
 
 @rule("heap-value", each=_heaps)

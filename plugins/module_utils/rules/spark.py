@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
+import zoneinfo
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.jvm_size import heap_mb
+from ..model.key_table import nearest
 from ..model.spark import SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence
@@ -231,6 +233,16 @@ def _is_set(value: object) -> bool:
     """Return whether a property is on, or a size above 0; Spark fills in what refers to another."""
     text = str(value).strip()
     return is_true(value) or "${" in text or bool(re.match(r"0*[1-9]", text))
+
+
+@rule("spark-time-zone", each=properties("spark", key="spark.sql.session.timeZone"))
+def _spark_time_zone(_: SparkHost, one: Property) -> Findings:
+    """Every session would fail at its start."""
+    name, known = str(one.value), zoneinfo.available_timezones()
+    if "/" in name and known and name not in known:
+        near = nearest(name, sorted(known)) or nearest(name.rpartition("/")[2], sorted(known))
+        fix = f"Did you mean {near}?" if near else "Set a region, such as Europe/Berlin, or UTC."
+        yield Finding(f"There is no time zone {name}.", fix, one.where)
 
 
 @rule("spark-fraction", each=properties("spark"))

@@ -9,7 +9,7 @@ from typing import Any
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
 from ..model.key_table import nearest
-from ..model.values import listing, sequence
+from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import falls_back_to_default, nodes
@@ -80,18 +80,13 @@ def _tls_suites(node: KafkaNode) -> Findings:
     """
     for one in node.listeners:
         config = node.listener_config(one) if one.encrypted else {}
-        suites = _entries(config.get("ssl.cipher.suites"))
-        enabled = _entries(config.get("ssl.enabled.protocols")) or ["TLSv1.2", "TLSv1.3"]
+        suites = texts(config.get("ssl.cipher.suites"))
+        enabled = texts(config.get("ssl.enabled.protocols")) or ["TLSv1.2", "TLSv1.3"]
         newest = {bool(_SUITE_OF_1_3.match(suite)) for suite in suites}
         if suites and not newest & {protocol == "TLSv1.3" for protocol in enabled}:
             what = f"{listing(suites)} is not for {listing(enabled)}."
             fix = "Set ssl.cipher.suites to suites of these protocols, or delete it."
             yield Finding(what, fix, "kafka_config[ssl.cipher.suites]")
-
-
-def _entries(value: object) -> list[str]:
-    given = str(value).split(",") if isinstance(value, str) else sequence(value)
-    return [text for one in given if (text := str(one).strip())]
 
 
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

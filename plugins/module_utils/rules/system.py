@@ -10,7 +10,7 @@ from ..model.host import HostSettings
 from ..model.jvm_options import release_in
 from ..model.key_table import nearest
 from ..model.systems import families
-from ..model.values import listing, mapping
+from ..model.values import integer, listing, mapping
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
@@ -23,6 +23,7 @@ _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is checked, nothi
 # Of Linux 6.1, without those of each device.
 _KERNEL_SETTINGS = Path(__file__).parents[1] / "model/kernel_settings.txt"
 _NEARLY = 0.9
+_TIME_SERVICES = {"chronyd": "chrony", "ntpd": "ntpsec", "timesyncd": "systemd-timesyncd"}
 _TMP_OPTIONS = ("org.xerial.snappy.tempdir", "ZstdTempFolder")
 
 
@@ -96,6 +97,24 @@ def _sysctl_name(settings: HostSettings) -> Findings:
         near = nearest(written, list(_kernel_settings()), _NEARLY)
         if near and written not in _kernel_settings():
             yield Finding(f"The kernel has no setting {name}.", f"Did you mean {near}?")
+
+
+@rule("sysctl-value", each=lambda cluster: cluster.hosts.items(), where="host_sysctl")
+def _sysctl_value(settings: HostSettings) -> Findings:
+    """The kernel refuses it, and keeps the value that it has."""
+    for name, value in mapping(settings.settings["host_sysctl"]).items():
+        number = integer(value)
+        most = 200 if name == "vm.swappiness" else 100 if str(name).endswith("_ratio") else None
+        if most is not None and (number is None or not 0 <= number <= most):
+            yield Finding(f"{name} is {value}.", f"Set {name} to a number from 0 to {most}.")
+
+
+@rule("time-service", each=lambda cluster: cluster.hosts.items(), where="host_time_service")
+def _time_service(settings: HostSettings) -> Findings:
+    """It is the name of the package too, and there is no such package."""
+    name = settings.settings["host_time_service"]
+    if name in _TIME_SERVICES:
+        yield Finding(f"There is no package {name}.", f"Set {_TIME_SERVICES[name]}.")
 
 
 @functools.cache

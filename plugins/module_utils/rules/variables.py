@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ..model.cluster import Cluster
 from ..model.host import HostSettings
-from ..model.inventory import HostVariables
+from ..model.inventory import CONNECTION, HostVariables
 from ..model.key_table import nearest
+from ..model.service import Service
 from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
-_CONNECTION = ("ansible_host", "ansible_port")  # Ansible's own
+_ACCOUNTS = tuple(
+    f"{service}_{kind}" for service in ("kafka", "zookeeper", "spark") for kind in ("user", "group")
+)
+_ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
 _HIGHEST = 2**31 - 1
 # Ports and ids have rules of their own.
 _LOWEST = {
@@ -40,7 +45,7 @@ def _unknown_variable(host: HostVariables) -> Findings:
     """Ansible ignores an unknown variable silently."""
     known = sorted(documented())
     unresolved = {name.partition("[")[0] for name in host.unresolved}
-    for name in sorted({*host.variables, *unresolved} - {*known, *_CONNECTION}):
+    for name in sorted({*host.variables, *unresolved} - {*known, *CONNECTION}):
         what = f"No role has a variable {name}."
         near = nearest(name, known)
         fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
@@ -48,6 +53,21 @@ def _unknown_variable(host: HostVariables) -> Findings:
             what = f"The variable {name} was renamed."
             fix = f"Set {RENAMED[name]} instead."
         yield Finding(what, fix, name)
+
+
+def _hosts_and_services(cluster: Cluster) -> Iterable[tuple[str, HostVariables, list[Service]]]:
+    for name, host in cluster.inventory.hosts.items():
+        yield name, host, list(cluster.services(name).values())
+
+
+@rule("misplaced-property", each=_hosts_and_services)
+def _misplaced_property(host: HostVariables, services: list[Service]) -> Findings:
+    """Ansible ignores it: a property is a key of `kafka_config` or `spark_config`."""
+    for name in sorted(host.others):
+        for service in services:
+            if name in service.table:
+                fix = f"Put it below {service.product}_config."
+                yield Finding(f"{name} is a property, not a variable.", fix, name)
 
 
 @rule("unreadable-file", each=_hosts)
@@ -64,7 +84,10 @@ def _unresolved_variable(host: HostVariables) -> Findings:
     """Everything that depends on it would be wrong; the other rules check its default instead."""
     for name, reason in host.unresolved.items():
         what = f"{name} cannot be resolved: {reason}."
-        yield Finding(what, f"Correct the expression of {name}.", name)
+        fix = f"Correct the expression of {name}."
+        if "vault" in reason.lower():
+            fix = "Give the vault's password: --vault-password-file, or --ask-vault-pass."
+        yield Finding(what, fix, name)
 
 
 @rule("variable-value", each=lambda cluster: cluster.invalid.items())
@@ -72,7 +95,10 @@ def _variable_value(invalid: list[Invalid]) -> Findings:
     """The role would fail, or do something other than intended."""
     for one in invalid:
         if one.name not in _IDS:
-            yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
+            fix = _wanted(one.name, documented()[one.name])
+            if f" of {one.name} is a" in one.message:  # of a part, which the variable's type hides
+                fix = "Write it as one text."
+            yield Finding(one.message, fix, one.name)
 
 
 @rule("variable-range", each=lambda cluster: cluster.hosts.items())
@@ -83,6 +109,16 @@ def _variable_range(host: HostSettings) -> Findings:
         if not lowest <= value <= _HIGHEST:
             fix = f"Set {name} to a number from {lowest} to {_HIGHEST}; the default is "
             yield Finding(f"{name} is {value}.", f"{fix}{documented()[name]['default']}.", name)
+
+
+@rule("account-name", each=lambda cluster: cluster.hosts.items())
+def _account_name(host: HostSettings) -> Findings:
+    """systemd creates no account with such a name (sysusers.d)."""
+    for name, value in host.settings.items():
+        if name in _ACCOUNTS and not _ACCOUNT.fullmatch(str(value)):
+            fix = f"Set {name} to small letters, digits, _ and -; the default is "
+            fix += f"{documented()[name]['default']}."
+            yield Finding(f"{name} is {value!r}.", fix, name)
 
 
 def _wanted(name: str, option: Option) -> str:

@@ -107,6 +107,9 @@ def _archive_name(node: KafkaNode) -> Findings:
         fix = f"Set kafka_archive.url to kafka_{SCALA}-{node.version}.tgz, or kafka_version "
         fix += "to the archive's."
         yield Finding(what, fix)
+    elif name.endswith(("-src.tgz", "-site-docs.tgz")):
+        fix = f"Set kafka_archive.url to kafka_{SCALA}-{node.version}.tgz, and its sha512."
+        yield Finding(f"{name} has no programs of Kafka.", fix)
 
 
 def _minor(version: str) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ _NUMBERS: Mapping[str, int | None] = {
     "secureClientPort": None,
     "snapCount": None,
     "syncLimit": 1,
-    "tickTime": 1,
+    "tickTime": 100,
 }
 _OTHERS = (
     "authProvider.sasl",
@@ -56,6 +56,8 @@ _OTHERS = (
     "syncEnabled",
 )
 _KNOWN = {key.lower(): key for key in (*_NUMBERS, *_OTHERS)}
+_FACTORY, _NETTY = "serverCnxnFactory", "NettyServerCnxnFactory"
+_PROMETHEUS = "org.apache.zookeeper.metrics.prometheus."
 _SIMILAR = 0.88
 _SIZE = "jute.maxbuffer"
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")  # as Java reads a property of its own
@@ -78,6 +80,18 @@ def _zookeeper_sessions(member: Member, one: Property) -> Findings:
         what = f"minSessionTimeout {least} > maxSessionTimeout {most}."
         fix = f"Set minSessionTimeout: {most} or less, or maxSessionTimeout: {least} or more."
         yield Finding(what, fix, one.where)
+
+
+@rule("zookeeper-classes", each=properties("zookeeper"))
+def _zookeeper_classes(member: Member, one: Property) -> Findings:
+    """ZooKeeper does not start: TLS needs Netty, and not every class is in its distribution."""
+    factory = str(member.config.get(_FACTORY, ""))
+    if one.key == "secureClientPort" and _NETTY not in factory:
+        fix = f"Set {_FACTORY}: org.apache.zookeeper.server.{_NETTY}."
+        yield Finding(f"{one.key} is set, and {_FACTORY} is not {_NETTY}.", fix, one.where)
+    if one.key == "metricsProvider.className" and _PROMETHEUS in str(one.value):
+        fix = "Delete it; JMX and the command mntr give the same numbers."
+        yield Finding(f"The distribution has no {one.value}.", fix, one.where)
 
 
 @rule("zookeeper-value", each=properties("zookeeper"))

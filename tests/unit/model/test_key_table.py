@@ -169,8 +169,8 @@ def test_legal_values(key: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "wanted"),
     [
-        ("num.partitions", "three", "an int, [1,...]"),
-        ("num.partitions", 0, "an int, [1,...]"),
+        ("num.partitions", "three", "an int, [1,...,2147483647]"),
+        ("num.partitions", 0, "an int, [1,...,2147483647]"),
         ("num.partitions", True, "an int"),
         ("num.partitions", 2.0, "an int"),
         ("num.partitions", 2**31, "an int"),

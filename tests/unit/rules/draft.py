@@ -63,6 +63,7 @@ class Draft:
     cluster_id_error: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     file_findings: list[FileFinding] = field(default_factory=list)
+    others: set[str] = field(default_factory=set)
 
     def given(self, name: str, value: object) -> Self:
         """Give a playbook a parameter with -e."""
@@ -105,6 +106,12 @@ class Draft:
     def own(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
         """Set a property in kafka_config."""
         return self._property("kafka_config", key, value, on)
+
+    def provided(self, key: str, value: str) -> Self:
+        """Set a property that a config provider fills in, and the provider."""
+        provider = "org.apache.kafka.common.config.provider.FileConfigProvider"
+        self.own("config.providers", "file").own("config.providers.file.class", provider)
+        return self.own(key, value)
 
     def own_spark(self, key: str, value: object) -> Self:
         """Set a property in spark_config."""
@@ -221,6 +228,17 @@ class Draft:
         self.ensemble().drop_group("kafka_controllers")
         return self.variable("kafka_version", version)
 
+    def connection(self, name: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a variable of Ansible's own."""
+        for host in on:
+            self.connections.setdefault(host, {})[name] = value
+        return self
+
+    def other(self, name: str) -> Self:
+        """Set a variable that is neither Millrace's nor Ansible's on every host."""
+        self.others.add(name)
+        return self
+
     def inventory(self) -> Inventory:
         """Return the inventory as it is read."""
         hosts = {
@@ -231,6 +249,7 @@ class Draft:
                 self.connections.get(name, {}),
                 frozenset(self.hidden.get(name, ())),
                 self.unreadable.get(name, {}),
+                frozenset(self.others),
             )
             for name in self.groups["all"]
         }

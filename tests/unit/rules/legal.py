@@ -173,7 +173,7 @@ CASES: list[Legal] = [
         lambda d: (
             d.listeners(("CLIENT", 9092, "PLAINTEXT"), ("TLS", 9094, "SSL"))
             .own("listener.name.tls.ssl.keystore.location", "/etc/kafka/tls/node.p12")
-            .own("listener.name.tls.ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
+            .provided("listener.name.tls.ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
         ),
     ),
     (
@@ -188,7 +188,7 @@ CASES: list[Legal] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .own("ssl.keystore.type", "PKCS12")
-            .own("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
+            .provided("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
         ),
     ),
     (

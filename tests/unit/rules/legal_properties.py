@@ -65,7 +65,7 @@ CASES: list[Legal] = [
     (
         "plain-password",
         "config provider",
-        lambda d: d.own("ssl.key.password", "${file:/etc/kafka/secret:key}"),
+        lambda d: d.provided("ssl.key.password", "${file:/etc/kafka/secret:key}"),
     ),
     (
         "plain-password",
@@ -144,7 +144,7 @@ CASES: list[Legal] = [
     *(
         ("zookeeper-value", key, lambda d, key=key, value=value: d.own_zookeeper(key, value))
         for key, value in {
-            "tickTime": 1,
+            "tickTime": 100,
             "syncLimit": "5",
             "minSessionTimeout": -1,
             "jute.maxbuffer": "0xfffff",

@@ -19,6 +19,7 @@ def tls(**more: object) -> Change:
 
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SSL"))
+        draft.provided("ssl.key.password", PASSWORD)
         for key, value in more.items():
             draft.own(f"listener.name.users.ssl.{key.replace('_', '.')}", value)
 
@@ -194,7 +195,7 @@ REFUSED: list[Case] = [
     ),
     *(
         (
-            "mount-read-only",
+            "mount-option",
             options,
             lambda d, options=options: (
                 mounts(DISKS[0], data=("/data1/kafka",))(d),
@@ -204,7 +205,7 @@ REFUSED: list[Case] = [
             ),
             ("/data1", right),
         )
-        for options, right in (("ro,noatime", "rw,noatime"), ("noatime, ro", "noatime,rw"))
+        for options, right in (("ro,noatime", "opts: noatime."), ("noatime, ro", "opts: noatime."))
     ),
     *(
         (
@@ -487,7 +488,7 @@ LEGAL: list[Legal] = [
     ),
     ("rack-spelling", "others", lambda d: d.racks("north-1", "north-2", "north-3")),
     (
-        "mount-read-only",
+        "mount-option",
         "another option",
         lambda d: (
             mounts(DISKS[0], data=("/data1/kafka",))(d),
@@ -586,7 +587,7 @@ LEGAL: list[Legal] = [
         (
             "principal-mapping",
             rules,
-            lambda d, rules=rules: d.own("ssl.principal.mapping.rules", rules),
+            lambda d, rules=rules: d.provided("ssl.principal.mapping.rules", rules),
         )
         for rules in (
             "${file:/etc/kafka/rules:rules}",

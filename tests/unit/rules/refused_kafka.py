@@ -162,7 +162,7 @@ CASES: list[Case] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .own("ssl.keystore.type", "PKCS12")
-            .own("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
+            .provided("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
             .own("ssl.client.auth", "required")
         ),
         ("key store is not PEM", "kafka_config[ssl.keystore.type]"),

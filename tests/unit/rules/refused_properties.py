@@ -39,7 +39,7 @@ CASES: list[Case] = [
         "key-value",
         "type",
         lambda d: d.own("num.io.threads", "many"),
-        ("'many' (text)", "num.io.threads", "to an int, [1,...]"),
+        ("'many' (text)", "num.io.threads", "to an int, [1,...,2147483647]"),
     ),
     (
         "key-value",
@@ -107,9 +107,9 @@ CASES: list[Case] = [
         "plain-password",
         "of one listener, in JAAS",
         lambda d: d.own(
-            "listener.name.users.plain.sasl.jaas.config", 'X required user_a="hunter2";'
+            "listener.name.client.plain.sasl.jaas.config", 'X required user_a="hunter2";'
         ),
-        ("listener.name.users.plain.sasl.jaas.config",),
+        ("listener.name.client.plain.sasl.jaas.config",),
     ),
     (
         "value-blanks",

@@ -23,7 +23,7 @@ REFUSED: list[Case] = [
         for key, value, wanted in (
             ("spark.executor.memory", "1.5g", "a size such as"),
             ("spark.network.timeout", "2 min", "a time such as"),
-            ("spark.task.cpus", 0, "[1,...]"),
+            ("spark.task.cpus", 0, "[1,...,2147483647]"),
             ("spark.scheduler.mode", "FAIRE", "FIFO"),
             ("spark.eventLog.compress", "yes", "boolean"),
             ("spark.shuffle.service.port", "here", "an int"),

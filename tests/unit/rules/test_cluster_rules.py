@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 )
 
 from tests.unit.rules import (
+    connection_cases,
     jvm_cases,
     legal,
     legal_properties,
@@ -34,12 +35,14 @@ REFUSED = [
     *refused_nodes.CASES,
     *refused_kafka.CASES,
     *refused_properties.CASES,
+    *connection_cases.REFUSED,
     *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
     *spark_cases.REFUSED,
 ]
 LEGAL = [
     *legal.CASES,
+    *connection_cases.LEGAL,
     *jvm_cases.LEGAL,
     *legal_properties.CASES,
     *operator_cases.LEGAL,

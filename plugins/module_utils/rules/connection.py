@@ -1,0 +1,62 @@
+"""The rules about how Ansible connects to hosts, by its own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..model.cluster import Cluster
+from ..model.inventory import HostVariables
+from ..model.key_table import nearest
+from ..model.values import is_true, listing
+from .engine import Finding, Findings, rule
+
+_NEARLY = 0.88
+_KNOWN = tuple(
+    f"ansible_{name}"
+    for name in (
+        *("host", "port", "user", "password", "connection", "timeout", "python_interpreter"),
+        *("become", "become_user", "become_method", "become_password", "become_pass"),
+        *("become_exe", "become_flags", "private_key_file", "pipelining", "remote_tmp"),
+        *("ssh_host", "ssh_port", "ssh_user", "ssh_pass", "ssh_password", "ssh_args"),
+        *("ssh_common_args", "ssh_extra_args", "ssh_private_key_file", "ssh_pipelining"),
+        *("ssh_executable", "ssh_transfer_method", "ssh_timeout", "ssh_retries", "scp_extra_args"),
+        *("sftp_extra_args", "shell_type", "shell_executable", "host_key_checking"),
+        *("ssh_host_key_checking", "async_dir", "network_os"),
+    )
+)
+
+
+def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
+    return cluster.inventory.hosts.items()
+
+
+@rule("connection-variable", each=_hosts)
+def _connection_variable(host: HostVariables) -> Findings:
+    """Ansible ignores a name that it does not know silently."""
+    for name in sorted(host.others - {*_KNOWN}):
+        near = nearest(name, list(_KNOWN), _NEARLY)
+        if name.startswith("ansible_") and near:
+            yield Finding(f"Ansible has no variable {name}.", f"Did you mean {near}?", name)
+
+
+@rule("connection-local", where="ansible_connection")
+def _connection_local(cluster: Cluster) -> Findings:
+    """Every host would be the control node, each installed over the other."""
+    hosts = cluster.inventory.hosts
+    local = [
+        name
+        for name in cluster.inventory.placed()
+        if hosts[name].connection.get("ansible_connection") == "local"
+    ]
+    if len(local) > 1:
+        fix = "Delete ansible_connection, or keep one host."
+        yield Finding(f"{listing(local)} are the control node itself.", fix, hosts=tuple(local))
+
+
+@rule("become", each=_hosts, where="ansible_become")
+def _become(host: HostVariables) -> Findings:
+    """It overrides what the playbooks ask for, and only root may write to /etc and /opt."""
+    become, user = (host.connection.get(f"ansible_{name}") for name in ("become", "user"))
+    if become is not None and not is_true(become) and user not in (None, "root"):
+        what = f"ansible_become is {become}, and ansible_user is {user}."
+        yield Finding(what, "Delete ansible_become.")
