@@ -117,11 +117,10 @@ def each_input_once(index: Index) -> Iterator[Violation]:
     Inputs behind the last committed one are left out when the worker did not reach the end.
     """
     ends, inputs = _inputs(index.history)
-    last: dict[int, int] = {}
-    for transaction in index.output.transactions:
-        for partition, offset in transaction.inputs if transaction.ending == "committed" else ():
-            last[partition] = max(offset, last.get(partition, -1))
-    due = {place for place in inputs if index.output.done or place[1] <= last.get(place[0], -1)}
+    transactions = index.output.transactions
+    done = [place for one in transactions if one.ending == "committed" for place in one.inputs]
+    last = dict(sorted(done))  # partition -> the highest offset, which comes last
+    due = {(p, at) for p, at in inputs if index.output.done or (p in last and at <= last[p])}
     expected = {(place, p) for place in due for p in range(index.output.run.partitions)}
     for reader in index.committed():
         if reader.kind != "final" or not reader.done:
@@ -133,7 +132,7 @@ def each_input_once(index: Index) -> Iterator[Violation]:
         for place, partition in sorted(expected | set(made)):
             count = made[place, partition]
             # A record beyond the end may be processed or not.
-            known = place in inputs or place[1] >= ends.get(place[0], 0)
+            known = place in inputs or place[0] not in ends or place[1] >= ends[place[0]]
             if count != 1 or not known:
                 what = f"{count} records of input {place[0]}:{place[1]}"
                 why = "" if known else ", which no reader of the input got"

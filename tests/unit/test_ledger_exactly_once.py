@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -276,9 +276,10 @@ def test_what_the_log_holds_uncommitted_breaks_nothing(draft: Made) -> None:
     assert not violations(draft.judged())
 
 
-def test_inputs_after_the_end_belong_to_no_transaction(draft: Made) -> None:
+@pytest.mark.parametrize("behind", [0, 3])
+def test_inputs_after_the_end_belong_to_no_transaction(draft: Made, behind: int) -> None:
     """A record that came in after the end was asked for may be worked off or not."""
-    number = max(draft.history.finals()[0].ends.values()) + 3  # type: ignore[union-attr]
+    number = draft.history.finals()[0].ends[0] + behind  # type: ignore[index]
     late = Transaction(900, [(0, number)], "committed", 4000.0)
     draft.transactions.append(late)
     for rows in draft.logs.values():
@@ -382,3 +383,70 @@ def test_without_a_reader_of_each_kind_nothing_is_proven(draft: Made, name: str)
     del draft.logs[name]
     report = judge(draft.judged())
     assert any(KINDS[name] in reason for reason in report.reasons), report.reasons
+
+
+# At the edges
+
+
+def texts(draft: Made) -> list[str]:
+    return [violation.what for violation in violations(draft.judged())]
+
+
+def forget(draft: Made, transaction: Transaction, readers: Iterable[str]) -> None:
+    """Let readers get nothing of a transaction."""
+    gone = {*draft.values(transaction)}
+    for name in readers:
+        draft.logs[name] = [row for row in draft.logs[name] if row[0].value not in gone]
+
+
+def test_an_input_that_was_left_out_is_found_though_the_worker_was_cut_short(draft: Made) -> None:
+    cut_short(draft)
+    left_out = draft.ended("committed")
+    forget(draft, left_out, [*draft.logs])
+    draft.transactions.remove(left_out)
+    assert reported(draft.judged()) == {"not once"}
+    places = [f" {partition}:{offset} " for partition, offset in left_out.inputs]
+    assert all(any(place in text for text in texts(draft)) for place in places)
+
+
+def test_the_last_committed_input_is_due_though_the_worker_was_cut_short(draft: Made) -> None:
+    cut_short(draft)
+    last = draft.transactions[-1]
+    forget(draft, last, ["output-final-1"])
+    found = [text for text in texts(draft) if "records of input" in text]
+    assert all(
+        any(f" {partition}:{offset} " in text for text in found)
+        for partition, offset in last.inputs
+    )
+
+
+def test_a_reader_that_did_not_finish_hides_no_damage_of_the_next(draft: Made) -> None:
+    draft.not_done = {"output-live"}
+    lost = draft.ended("committed", 3)
+    hide(draft, "output-final-2", draft.values(lost)[-1])
+    found = violations(draft.judged())
+    assert draft.values(lost)[0] in {value for one in found for value in one.records}
+    assert "not all or nothing" in reported(draft.judged())
+
+
+def test_what_was_read_at_its_commit_is_not_too_early_and_what_was_before_says_by_how_much(
+    draft: Made,
+) -> None:
+    transaction = draft.ended("committed")
+    asked = transaction.asked
+    assert asked is not None
+    values = {*draft.values(transaction)}
+    for moment, wanted in ((asked, []), (asked - 0.25, ["0.250000"])):
+        draft.logs["output-live"] = [
+            (read, moment if read.value in values else at) for read, at in draft.logs["output-live"]
+        ]
+        early = {text.rpartition(" s ")[0].rpartition(" ")[2] for text in texts(draft)}
+        assert sorted(early) == wanted
+
+
+def test_a_reader_whose_moments_were_not_recorded_is_never_too_early(draft: Made) -> None:
+    history = draft.judged()
+    assert history.output
+    readers = [replace(reader, moments=()) for reader in history.output.readers]
+    without = replace(history, output=replace(history.output, readers=readers))
+    assert violations(without) == []
