@@ -32,7 +32,7 @@ def read(path: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, ValueError):
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict):
-            return {**found, "age": round(max(0.0, time.time() - path.stat().st_mtime), 1)}
+            return {**found, "age": max(0.0, time.time() - path.stat().st_mtime)}
     return {}
 
 

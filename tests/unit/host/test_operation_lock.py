@@ -164,8 +164,8 @@ def test_the_record_of_a_silent_one_is_replaced(
 @pytest.mark.parametrize(
     ("found", "silent"),
     [
-        ({"age": operation_file.QUIET_SECONDS}, False),
-        ({"age": operation_file.QUIET_SECONDS + 0.1}, True),
+        ({"age": 120.0}, False),
+        ({"age": 120.1}, True),
         ({"age": 5.0, "quiet_seconds": 5}, False),
         ({"age": 5.1, "quiet_seconds": 5}, True),
         ({"quiet_seconds": 0.5}, False),  # just written
