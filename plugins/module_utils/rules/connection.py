@@ -10,7 +10,7 @@ from ..model.key_table import nearest
 from ..model.values import is_true, listing
 from .engine import Finding, Findings, rule
 
-_NEARLY = 0.88
+_NEARLY = 0.92
 _KNOWN = tuple(
     f"ansible_{name}"
     for name in (

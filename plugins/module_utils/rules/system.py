@@ -23,6 +23,7 @@ _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is checked, nothi
 # Of Linux 6.1, without those of each device.
 _KERNEL_SETTINGS = Path(__file__).parents[1] / "model/kernel_settings.txt"
 _NEARLY = 0.9
+_HIGHEST = {"vm.swappiness": 200, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100}
 _TIME_SERVICES = {"chronyd": "chrony", "ntpd": "ntpsec", "timesyncd": "systemd-timesyncd"}
 _TMP_OPTIONS = ("org.xerial.snappy.tempdir", "ZstdTempFolder")
 
@@ -104,7 +105,7 @@ def _sysctl_value(settings: HostSettings) -> Findings:
     """The kernel refuses it, and keeps the value that it has."""
     for name, value in mapping(settings.settings["host_sysctl"]).items():
         number = integer(value)
-        most = 200 if name == "vm.swappiness" else 100 if str(name).endswith("_ratio") else None
+        most = _HIGHEST.get(str(name))
         if most is not None and (number is None or not 0 <= number <= most):
             yield Finding(f"{name} is {value}.", f"Set {name} to a number from 0 to {most}.")
 

@@ -18,7 +18,7 @@ _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name 
 _ACCOUNTS = tuple(
     f"{service}_{kind}" for service in ("kafka", "zookeeper", "spark") for kind in ("user", "group")
 )
-_ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+_ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
 _HIGHEST = 2**31 - 1
 # Ports and ids have rules of their own.
 _LOWEST = {
@@ -116,7 +116,7 @@ def _account_name(host: HostSettings) -> Findings:
     """systemd creates no account with such a name (sysusers.d)."""
     for name, value in host.settings.items():
         if name in _ACCOUNTS and not _ACCOUNT.fullmatch(str(value)):
-            fix = f"Set {name} to small letters, digits, _ and -; the default is "
+            fix = f"Set {name} to letters, digits, _ and -, at most 31; the default is "
             fix += f"{documented()[name]['default']}."
             yield Finding(f"{name} is {value!r}.", fix, name)
 

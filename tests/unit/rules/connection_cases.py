@@ -77,7 +77,7 @@ REFUSED: list[Case] = [
             lambda d, name=name: d.variable("kafka_user", name),
             ("kafka_user", repr(name)),
         )
-        for name in ("kafka service", "Kafka", "9kafka", "k" * 32)
+        for name in ("kafka service", "käfka", "9kafka", "k" * 32)
     ),
     (
         "variable-value",
@@ -277,10 +277,14 @@ LEGAL: list[Legal] = [
         for user, become in (("root", False), ("deploy", True), ("deploy", "yes"))
     ),
     ("misplaced-property", "a variable of others", lambda d: d.other("log.retention")),
-    ("account-name", "another", lambda d: d.variable("kafka_user", "_kafka-2")),
+    ("account-name", "another", lambda d: d.variable("kafka_user", "_Kafka-2")),
     *(
         ("sysctl-value", name, lambda d, n=name, v=value: d.variable("host_sysctl", {n: v}))
-        for name, value in (("vm.swappiness", 200), ("vm.dirty_ratio", "0"), ("vm.panic", 120))
+        for name, value in (
+            ("vm.swappiness", 200),
+            ("vm.dirty_ratio", "0"),
+            ("vm.overcommit_ratio", 120),
+        )
     ),
     ("time-service", "another", lambda d: d.variable("host_time_service", "chrony")),
     (
