@@ -20,6 +20,9 @@ _AUTHORIZERS = {
     "zookeeper": "kafka.security.authorizer.AclAuthorizer",
 }
 _MAPPING_RULE = re.compile(r"(?:DEFAULT|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?)\s*(?:,|\n|$)")
+_EACH_RULE = re.compile(
+    r"DEFAULT|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<to>(?:\\.|[^\\/])*)/(?P<case>[LU]?)"
+)
 _ANONYMOUS = "User:ANONYMOUS"
 _JAAS = "sasl.jaas.config"
 _JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
@@ -135,6 +138,35 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
             what = f"super.users names {listing(ours)} and not {listing(missing)}."
             fix = f"Add {';'.join(f'User:{other}' for other in missing)}."
             yield Finding(what, fix, place(node, "super.users"), (name,))
+
+
+@rule("super-users-mapped", each=nodes)
+def _super_users_mapped(node: KafkaNode) -> Findings:
+    """A certificate's name is mapped before Kafka compares it: a super user by the whole name
+    matches no one.
+    """
+    mapping = str(node.config.get("ssl.principal.mapping.rules") or "DEFAULT")
+    for one in str(node.config.get("super.users") or "").split(";"):
+        name = one.strip().partition(":")[2]
+        mapped = _mapped(name, mapping) if "=" in name else name
+        if mapped != name:
+            what = f"super.users has {one.strip()}, which ssl.principal.mapping.rules makes "
+            yield Finding(f"{what}{mapped}.", f"Write User:{mapped}.", place(node, "super.users"))
+
+
+def _mapped(name: str, mapping: str) -> str:
+    """Return what the first rule that matches makes of a name; the name if none can be applied."""
+    for rule_text in _EACH_RULE.finditer(mapping):
+        if rule_text[0] == "DEFAULT":
+            return name
+        try:
+            match = re.fullmatch(rule_text["pattern"], name)
+            found = match.expand(re.sub(r"\$(\d)", r"\\\1", rule_text["to"])) if match else ""
+        except (re.error, IndexError):  # what Java alone can read
+            return name
+        if match:
+            return {"L": found.lower(), "U": found.upper()}.get(rule_text["case"], found)
+    return name
 
 
 @rule("principal-mapping", each=nodes)

@@ -37,6 +37,12 @@ def users(key: str, value: object) -> Change:
     return change
 
 
+def principals(draft: Draft, mapping: str, super_users: str) -> None:
+    """Map the names of certificates, and set super users."""
+    draft.pem().listeners(("CLIENT", 9092, "SSL"))
+    draft.own("ssl.principal.mapping.rules", mapping).own("super.users", super_users)
+
+
 REFUSED: list[Case] = [
     *(
         ("connection-variable", name, lambda d, name=name: d.other(name), (name, near))
@@ -156,6 +162,12 @@ REFUSED: list[Case] = [
         inner_sasl("PLAIN,SCRAM-SHA-256", "SCRAM-SHA-512"),
         (INNER, "SCRAM-SHA-512"),
     ),
+    (
+        "super-users-mapped",
+        "the whole name",
+        lambda d: principals(d, "RULE:^CN=([^,]+),.*$/$1/L", "User:CN=Admin,O=X;User:b"),
+        ("User:CN=Admin,O=X", "Write User:admin."),
+    ),
     ("oauth-url", "not allowed", users(OAUTH, URL), (URL, ALLOWED)),
     (
         "oauth-url",
@@ -257,6 +269,20 @@ REFUSED: list[Case] = [
 ]
 
 LEGAL: list[Legal] = [
+    *(
+        (
+            "super-users-mapped",
+            f"{mapping} {users}",
+            lambda d, mapping=mapping, users=users: principals(d, mapping, users),
+        )
+        for mapping, users in (
+            ("RULE:^CN=([^,]+),.*$/$1/", "User:admin;User:b"),
+            ("DEFAULT,RULE:^CN=([^,]+),.*$/$1/", "User:CN=admin,O=X"),
+            ("RULE:^CN=kafka([^,]+),.*$/$1/,DEFAULT", "User:CN=admin,O=X"),
+            ("RULE:^(CN=[^,]+,O=X)$/$1/", "User:CN=admin,O=X"),
+            ("RULE:^CN=(?<n>[a&&[^b]]+)$/$1/", "User:CN=admin"),
+        )
+    ),
     *(
         ("connection-variable", name, lambda d, name=name: d.other(name))
         for name in ("ansible_ssh_private_key_file", "ansible_host_location", "rack_of_hosts")
