@@ -17,6 +17,11 @@ from .key_table import nearest
 RELEASES = (17, 21)
 TABLE = Path(__file__).parent / "jvm_flags.json"
 _FLAG = re.compile(r"-XX:(?P<sign>[+-]?)(?P<name>\w+)(?P<value>:?=.*)?", re.DOTALL)
+# Java takes them in forms of their own, or lists them only on another processor.
+_ANY_FORM = re.compile(
+    r"-XX:(?:VMOptionsFile=|Flags=|StartFlightRecording|FlightRecorderOptions"
+    r"|UseSVE=|[+-]Use(?:LSE|SIMDForMemoryOps|Neon\w*|BlockZeroing)|UseBranchProtection=).*"
+)
 # Type -> how a value is written, and what to call it.
 _VALUES = {
     "number": (re.compile(r"-?(?:\d+[kKmMgGtT]?|0[xX][0-9a-fA-F]+)"), "a whole number"),
@@ -24,7 +29,7 @@ _VALUES = {
     "text": (re.compile(r".+", re.DOTALL), "a text"),
 }
 _RELEASE = re.compile(r"(?<![\d.])(?:1\.)?(\d{1,2})(?!\d)")
-_STACK = re.compile(r"-(?:Xss|Xmn|ss)(?P<number>\d{1,18})(?P<unit>[kKmMgG]?)")
+_STACK = re.compile(r"-(?:Xss|ss)(?P<number>0*[1-9]\d{0,17})(?P<unit>[kKmMgG]?)")
 _LEAST_STACK_KIB = 136
 _KIB = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024 * 1024}
 # All others; a value follows a colon, an equals sign or the name itself.
@@ -38,8 +43,8 @@ _WORDS = (
     *("-cp", "-classpath", "-p", "-server", "-client", "-ea", "-da", "-esa", "-dsa", "-noverify"),
     *("-enableassertions", "-disableassertions", "-enablesystemassertions", "-verify"),
     *("-disablesystemassertions", "-Xlog", "-Xint", "-Xmixed", "-Xcomp", "-Xbatch", "-Xdebug"),
-    *("-Xdiag", "-Xfuture", "-Xinternalversion", "-Xnoclassgc", "-Xrs", "-Xprof", "-showversion"),
-    *("-Xshare:auto", "-XshowSettings", "-Xverify"),
+    *("-Xdiag", "-Xfuture", "-Xinternalversion", "-Xnoclassgc", "-Xrs", "-Xprof", "-Xnoagent"),
+    *("-Xshare:auto", "-XshowSettings", "-Xverify", "-showversion"),
 )
 
 
@@ -50,10 +55,14 @@ def flags() -> dict[str, dict[str, Any]]:
     return table
 
 
+def releases_in(name: str) -> list[int]:
+    """Return the numbers in the name of a package or a directory that may be a feature release."""
+    return [int(found) for found in _RELEASE.findall(name)]
+
+
 def release_in(name: str) -> int | None:
     """Return the feature release in the name of a package or a directory, None without one."""
-    found = _RELEASE.search(name)
-    return int(found[1]) if found else None
+    return next(iter(releases_in(name)), None)
 
 
 def problem(word: str, before: Container[str], releases: Sequence[int]) -> tuple[str, str] | None:
@@ -62,12 +71,14 @@ def problem(word: str, before: Container[str], releases: Sequence[int]) -> tuple
     `before` are the options before it; it is legal if any of `releases` takes it. Values are left
     out, since they may be secrets, except those of -XX.
     """
+    if _ANY_FORM.fullmatch(word):
+        return None
     if word.startswith("-XX:"):
         return _of_flag(word, before, releases)
     stack = _STACK.fullmatch(word)
     if stack and int(stack["number"]) * _KIB[stack["unit"].lower()] < _LEAST_STACK_KIB:
         what = f"{word} is {stack['number']} {'KiB' if stack['unit'] else 'bytes'}."
-        return what, f"Add a unit, for example {word.rstrip('kK')}m."
+        return what, f"Set {_LEAST_STACK_KIB}k or more, such as -Xss1m."
     if word in _WORDS or word.startswith(_PREFIXES):
         return None
     name = re.split(r"[:=]", word)[0]

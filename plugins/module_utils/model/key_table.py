@@ -50,15 +50,6 @@ _MORE_CHOICES = {
     "ssl.protocol": "[SSL, SSLv2, SSLv3, TLS, TLSv1, TLSv1.1, TLSv1.2, TLSv1.3]",
     "ssl.endpoint.identification.algorithm": "(case insensitive) [https, ldaps, ]",
 }
-_MECHANISMS = "[GSSAPI, OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]"
-_MORE_CHOICES |= dict.fromkeys(
-    (
-        "sasl.enabled.mechanisms",
-        "sasl.mechanism.controller.protocol",
-        "sasl.mechanism.inter.broker.protocol",
-    ),
-    _MECHANISMS,
-)
 _CLASS_KEYS = (".class", ".class.name")
 _RANGE = re.compile(
     r"\[(?P<low>-?[\d.]+),\.\.\.(?:,(?P<high>-?[\d.]+))?\](?: or (?P<extra>-?\d+))?"

@@ -29,6 +29,7 @@ PREFIXES = (
     "spark.metrics.conf.",
     "spark.network.io.",
     "spark.plugins.internal.conf.",
+    "spark.python.worker.memory",  # read by PySpark alone
     "spark.rpc.",
     "spark.scheduler.listenerbus.eventqueue.",
     "spark.security.credentials.",

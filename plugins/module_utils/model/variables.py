@@ -112,7 +112,8 @@ def _type_mismatch(name: str, value: object, option: Option) -> str:
     if isinstance(value, (list, tuple, Mapping)) and kind in ("str", "path"):
         return f"{name} is a {yaml_type(value)}, not text."
     if isinstance(value, str) and kind == "list":
-        secret = "" if option.get("no_log") else f" {value!r}"
+        hidden = option.get("no_log") or name.endswith("_java_options")  # may have a password
+        secret = "" if hidden else f" {value!r}"
         return f"{name} is one text{secret}, not a list."
     return ""
 

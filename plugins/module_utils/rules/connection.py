@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.key_table import nearest
-from ..model.values import is_true, listing
+from ..model.values import listing
 from .engine import Finding, Findings, rule
 
+_OFF = ("false", "no", "off", "f", "n", "0", "0.0")
 _NEARLY = 0.92
 _KNOWN = tuple(
     f"ansible_{name}"
@@ -57,6 +58,7 @@ def _connection_local(cluster: Cluster) -> Findings:
 def _become(host: HostVariables) -> Findings:
     """It overrides what the playbooks ask for, and only root may write to /etc and /opt."""
     become, user = (host.connection.get(f"ansible_{name}") for name in ("become", "user"))
-    if become is not None and not is_true(become) and user not in (None, "root"):
+    off = str(become).strip().lower() in _OFF  # as Ansible reads it
+    if off and user not in (None, "root"):
         what = f"ansible_become is {become}, and ansible_user is {user}."
         yield Finding(what, "Delete ansible_become.")

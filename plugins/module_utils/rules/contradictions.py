@@ -232,7 +232,7 @@ def _quorum_fetch_timeout(node: KafkaNode) -> Findings:
         yield Finding(f"{key} is {timeout}.", fix, place(node, key))
 
 
-@rule("required-property", each=nodes)
+@rule("required-property", each=brokers)
 def _required_property(node: KafkaNode) -> Findings:
     """Kafka does not start with one of them without the other."""
     for key, other in _REQUIRED:
@@ -254,7 +254,7 @@ def _shared_secret_differs(cluster: Cluster) -> Findings:
     """Tokens would be accepted only where they were made."""
     for key in _SHARED_SECRETS:
         values = {name: str(node.config.get(key, "")) for name, node in nodes(cluster)}
-        if len({*values.values()}) > 1:
+        if len({*values.values()}) > 1 and not any("${" in value for value in values.values()):
             fix = "Set it once, in kafka_config of all brokers and controllers."
             where = f"kafka_config[{key}]"
             yield Finding(f"{key} is not the same on all nodes.", fix, where, tuple(values))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..model.cluster import Cluster, DataDirectory
 from ..model.host import HostSettings
+from ..model.key_table import nearest
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import Directory, InspectedHost, is_below
@@ -21,6 +22,7 @@ _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
 _SHARED = ("nfs", "nfs4", "cifs", "tmpfs", "ramfs", "btrfs", "none", "overlay", "9p", "virtiofs")
 # Gone since Linux 4.19.
 _GONE = (("xfs", "barrier"), ("xfs", "nobarrier"))
+_NEARLY = 0.75
 _MEMORY = ("tmpfs", "ramfs")
 _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 
@@ -101,10 +103,13 @@ def _mount_unused(mounts: list[str], directories: list[str], every: list[str]) -
     """Data would fill the root file system, while a disk that was mounted for it stays empty."""
     used = {path for path in mounts for one in every if is_below(one, path)}
     beside = [one for one in directories if not any(is_below(one, path) for path in mounts)]
-    free = [path for path in mounts if path not in used]
-    if len(beside) < len(directories) and free and beside:
-        what = f"{listing(beside)} is on none of the mounts, and nothing uses {listing(free)}."
-        yield Finding(what, f"Set {free[0].rstrip('/')}/data for example.")
+    for path in (one for one in mounts if one not in used):
+        depth = path.rstrip("/").count("/") + 1
+        tops = {"/".join(one.split("/")[:depth]): one for one in beside}
+        near = nearest(path.rstrip("/"), [*tops], _NEARLY)
+        if near and len(beside) < len(directories):
+            what = f"{tops[near]} is on none of the mounts, and nothing uses {path}."
+            yield Finding(what, f"Set {path.rstrip('/')}/data for example.")
 
 
 @host_rule("mount-missing", where="host_mounts")

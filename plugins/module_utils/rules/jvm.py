@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 
 from ..model import jvm_options
 from ..model.cluster import Cluster
 from ..model.jvm_size import heap_mb
 from ..model.service import Service
-from ..model.values import listing, sequence
+from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import properties
+from .shared import java_words, properties
 
 _HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
@@ -27,25 +26,19 @@ _OPTIONS_WITH_VALUE = (
     *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
     *("--enable-native-access", "--patch-module"),
 )
-_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
+_COLLECTOR = re.compile(
+    r"-XX:(?P<sign>[+-])(?P<name>Use(?:G1|Z|Parallel|Serial|Shenandoah|Epsilon)GC)"
+)
 _HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 _OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
 _PORT = re.compile(
     r"-Dcom\.sun\.management\.jmxremote\.port=(?P<port>\d{1,9})(?!\S)"
-    r"|-agentlib:jdwp=.*address=(?:[^,]*:)?(?P<debugger>\d{1,9})(?!\d)"
+    r"|-agentlib:jdwp=(?=.*server=y).*address=(?:[^,]*:)?(?P<debugger>\d{1,9})(?!\d)"
 )
+_OPENJ9 = re.compile("openj9|semeru", re.IGNORECASE)  # another JVM, with options of its own
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
 
 Place = str
-
-
-def _words(given: object) -> list[str]:
-    """Return the options of a JVM as systemd and Spark split them."""
-    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quote that does not end
-        return text.split()
 
 
 def _options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
@@ -53,10 +46,10 @@ def _options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]
     for host in cluster.hosts:
         for service in cluster.services(host).values():
             variable = f"{service.product}_java_options"
-            yield host, service, variable, _words(service.settings[variable])
+            yield host, service, variable, java_words(service.settings[variable])
     for host, service, one in properties("spark")(cluster):
         if _OF_APPLICATIONS.fullmatch(one.key):
-            yield host, service, one.where, _words(one.value)
+            yield host, service, one.where, java_words(one.value)
 
 
 def _releases(service: Service) -> Sequence[int]:
@@ -64,7 +57,8 @@ def _releases(service: Service) -> Sequence[int]:
     settings = service.settings
     for variable in ("java_home", "java_package"):
         if settings[variable]:
-            release = jvm_options.release_in(str(settings[variable]))
+            text = str(settings[variable])
+            release = None if _OPENJ9.search(text) else jvm_options.release_in(text)
             return [release] if release in jvm_options.RELEASES else []
     return jvm_options.RELEASES
 
@@ -74,16 +68,16 @@ def _java_package(cluster: Cluster) -> Findings:
     """The service would not start, or would run on a Java version that it does not support."""
     for host, settings in cluster.hosts.items():
         package = str(settings.settings["java_package"])
-        release = jvm_options.release_in(package)
+        found = jvm_options.releases_in(package)
         supported = {
             f"{PRODUCTS[name].name} {service.version}": version.java
             for name, service in cluster.services(host).items()
             if (version := PRODUCTS[name].supported.get(service.version))
         }
-        refusing = [name for name, releases in supported.items() if release not in releases]
-        if release and refusing:
+        refusing = [name for name, able in supported.items() if not {*found} & {*able}]
+        if found and refusing:
             common = sorted(set.intersection(*map(set, supported.values())))
-            what = f"{package} brings Java {release}; {listing(refusing)} "
+            what = f"{package} brings Java {found[0]}; {listing(refusing)} "
             what += f"{'run' if len(refusing) > 1 else 'runs'} on {listing(common, 'or')}."
             fix = "Set a package that brings one of these, or delete java_package."
             yield Finding(what, fix, hosts=(host,))
@@ -122,7 +116,7 @@ def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
 def _jvm_port_shared(cluster: Cluster) -> Findings:
     """All daemons of a host get the same options: the one that starts second does not start."""
     for host, spark in cluster.spark.items():
-        for option in _words(spark.settings["spark_java_options"]):
+        for option in java_words(spark.settings["spark_java_options"]):
             match = _PORT.search(option)
             port = int(match["port"] or match["debugger"]) if match else 0
             if port and len(spark.units) > 1:
@@ -134,7 +128,9 @@ def _jvm_port_shared(cluster: Cluster) -> Findings:
 @rule("java-collectors", each=_options)
 def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
     """Java does not start with two garbage collectors."""
-    found = list(dict.fromkeys(word for word in words if _COLLECTOR.fullmatch(word)))
+    matches = filter(None, map(_COLLECTOR.fullmatch, words))
+    chosen = {match["name"]: match["sign"] == "+" for match in matches}  # the last one counts
+    found = [f"-XX:+{name}" for name, on in chosen.items() if on]
     if len(found) > 1:
         yield Finding(f"{listing(found)} are different garbage collectors.", "Keep one.", place)
 
@@ -151,7 +147,7 @@ def _heap_option(service: Service) -> Findings:
     one, and the memory check would use the other.
     """
     options, heap = f"{service.product}_java_options", _HEAP_VARIABLES[service.product]
-    for option in _words(service.settings[options]):
+    for option in java_words(service.settings[options]):
         match = _HEAP_OPTION.match(option)
         if match:
             size = option[match.end() :]

@@ -29,6 +29,7 @@ _CLASSES = (
     "org.apache.spark.serializer.KryoSerializer",
 )
 _MISSPELT = 0.93
+_SECRETS = ("secret", "password", "javaoptions")
 _WORDS = {True: "yes, on or true", False: "no, off or false"}
 
 
@@ -111,10 +112,14 @@ def _key_value(service: Service, one: Property) -> Findings:
     wanted = key_table.expected_value(one.key, one.value, service.table)
     if wanted and not _misread(service, one):
         kind = yaml_type(one.value)
-        secret = _kind(service, one.key) == "password" or kind == "mapping"
+        secret = one.hidden or kind == "mapping" or _may_be_secret(service, one.key)
         shown = f"This {kind}" if secret else f"{one.value!r} ({kind})"
         what = f"{shown} is not a valid value of {one.key}."
         yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
+
+
+def _may_be_secret(service: Service, key: str) -> bool:
+    return _kind(service, key) == "password" or key.lower().endswith(_SECRETS)
 
 
 def _strict_lists(cluster: Cluster) -> Iterator[tuple[str, Property, list[str]]]:

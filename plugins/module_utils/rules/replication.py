@@ -81,7 +81,9 @@ def _rack_spelling(cluster: Cluster) -> Findings:
 
 
 def _plain(rack: str) -> str:
-    return re.sub(r"[\s_-]", "", rack).lower()
+    """Return a rack in small letters, without separators but those between two numbers."""
+    joined = re.sub(r"(?<!\d)[\s_-]+|[\s_-]+(?!\d)", "", rack)
+    return re.sub(r"[\s_-]+", "-", joined).lower()
 
 
 @rule("rack-too-few", where="kafka_rack", severity="warning")

@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 
 from ..model.kafka import KafkaNode
+from ..model.key_table import nearest
 from ..model.values import listing, texts
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, rule
-from .shared import Property, nodes, place, properties
+from .shared import Property, java_words, nodes, place, properties
 
 _JAAS = "sasl.jaas.config"
 _ENTRY = re.compile(
     r"\s*[\w.$]+\s+(?:required|requisite|sufficient|optional)\b.*;\s*", re.DOTALL | re.IGNORECASE
 )
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", re.DOTALL | re.MULTILINE)
+_MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_NAMING = (
+    *("sasl.enabled.mechanisms", "sasl.mechanism.controller.protocol"),
+    "sasl.mechanism.inter.broker.protocol",
+)
+_NEARLY = 0.85
 _ENABLED, _DEFAULT = "sasl.enabled.mechanisms", "GSSAPI"
 _OAUTH_URLS = re.compile(r".*sasl\.oauthbearer\.(?:jwks|token)\.endpoint\.url")
 _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
@@ -22,11 +30,20 @@ _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 @rule("jaas-config", each=properties("kafka"))
 def _jaas_config(_: KafkaNode, one: Property) -> Findings:
     """Kafka does not start with an entry that it cannot parse (JaasConfig)."""
-    text = str(one.value)
+    text = _COMMENT.sub(" ", str(one.value))
     if one.key.endswith(_JAAS) and "${" not in text and not _ENTRY.fullmatch(text):
         fix = "Write the class of the login module, required, its options, and a semicolon at the "
         fix += "end."
         yield Finding(f"{one.key} is not an entry of JAAS.", fix, one.where)
+
+
+@rule("sasl-mechanism-name", each=properties("kafka"))
+def _sasl_mechanism_name(_: KafkaNode, one: Property) -> Findings:
+    """Kafka finds no entry of JAAS and no provider for it, and does not start."""
+    for name in texts(one.value) if one.key.endswith(_NAMING) else ():
+        near = nearest(name.upper().replace("_", "-"), [*_MECHANISMS], _NEARLY)
+        if near and name not in _MECHANISMS:
+            yield Finding(f"{one.key} has {name}.", f"Write {near}.", one.where)
 
 
 @rule("sasl-mechanism", each=nodes)
@@ -38,7 +55,7 @@ def _sasl_mechanism(node: KafkaNode) -> Findings:
         for one in node.broker_listeners
         if one.name.upper() == inner
     ]
-    if node.mode == "kraft":
+    if node.mode == "kraft" and node.is_controller:
         used.append((node.controller_listener, "sasl.mechanism.controller.protocol"))
     for listener, key in used:
         config = node.listener_config(listener)
@@ -56,11 +73,17 @@ def _oauth_url(node: KafkaNode) -> Findings:
     """Since 4.0 Kafka does not start with an address that is not allowed by name
     (ConfigurationUtils).
     """
-    options = " ".join(node.settings["kafka_java_options"])
-    found = re.search(rf"-D{re.escape(_ALLOWED)}=(\S+)", options)
-    allowed = found[1].split(",") if found else []
-    for key, value in node.config.items():
-        wanted = _OAUTH_URLS.fullmatch(key) and release_numbers(node.version) >= (4,)
-        if wanted and "${" not in str(value) and str(value) not in allowed:
-            fix = f"Add -D{_ALLOWED}={value} to kafka_java_options."
-            yield Finding(f"{value} is not an allowed address.", fix, place(node, key))
+    prefix, allowed = f"-D{_ALLOWED}=", []
+    for word in java_words(node.settings["kafka_java_options"]):
+        if word.startswith(prefix):  # Java takes the last one
+            allowed = texts(word.removeprefix(prefix))
+    wanted = {
+        str(value): key
+        for key, value in node.config.items()
+        if _OAUTH_URLS.fullmatch(key) and "${" not in str(value)
+    }
+    missing = [url for url in wanted if url not in allowed]
+    if missing and release_numbers(node.version) >= (4,):
+        fix = f"Set {prefix}{','.join([*allowed, *missing])} in kafka_java_options."
+        what = f"{listing(missing)} {'are' if len(missing) > 1 else 'is'} not allowed by name."
+        yield Finding(what, fix, place(node, wanted[missing[0]]))

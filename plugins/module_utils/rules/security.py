@@ -20,6 +20,7 @@ _AUTHORIZERS = {
     "zookeeper": "kafka.security.authorizer.AclAuthorizer",
 }
 _MAPPING_RULE = re.compile(r"(?:DEFAULT|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?)\s*(?:,|\n|$)")
+_NESTED = re.compile(r"[*+}]\)[*+{]")  # which may take for ever
 _EACH_RULE = re.compile(
     r"DEFAULT|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<to>(?:\\.|[^\\/])*)/(?P<case>[LU]?)"
 )
@@ -134,10 +135,17 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
         addressed = {other: {other, one.address} for other, one in nodes(cluster)}
         ours = [other for other, names in addressed.items() if names & named]
         missing = [other for other in addressed if other not in ours]
+        if named - set().union(*addressed.values()):  # one certificate for all nodes of a role
+            roles = {_role(cluster.kafka[other]) for other in ours}
+            missing = [other for other in missing if _role(cluster.kafka[other]) in roles]
         if node.config.get(_AUTHORIZER) and len(ours) > 1 and missing:
             what = f"super.users names {listing(ours)} and not {listing(missing)}."
-            fix = f"Add {';'.join(f'User:{other}' for other in missing)}."
+            fix = f"Add the principals of {listing(missing)}, written like the others."
             yield Finding(what, fix, place(node, "super.users"), (name,))
+
+
+def _role(node: KafkaNode) -> tuple[bool, bool]:
+    return node.is_broker, node.is_controller
 
 
 @rule("super-users-mapped", each=nodes)
@@ -145,7 +153,14 @@ def _super_users_mapped(node: KafkaNode) -> Findings:
     """A certificate's name is mapped before Kafka compares it: a super user by the whole name
     matches no one.
     """
-    mapping = str(node.config.get("ssl.principal.mapping.rules") or "DEFAULT")
+    mappings = {
+        str(node.listener_config(one).get("ssl.principal.mapping.rules") or "DEFAULT")
+        for one in node.listeners
+        if one.encrypted
+    }
+    if len(mappings) != 1:  # it may be the principal of another listener
+        return
+    (mapping,) = mappings
     for one in str(node.config.get("super.users") or "").split(";"):
         name = one.strip().partition(":")[2]
         mapped = _mapped(name, mapping) if "=" in name else name
@@ -157,11 +172,11 @@ def _super_users_mapped(node: KafkaNode) -> Findings:
 def _mapped(name: str, mapping: str) -> str:
     """Return what the first rule that matches makes of a name; the name if none can be applied."""
     for rule_text in _EACH_RULE.finditer(mapping):
-        if rule_text[0] == "DEFAULT":
+        if rule_text[0] == "DEFAULT" or _NESTED.search(rule_text["pattern"]):
             return name
         try:
             match = re.fullmatch(rule_text["pattern"], name)
-            found = match.expand(re.sub(r"\$(\d)", r"\\\1", rule_text["to"])) if match else ""
+            found = match.expand(re.sub(r"\$(\d)", r"\\g<\1>", rule_text["to"])) if match else ""
         except (re.error, IndexError):  # what Java alone can read
             return name
         if match:

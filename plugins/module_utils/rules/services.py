@@ -23,6 +23,7 @@ _SIZES = (
     *("host_memory_mb", "kafka_heap", "zookeeper_heap", "spark_daemon_heap", "spark_worker_memory"),
 )
 _LOCAL = "net.ipv4.ip_local_port_range"
+_RESERVED = "net.ipv4.ip_local_reserved_ports"
 _UNPRIVILEGED, _SYSCTL = 1024, "net.ipv4.ip_unprivileged_port_start"
 _JMX_PORT = re.compile(r"-Dcom\.sun\.management\.(?P<name>jmxremote\.port)=(?P<port>\d{1,9})(?!\S)")
 
@@ -98,6 +99,12 @@ def _port_privileged(lowest: int, ports: Ports) -> Findings:
             yield Finding(f"{name} has port {port}.", fix)
 
 
+def _reserved(text: str) -> list[range]:
+    """Return the ports of a list such as `8080,9000-9100`."""
+    parts = [[integer(end.strip()) or 0 for end in part.split("-")] for part in text.split(",")]
+    return [range(ends[0], ends[-1] + 1) for ends in parts]
+
+
 @rule("port-ephemeral", where="host_sysctl")
 def _port_ephemeral(cluster: Cluster) -> Findings:
     """An outgoing connection may have the port when the service is to start, which then fails."""
@@ -105,13 +112,13 @@ def _port_ephemeral(cluster: Cluster) -> Findings:
     for host, kafka, others in _ports(cluster):
         settings = mapping(cluster.hosts[host].settings["host_sysctl"])
         ends = [integer(one) or 0 for one in str(settings.get(_LOCAL, "")).split()]
-        reserved = re.split(r"[,-]", str(settings.get("net.ipv4.ip_local_reserved_ports", "")))
+        reserved = _reserved(str(settings.get(_RESERVED, "")))
         numbers = {integer(port) or 0 for port in (*kafka.values(), *others.values())} - {0}
         inside = {one for one in numbers if ends and ends[0] <= one <= ends[-1]}
-        hit |= {one for one in inside if str(one) not in reserved}
+        hit |= {one for one in inside if not any(one in ports for ports in reserved)}
     if hit:
-        fix = f"Set {_LOCAL} to a range above them, or net.ipv4.ip_local_reserved_ports: "
-        fix += f"{','.join(map(str, sorted(hit)))}."
+        fix = f"Set {_LOCAL} to a range above them, or add {','.join(map(str, sorted(hit)))} to "
+        fix += f"{_RESERVED}."
         yield Finding(f"{_LOCAL} includes {listing(sorted(hit))}.", fix)
 
 

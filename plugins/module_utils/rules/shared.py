@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -12,7 +13,7 @@ from ..model import kafka, spark, zookeeper
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.service import Service
-from ..model.values import listing
+from ..model.values import listing, sequence
 
 HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 """A name or an address as it may stand before `:port`."""
@@ -47,6 +48,15 @@ class Property:
     def where(self) -> str:
         """The variable and the key."""
         return f"{self.layer}[{self.key}]"
+
+
+def java_words(given: object) -> list[str]:
+    """Return the options of a JVM as systemd and Spark split them."""
+    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote that does not end
+        return text.split()
 
 
 def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:

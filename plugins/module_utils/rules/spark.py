@@ -21,12 +21,14 @@ from .shared import SCALA, Property, differing, falls_back_to_default, holders, 
 _LEAST_SECRET_BYTES = 16
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
 _RESOURCE = re.compile(r"spark\.(?P<who>task|executor)\.resource\.(?P<name>[^.]+)\.amount")
+_OFFER = re.compile(r"-D(spark\.worker\.resource\.[^.]+\.amount)=")
 _GIVEN_BY = {"task": "executor", "executor": "worker"}
 # What masters, workers and applications have to agree on to connect to each other.
 _AGREED = (
     *("spark.authenticate", SECRET, "spark.authenticate.enableSaslEncryption"),
-    *("spark.network.crypto.enabled", "spark.ssl.enabled", "spark.ssl.rpc.enabled"),
+    *("spark.network.crypto.enabled", "spark.ssl.rpc.enabled"),
 )
+_NEARLY = 0.9
 _SCRATCH = re.compile(r"(?:file:)?/+(?:var/+)?tmp(?:/|$)")
 _PYTHON = (3, 10)
 _DYNAMIC = "spark.dynamicAllocation"
@@ -43,7 +45,6 @@ _ORDERED = (
     ("spark.task.cpus", "spark.executor.cores", False),
     ("spark.executor.cores", "spark.cores.max", False),
     ("spark.dynamicAllocation.minExecutors", "spark.dynamicAllocation.maxExecutors", False),
-    ("spark.dynamicAllocation.initialExecutors", "spark.dynamicAllocation.maxExecutors", False),
 )
 # Spark's own where they are fixed numbers; a worker decides about the cores of executors.
 _DEFAULTS = {
@@ -220,6 +221,12 @@ def _spark_resources(cluster: Cluster) -> Findings:
     """No worker could ever take an executor, and applications would wait without end."""
     hosts = dict(_with_config(cluster))
     offered = {key for host in hosts.values() for key in host.config if _is_set(host.config[key])}
+    for host in hosts.values():
+        offered |= {*_OFFER.findall(" ".join(host.settings["spark_java_options"]))}
+    if "spark.worker.resourcesFile" in offered or any(
+        "spark.worker.resourcesFile" in host.config for host in hosts.values()
+    ):
+        return
     for name, host in hosts.items():
         for match in filter(None, map(_RESOURCE.fullmatch, host.config)):
             giver = f"spark.{_GIVEN_BY[match['who']]}.resource.{match['name']}.amount"
@@ -240,9 +247,13 @@ def _spark_time_zone(_: SparkHost, one: Property) -> Findings:
     """Every session would fail at its start."""
     name, known = str(one.value), zoneinfo.available_timezones()
     if "/" in name and known and name not in known:
-        near = nearest(name, sorted(known)) or nearest(name.rpartition("/")[2], sorted(known))
-        fix = f"Did you mean {near}?" if near else "Set a region, such as Europe/Berlin, or UTC."
-        yield Finding(f"There is no time zone {name}.", fix, one.where)
+        # Java knows names that a system may have left out, so only what looks misspelt is refused.
+        city = name.rpartition("/")[2]
+        same = [zone for zone in sorted(known) if zone.rpartition("/")[2] == city]
+        near = next(iter(same), "") or nearest(name, sorted(known), _NEARLY)
+        if near:
+            what = f"There is no time zone {name}."
+            yield Finding(what, f"Did you mean {near}?", one.where)
 
 
 @rule("spark-fraction", each=properties("spark"))
@@ -250,7 +261,9 @@ def _spark_fraction(_: SparkHost, one: Property) -> Findings:
     """It is a fraction of the heap: an application fails unless it is between 0 and 1."""
     if one.key in _FRACTIONS:
         with contextlib.suppress(ValueError):
-            if not 0 < float(str(one.value)) < 1:
+            value, storage = float(str(one.value)), one.key.endswith("storageFraction")
+            # Of all memory Spark may take the whole, of its own it may keep nothing for storage.
+            if not (0 < value < 1 or value == (0 if storage else 1)):
                 fix = f"Set {one.key} to a number between 0 and 1, or delete it for "
                 fix += f"{_FRACTIONS[one.key]}."
                 yield Finding(f"{one.key} is {one.value}.", fix, one.where)
@@ -273,6 +286,12 @@ def _spark_differs(cluster: Cluster) -> Findings:
             yield Finding(f"{variable} is {parts}.", fix, variable, tuple(values))
 
 
+def _switched(value: object) -> str:
+    """Return a value as text, empty for one that is off, which is the default."""
+    text = "" if value is None else str(value)
+    return "" if text.lower() == "false" else text
+
+
 @rule("spark-config-differs")
 def _spark_config_differs(cluster: Cluster) -> Findings:
     """Masters, workers and applications could not connect to each other. A spark_config of a
@@ -280,7 +299,7 @@ def _spark_config_differs(cluster: Cluster) -> Findings:
     """
     hosts = dict(_with_config(cluster))
     for key in _AGREED:
-        texts = {name: str(host.config.get(key, "")).lower() for name, host in hosts.items()}
+        texts = {name: _switched(host.config.get(key)) for name, host in hosts.items()}
         found = holders(texts)
         if len(found) > 1:
             without = found.get("", ())

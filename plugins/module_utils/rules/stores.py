@@ -22,7 +22,7 @@ _SET_KEYSTORE = (
 _SET_TRUSTSTORE = (
     "ssl.truststore.type: PEM and ssl.truststore.location: /etc/kafka/tls/ca.pem in kafka_config"
 )
-_TYPES = ("PEM", "PKCS12", "JKS", "JCEKS", "DKS")
+_TYPES = ("PEM", "PKCS12", "JKS", "JCEKS", "DKS", "PKCS11")
 _SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
 _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
@@ -65,10 +65,15 @@ def _store_type(node: KafkaNode) -> Findings:
     """Java supports no other type, and a listener with one does not start."""
     for kind, store, config in _stores(node):
         found = _type_of(config, kind)
-        brings_more = config.get("security.providers") or config.get("ssl.provider")
+        options = " ".join(node.settings["kafka_java_options"])
+        brings_more = (
+            config.get("security.providers")
+            or config.get("ssl.provider")
+            or "-Djava.security.properties=" in options
+        )
         if found not in _TYPES and not brings_more and "${" not in found:
-            fix = f"Set ssl.{kind}.type: {nearest(found, [*_TYPES], 0.5) or 'PEM'}; Java's own are "
-            fix += f"{listing(_TYPES)}."
+            near = nearest(found, [*_TYPES[:3]], 0.5) or "PEM"
+            fix = f"Set ssl.{kind}.type: {near}; Java's own are {listing(_TYPES)}."
             what = f"The store {store} has the type {found}."
             yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
 

@@ -94,7 +94,7 @@ def _selinux(host: InspectedHost) -> Findings:
 def _sysctl_name(settings: HostSettings) -> Findings:
     """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
     for name in mapping(settings.settings["host_sysctl"]):
-        written = str(name).replace("/", ".")
+        written = str(name).removeprefix("-").replace("/", ".")
         near = nearest(written, list(_kernel_settings()), _NEARLY)
         if near and written not in _kernel_settings():
             yield Finding(f"The kernel has no setting {name}.", f"Did you mean {near}?")
@@ -115,7 +115,8 @@ def _time_service(settings: HostSettings) -> Findings:
     """It is the name of the package too, and there is no such package."""
     name = settings.settings["host_time_service"]
     if name in _TIME_SERVICES:
-        yield Finding(f"There is no package {name}.", f"Set {_TIME_SERVICES[name]}.")
+        fix = f"Set {_TIME_SERVICES[name]} on Debian, or delete it for the system's own."
+        yield Finding(f"There is no package {name}.", fix)
 
 
 @functools.cache

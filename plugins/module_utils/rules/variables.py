@@ -65,7 +65,7 @@ def _misplaced_property(host: HostVariables, services: list[Service]) -> Finding
     """Ansible ignores it: a property is a key of `kafka_config` or `spark_config`."""
     for name in sorted(host.others):
         for service in services:
-            if name in service.table:
+            if "." in name and name in service.table:
                 fix = f"Put it below {service.product}_config."
                 yield Finding(f"{name} is a property, not a variable.", fix, name)
 

@@ -76,7 +76,7 @@ def _zookeeper_key(_: Member, one: Property) -> Findings:
 def _zookeeper_sessions(member: Member, one: Property) -> Findings:
     """ZooKeeper does not start with it."""
     least, most = integer(one.value), integer(member.config.get("maxSessionTimeout"))
-    if least is not None and most is not None and least > most:
+    if least is not None and most is not None and least > most >= 0:
         what = f"minSessionTimeout {least} > maxSessionTimeout {most}."
         fix = f"Set minSessionTimeout: {most} or less, or maxSessionTimeout: {least} or more."
         yield Finding(what, fix, one.where)
@@ -85,7 +85,8 @@ def _zookeeper_sessions(member: Member, one: Property) -> Findings:
 @rule("zookeeper-classes", each=properties("zookeeper"))
 def _zookeeper_classes(member: Member, one: Property) -> Findings:
     """ZooKeeper does not start: TLS needs Netty, and not every class is in its distribution."""
-    factory = str(member.config.get(_FACTORY, ""))
+    options = " ".join(member.settings["zookeeper_java_options"])  # a system property works too
+    factory = f"{member.config.get(_FACTORY, '')} {options}"
     if one.key == "secureClientPort" and _NETTY not in factory:
         fix = f"Set {_FACTORY}: org.apache.zookeeper.server.{_NETTY}."
         yield Finding(f"{one.key} is set, and {_FACTORY} is not {_NETTY}.", fix, one.where)

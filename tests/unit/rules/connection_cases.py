@@ -119,7 +119,7 @@ REFUSED: list[Case] = [
         "time-service",
         "the unit",
         lambda d: d.variable("host_time_service", "chronyd"),
-        ("chronyd", "Set chrony."),
+        ("chronyd", "Set chrony on"),
     ),
     *(
         (
@@ -144,11 +144,14 @@ REFUSED: list[Case] = [
             ("a path", "/etc/kafka/jaas.conf"),
         )
     ),
-    (
-        "key-value",
-        "a mechanism",
-        users("sasl.mechanism.controller.protocol", "SCRAM-SHA512"),
-        ("SCRAM-SHA-512",),
+    *(
+        (
+            "sasl-mechanism-name",
+            name,
+            users("sasl.mechanism.controller.protocol", name),
+            (name, near),
+        )
+        for name, near in (("SCRAM-SHA512", "SCRAM-SHA-512"), ("plain", "PLAIN"))
     ),
     (
         "sasl-mechanism",
@@ -231,8 +234,10 @@ REFUSED: list[Case] = [
     (
         "shared-secret-differs",
         "one node",
-        lambda d: d.provided("delegation.token.secret.key", REFERENCE).variable(
-            "kafka_host_config", {"delegation.token.secret.key": "${file:/a:b}"}, on=("k2",)
+        lambda d: (
+            d.own("delegation.token.secret.key", "a" * 32).vault("kafka_config"),
+            d.variable("kafka_host_config", {"delegation.token.secret.key": "b" * 32}, on=("k2",)),
+            d.vault("kafka_host_config"),
         ),
         ("delegation.token.secret.key",),
     ),
@@ -335,6 +340,11 @@ LEGAL: list[Legal] = [
         "jaas-config",
         "of a provider",
         lambda d: (users(JAAS, REFERENCE)(d), d.provided("ssl.key.password", REFERENCE)),
+    ),
+    (
+        "sasl-mechanism-name",
+        "of a provider",
+        users("sasl.mechanism.controller.protocol", "CORPORATE-TOKEN"),
     ),
     ("sasl-mechanism", "as named", inner_sasl("PLAIN,SCRAM-SHA-256", "SCRAM-SHA-256")),
     ("sasl-mechanism", "Kerberos", inner_sasl("GSSAPI")),

@@ -314,7 +314,7 @@ REFUSED: list[Case] = [
             )
             .own("super.users", "User:CN=k1;User:CN=k2")
         ),
-        ("k1 and k2 and not k3", "User:k3"),
+        ("k1 and k2 and not k3", "principals of k3"),
     ),
     (
         "principal-mapping",
@@ -487,6 +487,7 @@ LEGAL: list[Legal] = [
         )
     ),
     ("rack-spelling", "others", lambda d: d.racks("north-1", "north-2", "north-3")),
+    ("rack-spelling", "numbers", lambda d: d.racks("1-11", "11-1", "111")),
     (
         "mount-option",
         "another option",
@@ -535,6 +536,11 @@ LEGAL: list[Legal] = [
             mounts(DISKS[0], ("/mnt/spark", "nas:/a", "nfs"), data=("/data1/k", "/data2/k"))(d),
             d.variable("spark_shared_dir", "/mnt/spark/shared"),
         ),
+    ),
+    (
+        "mount-unused",
+        "a mount of something else",
+        mounts(DISKS[0], ("/var/log/kafka", "LABEL=x", "xfs"), data=("/data1/k", "/data2/k")),
     ),
     ("mount-unused", "of Spark", mounts(*DISKS, data=("/data1/kafka", "/data1/kafka2"))),
     (

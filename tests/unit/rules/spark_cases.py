@@ -56,7 +56,7 @@ REFUSED: list[Case] = [
         )
         for key, value in (
             ("spark.authenticate.secret", "a" * 32),
-            ("spark.network.crypto.enabled", False),
+            ("spark.ssl.rpc.enabled", True),
         )
     ),
     (
@@ -115,7 +115,6 @@ REFUSED: list[Case] = [
             {"spark.task.cpus": 2, "spark.executor.cores": 1},
             {"spark.executor.cores": 2, "spark.cores.max": 1},
             {f"{DYNAMIC}.minExecutors": 3, f"{DYNAMIC}.maxExecutors": 2},
-            {f"{DYNAMIC}.initialExecutors": 3, f"{DYNAMIC}.maxExecutors": 2},
         )
     ),
     *(
@@ -137,7 +136,7 @@ REFUSED: list[Case] = [
             lambda d, value=value: d.own_spark("spark.memory.fraction", value),
             (f"is {value}", "between 0 and 1"),
         )
-        for value in (60, 1.0, 0)
+        for value in (60, 1.5, 0)
     ),
     (
         "spark-allocation",
@@ -241,9 +240,36 @@ LEGAL: list[Legal] = [
     (
         "spark-required-property",
         "off",
-        lambda d: d.own_spark("spark.network.crypto.enabled", False),
+        lambda d: d.own_spark("spark.ssl.rpc.enabled", True),
     ),
-    ("spark-fraction", "a part", lambda d: d.own_spark("spark.memory.fraction", 0.75)),
+    *(
+        ("spark-fraction", f"{key} {value}", lambda d, k=key, v=value: d.own_spark(k, v))
+        for key, value in (
+            ("spark.memory.fraction", 0.75),
+            ("spark.memory.fraction", 1.0),
+            ("spark.memory.storageFraction", 0),
+        )
+    ),
+    (
+        "spark-resources",
+        "in a file",
+        lambda d: d.own_spark("spark.executor.resource.gpu.amount", 1).own_spark(
+            "spark.worker.resourcesFile", "/etc/spark/gpus.json"
+        ),
+    ),
+    (
+        "spark-resources",
+        "in the options of daemons",
+        lambda d: d.own_spark("spark.executor.resource.gpu.amount", 1).variable(
+            "spark_java_options", ["-Dspark.worker.resource.gpu.amount=2"]
+        ),
+    ),
+    (
+        "spark-config-differs",
+        "a default that is written",
+        lambda d: d.variable("spark_config", {"spark.network.crypto.enabled": False}, on=("k2",)),
+    ),
+    ("unknown-key", "of PySpark", lambda d: d.own_spark("spark.python.worker.memory", "1g")),
     ("spark-allocation", "Spark's own", lambda d: d.own_spark(f"{DYNAMIC}.enabled", True)),
     (
         "spark-allocation",
