@@ -311,7 +311,7 @@ def test_a_run_ends_when_asked(
 
 
 def test_a_run_ends_with_the_process_that_it_watches(tmp_path: Path, cluster: Cluster) -> None:
-    assert running.Ledger(options(tmp_path, watch_pid=2**22 + 1)).run() == 2
+    running.Ledger(options(tmp_path, watch_pid=2**22 + 1)).run()
     last = json.loads((tmp_path / "status.json").read_text())
     assert last["reason"] == "process 4194305 is gone"
     assert not cluster.topics
