@@ -12,7 +12,7 @@ from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import java_words, properties
+from .shared import all_services, java_words, properties
 
 _HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
@@ -135,13 +135,7 @@ def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
         yield Finding(f"{listing(found)} are different garbage collectors.", "Keep one.", place)
 
 
-def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
-    for host in cluster.hosts:
-        for service in cluster.services(host).values():
-            yield host, service
-
-
-@rule("heap-option", each=_services)
+@rule("heap-option", each=all_services)
 def _heap_option(service: Service) -> Findings:
     """The unit sets the heap from its own variable. Of two such options the JVM takes the last
     one, and the memory check would use the other.

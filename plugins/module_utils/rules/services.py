@@ -15,7 +15,15 @@ from ..model.service import Service
 from ..model.values import integer, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import HOST, PORTS, brokers, falls_back_to_default, free_port, uses_ansible_host
+from .shared import (
+    HOST,
+    PORTS,
+    all_services,
+    brokers,
+    falls_back_to_default,
+    free_port,
+    uses_ansible_host,
+)
 
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
@@ -45,13 +53,7 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
         yield host, dict(kafka.ports) if kafka else {}, others
 
 
-def _all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
-    for host in cluster.hosts:
-        for service in cluster.services(host).values():
-            yield host, service
-
-
-@rule("service-address", each=_all_services)
+@rule("service-address", each=all_services)
 def _service_address(service: Service) -> Findings:
     """Other hosts connect to it as `address:port`."""
     # What Kafka advertises has rules of its own.

@@ -74,6 +74,13 @@ def brokers(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
     return ((node.name, node) for node in cluster.brokers)
 
 
+def all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
+    """Yield each service of each host, after the host's name."""
+    for host in cluster.hosts:
+        for service in cluster.services(host).values():
+            yield host, service
+
+
 def properties(
     *services: str, key: str = "", owned: bool = False
 ) -> Callable[[Cluster], Iterator[tuple[str, Service, Property]]]:
