@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from ansible.module_utils.parsing.convert_bool import BOOLEANS_FALSE
 
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.key_table import nearest
 from ..model.values import listing
 from .engine import Finding, Findings, rule
+from .shared import host_variables
 
-_OFF = ("false", "no", "off", "f", "n", "0", "0.0")
 _NEARLY = 0.92
 _KNOWN = tuple(
     f"ansible_{name}"
@@ -27,11 +27,7 @@ _KNOWN = tuple(
 )
 
 
-def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
-    return cluster.inventory.hosts.items()
-
-
-@rule("connection-variable", each=_hosts)
+@rule("connection-variable", each=host_variables)
 def _connection_variable(host: HostVariables) -> Findings:
     """Ansible ignores a name that it does not know silently."""
     for name in sorted(host.others - {*_KNOWN}):
@@ -54,11 +50,11 @@ def _connection_local(cluster: Cluster) -> Findings:
         yield Finding(f"{listing(local)} are the control node itself.", fix, hosts=tuple(local))
 
 
-@rule("become", each=_hosts, where="ansible_become")
+@rule("become", each=host_variables, where="ansible_become")
 def _become(host: HostVariables) -> Findings:
     """It overrides what the playbooks ask for, and only root may write to /etc and /opt."""
     become, user = (host.connection.get(f"ansible_{name}") for name in ("become", "user"))
-    off = str(become).strip().lower() in _OFF  # as Ansible reads it
+    off = str(become).strip().lower() in map(str, BOOLEANS_FALSE)  # as Ansible reads it
     if off and user not in (None, "root"):
         what = f"ansible_become is {become}, and ansible_user is {user}."
         yield Finding(what, "Delete ansible_become.")

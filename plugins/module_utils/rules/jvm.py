@@ -12,7 +12,7 @@ from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import all_services, java_words, properties
+from .shared import all_services, java_words, listening_options, properties
 
 _HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
@@ -31,10 +31,6 @@ _COLLECTOR = re.compile(
 )
 _HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 _OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
-_PORT = re.compile(
-    r"-Dcom\.sun\.management\.jmxremote\.port=(?P<port>\d{1,9})(?!\S)"
-    r"|-agentlib:jdwp=(?=.*server=y).*address=(?:[^,]*:)?(?P<debugger>\d{1,9})(?!\d)"
-)
 _OPENJ9 = re.compile("openj9|semeru", re.IGNORECASE)  # another JVM, with options of its own
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
 
@@ -116,10 +112,8 @@ def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
 def _jvm_port_shared(cluster: Cluster) -> Findings:
     """All daemons of a host get the same options: the one that starts second does not start."""
     for host, spark in cluster.spark.items():
-        for option in java_words(spark.settings["spark_java_options"]):
-            match = _PORT.search(option)
-            port = int(match["port"] or match["debugger"]) if match else 0
-            if port and len(spark.units) > 1:
+        for port in listening_options(spark).values():
+            if len(spark.units) > 1:
                 what = f"{listing(spark.units)} would all listen on port {port}."
                 fix = "Remove it; port 0 lets each JVM choose one."
                 yield Finding(what, fix, hosts=(host,))

@@ -15,7 +15,10 @@ _JAAS = "sasl.jaas.config"
 _ENTRY = re.compile(
     r"\s*[\w.$]+\s+(?:required|requisite|sufficient|optional)\b.*;\s*", re.DOTALL | re.IGNORECASE
 )
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", re.DOTALL | re.MULTILINE)
+# Kafka skips comments (JaasConfig); what is in quotes, such as an address, is none.
+_QUOTED_OR_COMMENT = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL
+)
 _MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _NAMING = (
     *("sasl.enabled.mechanisms", "sasl.mechanism.controller.protocol"),
@@ -30,7 +33,7 @@ _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 @rule("jaas-config", each=properties("kafka"))
 def _jaas_config(_: KafkaNode, one: Property) -> Findings:
     """Kafka does not start with an entry that it cannot parse (JaasConfig)."""
-    text = _COMMENT.sub(" ", str(one.value))
+    text = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", str(one.value))
     if one.key.endswith(_JAAS) and "${" not in text and not _ENTRY.fullmatch(text):
         fix = "Write the class of the login module, required, its options, and a semicolon at the "
         fix += "end."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ from .shared import (
     brokers,
     falls_back_to_default,
     free_port,
+    listening_options,
     uses_ansible_host,
 )
 
@@ -33,8 +33,6 @@ _SIZES = (
 _LOCAL = "net.ipv4.ip_local_port_range"
 _RESERVED = "net.ipv4.ip_local_reserved_ports"
 _UNPRIVILEGED, _SYSCTL = 1024, "net.ipv4.ip_unprivileged_port_start"
-_JMX_PORT = re.compile(r"-Dcom\.sun\.management\.(?P<name>jmxremote\.port)=(?P<port>\d{1,9})(?!\S)")
-
 
 Ports = dict[str, Any]
 
@@ -42,15 +40,13 @@ Ports = dict[str, Any]
 def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
     """Yield each host with the ports of Kafka and of the others, as the inventory gives them."""
     for host in cluster.hosts:
-        services = cluster.services(host)
-        kafka = services.pop("kafka", None)
-        others = {name: port for one in services.values() for name, port in one.ports.items()}
+        kafka: Ports = {}
+        others: Ports = {}
         for product, service in cluster.services(host).items():
-            options = " ".join(service.settings[f"{product}_java_options"])
-            jmx = _JMX_PORT.search(options)
-            if jmx and int(jmx["port"]):  # with 0 Java chooses one
-                others[f"{product}_java_options ({jmx['name']})"] = int(jmx["port"])
-        yield host, dict(kafka.ports) if kafka else {}, others
+            (kafka if product == "kafka" else others).update(service.ports)
+            for option, port in listening_options(service).items():
+                others[f"{product}_java_options ({option})"] = port
+        yield host, kafka, others
 
 
 @rule("service-address", each=all_services)

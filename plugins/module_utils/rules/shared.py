@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..model import kafka, spark, zookeeper
 from ..model.cluster import Cluster
+from ..model.inventory import HostVariables
 from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import listing, sequence
@@ -23,6 +24,11 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
 }
+# Of JMX and of a debugger.
+_LISTENING = re.compile(
+    r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
+    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:[^,]*:)?)(?P<port>\d{1,9})(?!\d)"
+)
 
 PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
@@ -59,18 +65,30 @@ def java_words(given: object) -> list[str]:
         return text.split()
 
 
+def listening_options(service: Service) -> dict[str, int]:
+    """Return each of a service's Java options that opens a port -> the port."""
+    matches = map(_LISTENING.match, java_words(service.settings[f"{service.product}_java_options"]))
+    found = {match["option"] or match["agent"]: int(match["port"]) for match in matches if match}
+    return {option: port for option, port in found.items() if port}  # with 0 Java chooses one
+
+
 def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:
     """Return whether a host is reached at `ansible_host`, which has a rule of its own."""
     return not settings[variable] and bool(settings["ansible_host"])
 
 
+def host_variables(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
+    """Return each host's variables, after its name."""
+    return cluster.inventory.hosts.items()
+
+
 def nodes(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
-    """Yield each Kafka node, after its name."""
+    """Return each Kafka node, after its name."""
     return cluster.kafka.items()
 
 
 def brokers(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
-    """Yield each broker, after its name."""
+    """Return each broker, after its name."""
     return ((node.name, node) for node in cluster.brokers)
 
 
@@ -134,7 +152,7 @@ def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:
 
 
 def shared_values(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]:
-    """Yield each value that several have, and those that have it."""
+    """Return each value that several have, and those that have it."""
     return ((value, hosts) for value, hosts in holders(values).items() if len(hosts) > 1)
 
 

@@ -220,13 +220,12 @@ def _spark_required_property(host: SparkHost) -> Findings:
 def _spark_resources(cluster: Cluster) -> Findings:
     """No worker could ever take an executor, and applications would wait without end."""
     hosts = dict(_with_config(cluster))
-    offered = {key for host in hosts.values() for key in host.config if _is_set(host.config[key])}
+    offered = set()
     for host in hosts.values():
+        if "spark.worker.resourcesFile" in host.config:  # which may offer any
+            return
+        offered |= {key for key, value in host.config.items() if _is_set(value)}
         offered |= {*_OFFER.findall(" ".join(host.settings["spark_java_options"]))}
-    if "spark.worker.resourcesFile" in offered or any(
-        "spark.worker.resourcesFile" in host.config for host in hosts.values()
-    ):
-        return
     for name, host in hosts.items():
         for match in filter(None, map(_RESOURCE.fullmatch, host.config)):
             giver = f"spark.{_GIVEN_BY[match['who']]}.resource.{match['name']}.amount"

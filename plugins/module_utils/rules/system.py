@@ -20,7 +20,7 @@ OPEN_FILES = 100_000  # the minimum that Kafka's documentation recommends ("Hard
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
 _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is checked, nothing is written
-# Of Linux 6.1, without those of each device.
+# Of Linux 6.18, without those of each device.
 _KERNEL_SETTINGS = Path(__file__).parents[1] / "model/kernel_settings.txt"
 _NEARLY = 0.9
 _HIGHEST = {"vm.swappiness": 200, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100}

@@ -13,6 +13,7 @@ from ..model.service import Service
 from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
+from .shared import host_variables
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _ACCOUNTS = tuple(
@@ -36,11 +37,7 @@ _LOWEST = {
 }
 
 
-def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostVariables]]:
-    return cluster.inventory.hosts.items()
-
-
-@rule("unknown-variable", each=_hosts)
+@rule("unknown-variable", each=host_variables)
 def _unknown_variable(host: HostVariables) -> Findings:
     """Ansible ignores an unknown variable silently."""
     known = sorted(documented())
@@ -70,7 +67,7 @@ def _misplaced_property(host: HostVariables, services: list[Service]) -> Finding
                 yield Finding(f"{name} is a property, not a variable.", fix, name)
 
 
-@rule("unreadable-file", each=_hosts)
+@rule("unreadable-file", each=host_variables)
 def _unreadable_file(host: HostVariables) -> Findings:
     """What it sets is not known; its hosts are checked with what other files set."""
     for path, reason in host.unreadable.items():
@@ -79,13 +76,13 @@ def _unreadable_file(host: HostVariables) -> Findings:
         yield Finding(f"{path} cannot be read: {reason}.", fix, path)
 
 
-@rule("unresolved-variable", each=_hosts)
+@rule("unresolved-variable", each=host_variables)
 def _unresolved_variable(host: HostVariables) -> Findings:
     """Everything that depends on it would be wrong; the other rules check its default instead."""
     for name, reason in host.unresolved.items():
         what = f"{name} cannot be resolved: {reason}."
         fix = f"Correct the expression of {name}."
-        if "vault" in reason.lower():
+        if "no vault secrets" in reason.lower():  # as Ansible puts it, with and without a password
             fix = "Give the vault's password: --vault-password-file, or --ask-vault-pass."
         yield Finding(what, fix, name)
 
@@ -95,10 +92,7 @@ def _variable_value(invalid: list[Invalid]) -> Findings:
     """The role would fail, or do something other than intended."""
     for one in invalid:
         if one.name not in _IDS:
-            fix = _wanted(one.name, documented()[one.name])
-            if f" of {one.name} is a" in one.message:  # of a part, which the variable's type hides
-                fix = "Write it as one text."
-            yield Finding(one.message, fix, one.name)
+            yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
 
 
 @rule("variable-range", each=lambda cluster: cluster.hosts.items())
@@ -124,6 +118,9 @@ def _account_name(host: HostSettings) -> Findings:
 def _wanted(name: str, option: Option) -> str:
     kind = option.get("type", "str")
     of = f" of {option['elements']}" if "elements" in option else ""
+    if "options" in option:
+        parts = (f"{key} ({part['type']})" for key, part in option["options"].items())
+        of += f" with {listing(parts)}"
     fix = f"Set {name} to {'an' if kind == 'int' else 'a'} {kind}{of}"
     if "choices" in option:
         fix += f": {listing(option['choices'], 'or')}"

@@ -91,7 +91,7 @@ REFUSED: list[Case] = [
         lambda d: d.variable(
             "host_mounts", [{"path": "/data1", "src": "LABEL=one", "opts": ["noatime"]}]
         ),
-        ("opts of host_mounts", "list"),
+        ("opts of host_mounts", "opts (str)"),
     ),
     (
         "mount-option",
@@ -335,6 +335,13 @@ LEGAL: list[Legal] = [
         "jaas-config",
         "complete",
         users(JAAS, f"{LOGIN};"),
+    ),
+    *(
+        ("jaas-config", name, users(JAAS, text))
+        for name, text in (
+            ("an address", f'{LOGIN} oauth.token.endpoint.uri="https://login.example.org/token";'),
+            ("comments", f"/* of the site */ {LOGIN} ;"),
+        )
     ),
     (
         "jaas-config",

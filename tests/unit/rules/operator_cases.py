@@ -233,7 +233,15 @@ REFUSED: list[Case] = [
         "port-conflict",
         "of JMX",
         lambda d: d.variable(JAVA, [f"{JMX}=9092"]),
-        ("kafka_java_options (jmxremote.port)", "9092"),
+        ("kafka_java_options", "jmxremote.port", "9092"),
+    ),
+    (
+        "port-conflict",
+        "of a debugger",
+        lambda d: d.variable(
+            JAVA, ["-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=*:9093"]
+        ),
+        ("kafka_java_options", "jdwp", "9093"),
     ),
     *(
         (

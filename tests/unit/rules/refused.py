@@ -219,6 +219,18 @@ CASES: list[Case] = [
     ),
     (
         "unresolved-variable",
+        "a vault without a password",
+        lambda d: d.unresolvable("kafka_heap", "Attempting to decrypt but no vault secrets found"),
+        ("kafka_heap of", "--vault-password-file"),
+    ),
+    (
+        "unresolved-variable",
+        "named after a vault",
+        lambda d: d.unresolvable("kafka_heap", "'vault_heap' is undefined"),
+        ("kafka_heap of", "the expression of kafka_heap"),
+    ),
+    (
+        "unresolved-variable",
         "ZooKeeper's id, which is not missing",
         lambda d: d.ensemble().unresolvable("zookeeper_id", "'y' is undefined", on=("z2",)),
         ("zookeeper_id of z2", "'y' is undefined"),

@@ -181,28 +181,28 @@ def other_cluster(target: Target, record: Record) -> None:
     """Its registration is refused each time, and the cluster is not affected."""
     where = begin(target, record, follower(target))
     files = " ".join(f"{d}/meta.properties" for d in data_dirs(target, where))
-    with with_broken_files(
+    start_with_broken_files(
         target,
+        record,
         where,
         f"sed -i.kept 's/^cluster.id=.*/cluster.id=MkU3OEVBNTcwNTJENDM2Qg/' {files}",
         f"for f in {files}; do mv $f.kept $f; done",
-    ) as mark:
-        record.proof = journal_line(target, where, mark, "INCONSISTENT_CLUSTER_ID")
-        target.wait_for_acks()
+        "INCONSISTENT_CLUSTER_ID",
+    )
 
 
 @fault(26, "a broker's id is changed over its data")
 def other_node_id(target: Target, record: Record) -> None:
     """It does not start."""
     where = begin(target, record, follower(target))
-    with with_broken_files(
+    start_with_broken_files(
         target,
+        record,
         where,
         f"sed -i.kept 's/^node.id=.*/node.id=4711/' {CONFIG}",
         f"mv {CONFIG}.kept {CONFIG}",
-    ) as mark:
-        record.proof = journal_line(target, where, mark, "Stored node id")
-        target.wait_for_acks()
+        "Stored node id",
+    )
 
 
 @fault(28, "a foreign directory is in the log directory")
@@ -210,22 +210,29 @@ def foreign_directory(target: Target, record: Record) -> None:
     """Kafka names it and does not use that log directory."""
     where = begin(target, record, follower(target))
     foreign = f"{data_dirs(target, where)[-1]}/somebody"
-    with with_broken_files(
-        target, where, f"install -d -o kafka -g kafka {foreign}", f"rmdir {foreign}"
-    ) as mark:
-        record.proof = journal_line(target, where, mark, "is not in the form of")
-        target.wait_for_acks()
+    start_with_broken_files(
+        target,
+        record,
+        where,
+        f"install -d -o kafka -g kafka {foreign}",
+        f"rmdir {foreign}",
+        "is not in the form of",
+    )
 
 
-@contextmanager
-def with_broken_files(target: Target, where: str, spoil: str, repair: str) -> Iterator[str]:
-    """Start a node with broken files; yields the time before, leaves it stopped and repaired."""
+def start_with_broken_files(
+    target: Target, record: Record, where: str, spoil: str, repair: str, logged: str
+) -> None:
+    """Start a node with broken files until it logs why it does not serve, and leave it stopped and
+    repaired.
+    """
     mark = clock(target, where)
     stop(target, where)
     target.sh(where, spoil)
     try:
         start(target, where)
-        yield mark
+        record.proof = journal_line(target, where, mark, logged)
+        target.wait_for_acks()
     finally:
         stop(target, where)
         target.sh(where, repair)
