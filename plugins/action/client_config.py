@@ -9,6 +9,8 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model import files
+from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.values import listing
 from ..plugin_utils.action import Action
 from ..plugin_utils.inventory import plain
 
@@ -24,7 +26,9 @@ class ActionModule(Action):
         if not brokers:
             message = "the group kafka_brokers is missing or empty; add hosts to it"
             raise AnsibleActionFail(message)
-        text = files.properties({**brokers[0].local_client_config, **plain(args["properties"])})
+        client = brokers[0].local_client_config(args["user"])
+        self._refuse_unknown(brokers[0], args["user"])
+        text = files.properties({**client, **plain(args["properties"])})
         path = Path(args["path"])
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,3 +45,16 @@ class ActionModule(Action):
             "replication_factor": brokers[0].replication_factor,
             "min_insync_replicas": brokers[0].number("min.insync.replicas"),
         }
+
+    def _refuse_unknown(self, broker: KafkaNode, user: str) -> None:
+        """Refuse a user that clients cannot log in as, where they have to log in."""
+        names = [one.name for one in broker.users if one.present and one.scram]
+        known = {one.name for one in broker.users if one.password}
+        if broker.user_client_config(user, "") and user not in known:
+            message = f"Kafka has no user {user}; there are {listing(names)}"
+            if user in names:
+                message = (
+                    f"{broker.secrets.directory} has no password of {user}: run site.yml, or copy "
+                    "the directory from the control node that made it"
+                )
+            raise AnsibleActionFail(message)

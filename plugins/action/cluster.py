@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ..module_utils.model.inventory import CLUSTER_ID_FILE
+from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
-from ..plugin_utils import cluster_id, operation, run
+from ..plugin_utils import cluster_id, operation, run, secrets
 from ..plugin_utils.action import Action
+from ..plugin_utils.certificates import Authority
 from ..plugin_utils.files import write
 
 
@@ -35,7 +37,10 @@ class ActionModule(Action):
                 message = engine.report(problems, "The inventory has", "no host was touched")
                 return outcome(problems, message)
             run.set_validated(variables)
-        return {**outcome(problems), "changed": self._keep_cluster_id(args)}
+        changed = [self._keep_cluster_id(args)]
+        if args["generate"]:
+            changed.append(self._complete_secrets())
+        return {**outcome(problems), "changed": any(changed)}
 
     def _check_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the cluster with what was found on the hosts, and check it."""
@@ -59,7 +64,7 @@ class ActionModule(Action):
         """Store the cluster id beside the inventory if asked for; return whether it is new."""
         cluster = self.cluster
         kraft = bool(cluster.controllers)
-        wanted = args["known_cluster_id"] or (args["generate_cluster_id"] and kraft)
+        wanted = args["known_cluster_id"] or (args["generate"] and kraft)
         if not wanted or any(node.cluster_id for node in cluster.kafka.values()):
             return False
         if self._task.check_mode:
@@ -69,6 +74,22 @@ class ActionModule(Action):
             kept = cluster_id.keep(path, args["known_cluster_id"])
         run.renew(self.variables, {}, kept)
         return True
+
+    def _complete_secrets(self) -> bool:
+        """Make the certificates and passwords that the cluster lacks; return whether any is new."""
+        before = self.cluster.inventory.secrets
+        given = next(map(_given_authority, self.cluster.kafka.values()), None)
+        found = secrets.complete(self.cluster, given, store=not self._task.check_mode)
+        if found == before:
+            return False
+        run.renew(self.variables, {}, secrets=found)
+        return True
+
+
+def _given_authority(node: KafkaNode) -> Authority | None:
+    """Return the site's own CA, None where the cluster has one of its own."""
+    certificate, key = node.settings["kafka_ca_certificate"], node.settings["kafka_ca_key"]
+    return Authority(certificate, key) if certificate else None
 
 
 def outcome(problems: Sequence[Problem], message: str = "") -> dict[str, Any]:

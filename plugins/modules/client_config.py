@@ -16,6 +16,10 @@ options:
     description: The file, on the control node. Its directory is created.
     type: path
     required: true
+  user:
+    description: Who the clients are, where they log in to Kafka.
+    type: str
+    default: admin
   properties:
     description: Further client properties, over all others.
     type: dict

@@ -27,9 +27,10 @@ options:
     description: With O(inspected), whether another rolling change may be running on the cluster.
     type: bool
     default: false
-  generate_cluster_id:
-    description: Generate the id of a KRaft cluster where none is set or kept beside the inventory,
-      and keep it there in C(kafka_cluster_id.txt).
+  generate:
+    description: Generate what the inventory does not have, and keep it beside the inventory. That
+      is the id of a KRaft cluster, in C(kafka_cluster_id.txt), and with C(kafka_security=standard)
+      a CA, certificates and passwords, in C(kafka_secrets_dir).
     type: bool
     default: false
   known_cluster_id:
@@ -44,7 +45,7 @@ options:
     type: path
 attributes:
   check_mode:
-    description: Does the same, but keeps no cluster id beside the inventory.
+    description: Does the same, but keeps nothing beside the inventory.
     support: full
 """
 

@@ -28,8 +28,9 @@ from ..module_utils.model.inventory import (
 )
 from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
-from . import cluster_id, inventory_files
+from . import cluster_id, inventory_files, secrets
 
+SECRETS_DIRECTORY = "kafka_secrets_dir"
 LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
 
 
@@ -59,7 +60,14 @@ def from_hostvars(
         *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
         plain(hostvars._variable_manager.extra_vars),
         inventory_files.findings(map(str, hostvars._inventory._sources or ()), members, ours),
+        secrets.read(secrets.directory_of(_given(hosts, SECRETS_DIRECTORY), directory)),
     )
+
+
+def _given(hosts: Mapping[str, HostVariables], variable: str) -> str:
+    """Return what the first host that sets a variable of the whole inventory sets it to."""
+    values = (host.variables.get(variable) for host in hosts.values())
+    return next((str(one) for one in values if one), "")
 
 
 def from_directory(path: Path) -> Inventory:

@@ -22,6 +22,7 @@ from ansible.vars.hostvars import HostVars
 from ..module_utils.model import cluster
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.host import Facts
+from ..module_utils.model.inventory import Secrets
 from ..module_utils.rules.inspection import Inspection
 from . import inventory
 
@@ -67,15 +68,23 @@ def set_validated(task_vars: Mapping[str, Any]) -> None:
 
 
 def renew(
-    task_vars: Mapping[str, Any], facts: Mapping[str, Facts], cluster_id: str = ""
+    task_vars: Mapping[str, Any],
+    facts: Mapping[str, Facts],
+    cluster_id: str = "",
+    secrets: Secrets | None = None,
 ) -> Cluster:
-    """Return the cluster with what was found on hosts since, and keep it for the tasks to come."""
+    """Return the cluster with what was found on hosts since, and keep it for the tasks to come.
+
+    `cluster_id` and `secrets` were generated since.
+    """
     path = _path(inventory.play_overrides(task_vars))
     before = current(task_vars)
     known = {name: host.facts for name, host in before.hosts.items() if host.facts is not None}
     kept = before.inventory
     if cluster_id:
         kept = dataclasses.replace(kept, cluster_id=cluster_id)
+    if secrets:
+        kept = dataclasses.replace(kept, secrets=secrets)
     found = cluster.resolve(kept, {**known, **facts})
     with _lock(path):
         _store(path, found)

@@ -118,6 +118,6 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     members = zookeeper.resolve(inventory, hosts)
     ensemble = next((one.client_addresses for one in members.values()), [])
     nodes = kafka.resolve(inventory, hosts, ensemble)
-    client = next((node.client_config for node in nodes.values() if node.is_broker), {})
-    sparks = spark.resolve(inventory, hosts, ensemble, client)
+    broker = next((node for node in nodes.values() if node.is_broker), None)
+    sparks = spark.resolve(inventory, hosts, ensemble, broker)
     return Cluster(inventory, hosts, members, nodes, sparks, invalid)

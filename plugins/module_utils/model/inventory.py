@@ -63,10 +63,27 @@ class FileFinding:
 
 
 @dataclass(frozen=True)
+class Secrets:
+    """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
+
+    `authority` is the certificate of the cluster's CA, `certificates` are keys with certificates
+    and chain by their names (`host/node`), `passwords` those of Kafka's users that the inventory
+    does not give, `texts` other secrets by their names. Everything is PEM or plain text.
+    """
+
+    directory: str = ""
+    authority: str = field(default="", repr=False)
+    certificates: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class Inventory:
     """Groups, and the hosts that are in one of Millrace's; `directory` is the inventory's.
 
-    `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file.
+    `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file;
+    `secrets` are what is kept in its directory of secrets.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
     its files without effect.
     """
@@ -78,6 +95,7 @@ class Inventory:
     cluster_id_error: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     file_findings: Sequence[FileFinding] = ()
+    secrets: Secrets = field(default_factory=Secrets)
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

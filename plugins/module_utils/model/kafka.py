@@ -1,20 +1,22 @@
 """A Kafka node: its identity, its listeners, and its properties with the layer of each.
 
-The layers of a property: profile < topology < kafka_config < kafka_host_config < owned keys.
+The layers of a property: profile < topology < security < kafka_config < kafka_host_config < owned
+keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from . import files, key_table
+from . import files, key_table, security
 from .files import Entry
 from .host import HostSettings
-from .inventory import Inventory
+from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .profiles import PROFILES
+from .security import Certificate, User
 from .service import Server
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer
@@ -66,7 +68,10 @@ _CLIENT_TLS = (
     "ssl.endpoint.identification.algorithm",
 )
 _CLIENT_KEYS = ("ssl.keystore.type", "ssl.keystore.location")
-_SECRET_ENDS = ("password", "secret", "sasl.jaas.config")
+_JAAS = "sasl.jaas.config"
+_SECRET_ENDS = ("password", "secret", _JAAS)
+# Whichever of them the inventory sets, it brings the keys of all listeners.
+_KEY_STORES = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
 # Listeners and their security belong together, and Kafka takes many of them per listener alone.
 _RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
 _RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
@@ -91,10 +96,14 @@ class Listener:
 
 @dataclass(frozen=True)
 class Peer:
-    """A node as the others know it: its id, and the name or address that it advertises."""
+    """A node as the others know it: its id, the name or address that it advertises, its own name.
+
+    The last is the host's in the inventory, and that of its certificate.
+    """
 
     id: int | None
     host: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,8 @@ class KafkaNode(Server):
     """One Kafka node, resolved from its settings and the other members of the cluster.
 
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
-    addresses of ZooKeeper. `mode` is kraft or zookeeper.
+    addresses of ZooKeeper. `mode` is kraft or zookeeper. `with_spark` says whether the inventory
+    has Spark, whose jobs are users.
     """
 
     roles: tuple[str, ...]
@@ -111,6 +121,8 @@ class KafkaNode(Server):
     voters: Sequence[Peer]
     ensemble: Sequence[str]
     kept_cluster_id: str = ""
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
+    with_spark: bool = False
     product = "kafka"
     title = "Apache Kafka"
     address_variable = "kafka_advertised_host"
@@ -147,13 +159,34 @@ class KafkaNode(Server):
 
     @cached_property
     def client_listeners(self) -> tuple[Listener, ...]:
-        """What brokers listen on, as this node's variables say."""
-        return tuple(Listener(**one) for one in self.settings["kafka_listeners"])
+        """What brokers listen on, as this node's variables say; the first is for clients."""
+        given = self.settings["kafka_listeners"] or self._preset.listeners
+        return tuple(Listener(**one) for one in given)
 
     @property
     def controller_listener(self) -> Listener:
         """What the controllers listen on."""
-        return Listener(**self.settings["kafka_controller_listener"])
+        given = self.settings["kafka_controller_listener"]
+        return Listener(**(given or self._preset.controller_listener))
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """The name of the listener that brokers use among themselves."""
+        names = [one.name for one in self.client_listeners]
+        default = self._preset.inter_broker_listener
+        fallback = default if default in names else next(iter(names), default)
+        return str(self.settings["kafka_inter_broker_listener"] or fallback)
+
+    @property
+    def node_listener(self) -> Listener | None:
+        """What a node's own host connects to: the brokers' own if it needs just the node's key."""
+        own = [one for one in self.client_listeners if one.name == self.inter_broker_listener]
+        with_key = [one for one in own if one.protocol == "SSL" and self.keys_are_ours]
+        return next(iter([*with_key, *self.client_listeners]), None)
+
+    @property
+    def _preset(self) -> security.Preset:
+        return security.PRESETS[self.settings["kafka_security"]]
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -212,16 +245,25 @@ class KafkaNode(Server):
 
     @property
     def bootstrap(self) -> list[str]:
-        """The first listeners of all brokers, `host:port`."""
-        return self._first_listeners(self.brokers)
+        """Where programs on Kafka's own hosts connect to all brokers, `host:port`."""
+        return _addresses(self.node_listener, self.brokers)
+
+    @property
+    def client_bootstrap(self) -> list[str]:
+        """Where clients connect to all brokers, `host:port`."""
+        return _addresses(next(iter(self.client_listeners), None), self.brokers)
 
     @property
     def other_brokers_first(self) -> list[str]:
         """`bootstrap` with this node at the end, for clients that stop it."""
-        return self._first_listeners(sorted(self.brokers, key=lambda peer: peer.id == self.id))
+        brokers = sorted(self.brokers, key=lambda peer: peer.id == self.id)
+        return _addresses(self.node_listener, brokers)
 
-    def _first_listeners(self, brokers: Iterable[Peer]) -> list[str]:
-        return [f"{x.host}:{one.port}" for one in self.client_listeners[:1] for x in brokers]
+    @property
+    def own_address(self) -> str:
+        """Where programs on this host connect to this node, `host:port`, empty without listeners."""
+        own = self.node_listener if self.is_broker else self.controller_listener
+        return f"{self.address}:{own.port}" if own else ""
 
     @property
     def quorum_addresses(self) -> list[str]:
@@ -234,7 +276,64 @@ class KafkaNode(Server):
         return {
             "profile": self._known({k: one.on(self.host.cores) for k, one in settings.items()}),
             "topology": self._known(self._topology_config()),
+            "security": self._security_config(),
         }
+
+    def _security_config(self) -> dict[str, Any]:
+        """Return what `kafka_security: standard` sets where listeners are encrypted."""
+        if not self.is_secured:
+            return {}
+        controllers = [self.controller_listener] if self.mode == "kraft" else []
+        encrypted = [one for one in (*self.broker_listeners, *controllers) if one.encrypted]
+        if not encrypted:
+            return {}
+        inner = [self.inter_broker_listener, *(one.name for one in controllers)]
+        given = {key for layer in LAYERS for key in by_name(self.settings[layer])}
+        names = [peer.name for peer in (*self.brokers, *self.voters)]
+        return {
+            **security.tls(
+                {one.name: one.protocol for one in encrypted},
+                inner,
+                own_keys=not given.isdisjoint(_KEY_STORES),
+            ),
+            **security.authorization(self.mode, names),
+        }
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `kafka_security: standard` is."""
+        return bool(self.settings["kafka_security"] == security.STANDARD)
+
+    @cached_property
+    def keys_are_ours(self) -> bool:
+        """Whether Millrace makes the keys and certificates of this node."""
+        return self.is_secured and self.config.get(_KEY_STORES[0]) == security.NODE_STORE
+
+    @cached_property
+    def certificates(self) -> list[Certificate]:
+        """The certificates that Millrace makes for this node."""
+        if not self.keys_are_ours:
+            return []
+        found = security.certificates(self.host.name, [self.address, "localhost"])
+        stores = set(map(str, self.config.values()))
+        return [one for one in found if one.path in stores]
+
+    @cached_property
+    def users(self) -> list[User]:
+        """The users of the cluster that Millrace makes, its own and those of the inventory."""
+        if not any(one.protocol.startswith("SASL_") for one in self.client_listeners):
+            return []
+        given = [_user(one) for one in self.settings["kafka_users"]]
+        named = {user.name for user in given}
+        ours = security.own_users(with_spark=self.with_spark) if self.is_secured else []
+        every = [*(user for user in ours if user.name not in named), *given]
+        kept = self.secrets.passwords
+        return [replace(one, password=one.password or kept.get(one.name, "")) for one in every]
+
+    @property
+    def users_without_password(self) -> list[User]:
+        """The users that need a password and have none yet."""
+        return [one for one in self.users if one.present and one.scram and not one.password]
 
     @property
     def table(self) -> key_table.Table:
@@ -252,24 +351,50 @@ class KafkaNode(Server):
     @cached_property
     def client_config(self) -> dict[str, Any]:
         """What a client on this host needs, as Kafka's client properties."""
+        listener = self.node_listener
+        as_node = security.node_client() if listener and self._with_node_key(listener) else {}
         return {
             "bootstrap.servers": ",".join(self.bootstrap),
-            "security.protocol": next((one.protocol for one in self.client_listeners), ""),
+            "security.protocol": listener.protocol if listener else "",
             **self._client_tls(),
+            **as_node,
             **by_name(self.settings["kafka_client_config"]),
         }
 
-    @property
-    def local_client_config(self) -> dict[str, Any]:
-        """What a client on the machine that runs Ansible needs: its own stores, not a host's."""
+    def _with_node_key(self, listener: Listener) -> bool:
+        return self.keys_are_ours and listener.protocol == "SSL"
+
+    def local_client_config(self, user: str = security.ADMIN) -> dict[str, Any]:
+        """Return what a client on the machine that runs Ansible needs: its own stores, not a host's.
+
+        Where clients log in, it is that of a user.
+        """
         own = by_name(self.settings["kafka_local_client_config"])
+        authority = f"{self.secrets.directory}/{security.AUTHORITY_FILE}"
+        if login := self.user_client_config(user, authority):
+            return {**login, **own}
         stores = {key for key in self.client_config if key.startswith("ssl.") and "store" in key}
         return {k: one for k, one in self.client_config.items() if k not in stores} | own
+
+    def user_client_config(self, user: str, authority: str) -> dict[str, Any]:
+        """Return what a user's client needs, empty where Millrace does not know how it logs in.
+
+        `authority` is the path of the CA's certificate where the client runs.
+        """
+        listener = next(iter(self.client_listeners), None)
+        passwords = {one.name: one.password for one in self.users}
+        if not listener or listener.protocol != "SASL_SSL" or not self.keys_are_ours:
+            return {}
+        return {
+            "bootstrap.servers": ",".join(self.client_bootstrap),
+            **security.user_client(user, passwords.get(user, ""), authority),
+        }
 
     @cached_property
     def has_secrets(self) -> bool:
         """Whether a property of it holds a password, by Kafka's table of keys or by its name."""
-        return any(is_secret(key, self.table) for key in {**self.config, **self.client_config})
+        every = {**self.config, **self.client_config}
+        return any(is_secret(key, self.table, value) for key, value in every.items())
 
     @cached_property
     def dynamic_keys(self) -> list[str]:
@@ -338,10 +463,27 @@ class KafkaNode(Server):
                 secret=secret,
             ),
             "/etc/profile.d/kafka.sh": files.text(tools),
+            **self._certificate_files(),
             **self.copy(logging),
             **self.server(
                 f"{' and '.join(self.roles)} {self.id}", option, f"kafka.Kafka {SERVER_PROPERTIES}"
             ),
+        }
+
+    def _certificate_files(self) -> dict[str, Entry]:
+        """Return the keys and certificates that Millrace makes, and its CA's."""
+        if not self.certificates:
+            return {}
+        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+        return {
+            security.DIRECTORY: files.directory(),
+            security.AUTHORITY: files.text(self.secrets.authority, restart=True),
+            **{
+                one.path: files.text(
+                    self.secrets.certificates.get(one.name, ""), restart=True, **own
+                )
+                for one in self.certificates
+            },
         }
 
     def _known(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -379,7 +521,7 @@ class KafkaNode(Server):
         }
         if self.is_broker:
             config["broker.rack"] = self.settings["kafka_rack"]
-            config["inter.broker.listener.name"] = self.settings["kafka_inter_broker_listener"]
+            config["inter.broker.listener.name"] = self.inter_broker_listener
         return {key: value for key, value in config.items() if value != ""}
 
     def _listeners_at(self, address: str) -> str:
@@ -403,9 +545,10 @@ class KafkaNode(Server):
         The key store is left out where brokers request no certificate of clients, and passwords
         always are, since every user of the host may read the file.
         """
-        if not self.client_listeners or not self.client_listeners[0].encrypted:
+        listener = self.node_listener
+        if not listener or not listener.encrypted:
             return {}
-        config = self.listener_config(self.client_listeners[0])
+        config = self.listener_config(listener)
         asked = config.get("ssl.client.auth", "none") != "none"
         keys = (*_CLIENT_KEYS, *_CLIENT_TLS) if asked else _CLIENT_TLS
         return {key: config[key] for key in keys if key in config}
@@ -421,6 +564,7 @@ def resolve(
             Peer(
                 integer(hosts[name].settings["kafka_node_id"]),
                 advertised_host(hosts[name].settings, name),
+                name,
             )
             for name in names
         ]
@@ -435,6 +579,8 @@ def resolve(
             peers["controller"],
             ensemble,
             inventory.cluster_id,
+            inventory.secrets,
+            any(inventory.members(group) for group in SPARK_GROUPS),
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))
@@ -447,10 +593,34 @@ def advertised_host(settings: Mapping[str, Any], name: str) -> str:
     return bracketed(str(settings["ansible_host"] or name) if given is None else str(given))
 
 
-def is_secret(key: str, table: key_table.Table) -> bool:
-    """Return whether a property holds a password, by Kafka's table of keys or by its name."""
+def is_secret(key: str, table: key_table.Table, value: object = "password") -> bool:
+    """Return whether a property holds a password, by Kafka's table of keys or by its name.
+
+    An entry of JAAS without options has none.
+    """
+    if key.endswith(_JAAS) and "=" not in str(value):
+        return False
     kind = table.get(key_table.table_key(key), {}).get("type")
     return kind == "password" or key.endswith(_SECRET_ENDS)
+
+
+def _addresses(listener: Listener | None, brokers: Iterable[Peer]) -> list[str]:
+    return [f"{one.host}:{listener.port}" for one in brokers] if listener else []
+
+
+def _user(given: Mapping[str, Any]) -> User:
+    """Return a user as the inventory describes it, a grant with what it leaves out."""
+    grants = [
+        {key: one for key, one in grant.items() if one is not None}
+        for grant in given.get("grants") or ()
+    ]
+    return User(
+        str(given["name"]),
+        grants,
+        str(given.get("password") or ""),
+        scram=given.get("authentication") != "tls",
+        present=given.get("state") != "absent",
+    )
 
 
 def dynamic_keys(version: str) -> list[str]:

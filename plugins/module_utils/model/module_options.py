@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import kafka
+from . import kafka, security
 from .cluster import Cluster
 from .kafka import KafkaNode
+from .security import User
 
 Options = dict[str, Any]
 
@@ -54,7 +55,7 @@ def _kafka_restart(cluster: Cluster, host: str) -> Options:
             "id": node.id,
             "broker": node.is_broker,
             "controller": node.is_controller,
-            "address": f"{node.address}:{node.listeners[0].port}" if node.listeners else "",
+            "address": node.own_address,
             "ports": [one.port for one in node.listeners],
             "data_dirs": node.data_dirs,
             "replication": node.replication_factor,
@@ -109,11 +110,35 @@ def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
     # The connection is to the broker itself.
     node = cluster.kafka[host]
     return {
-        "bootstrap": [f"{node.address}:{node.listeners[0].port}"] if node.listeners else [],
+        "bootstrap": [node.own_address] if node.own_address else [],
         "node_id": node.id,
         "keys": node.dynamic_keys,
         "path": kafka.SERVER_PROPERTIES,
         "content": node.files()[kafka.SERVER_PROPERTIES]["content"],
+    }
+
+
+def _kafka_users(cluster: Cluster, host: str) -> Options:
+    # A login shows whether a user's password is the one that it should have.
+    node = cluster.kafka[host]
+    login = node.user_client_config("", security.AUTHORITY)
+    return {
+        "bootstrap": node.bootstrap,
+        "users": [_user(one) for one in node.users],
+        "mechanism": security.MECHANISM,
+        "iterations": security.ITERATIONS,
+        "login_bootstrap": node.client_bootstrap,
+        "login_properties": {key: one for key, one in login.items() if not key.startswith("sasl.")},
+        "wait": node.settings["kafka_start_timeout"],
+    }
+
+
+def _user(user: User) -> Options:
+    return {
+        "name": user.name,
+        "state": "present" if user.present else "absent",
+        "grants": [*user.grants],
+        **({"password": user.password} if user.scram and user.password else {}),
     }
 
 
@@ -126,6 +151,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "kafka_voter": _kafka_voter,
     "kafka_features": _kafka_features,
     "kafka_dynamic_config": _kafka_dynamic_config,
+    "kafka_users": _kafka_users,
 }
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import files, spark_key_table
+from . import files, security, spark_key_table
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory
+from .kafka import KafkaNode
 from .key_table import Table
 from .service import Service
 from .values import by_name, is_true
@@ -31,6 +32,18 @@ _CLASSES = {
 }
 _STATE = "/var/lib/spark"
 _CONFIG = "/etc/spark"
+KAFKA_AUTHORITY = f"{_CONFIG}/kafka-ca.pem"
+KAFKA_LOGIN = f"{_CONFIG}/kafka-login.properties"
+"""What the executors of a job log in to Kafka with; its options only refer to it (KIP-297), so
+that the login is neither in a web interface, nor in an event log, nor among a process's arguments.
+"""
+_LOGIN_KEY = "sasl.jaas.config"
+_PROVIDER: Mapping[str, str] = {
+    "config.providers": "file",
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    "config.providers.file.param.allowed.paths": _CONFIG,
+    _LOGIN_KEY: f"${{file:{KAFKA_LOGIN}:{_LOGIN_KEY}}}",
+}
 _SHUFFLE_PORT = "spark.shuffle.service.port"
 _TOPOLOGY: Mapping[str, Any] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -94,14 +107,14 @@ class Job:
 class SparkHost(Service):
     """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name.
 
-    `kafka_client` are the client properties of the inventory's brokers, empty without any.
+    `broker` is one of the inventory's, None without any.
     """
 
     roles: tuple[str, ...]
     masters: Mapping[str, HostSettings]
     workers: Mapping[str, HostSettings]
     ensemble: Sequence[str]
-    kafka_client: Mapping[str, Any] = field(default_factory=dict)
+    broker: KafkaNode | None = None
     product = "spark"
     title = "Apache Spark"
     address_variable = "spark_host"
@@ -212,12 +225,37 @@ class SparkHost(Service):
         own = [_STATE, f"{_STATE}/local", f"{_STATE}/work", self.events_dir]
         return {**super().directories(), **{path: self.own_directory() for path in own}}
 
+    @property
+    def kafka_login(self) -> Mapping[str, Any]:
+        """The client properties with which the platform's own job logs in, empty if it need not."""
+        if self.broker is None:
+            return {}
+        return self.broker.user_client_config(security.STREAM, KAFKA_AUTHORITY)
+
+    @property
+    def kafka_client(self) -> Mapping[str, Any]:
+        """The client properties of a job, empty without Kafka."""
+        if self.kafka_login:
+            return {**self.kafka_login, **_PROVIDER}
+        return self.broker.client_config if self.broker else {}
+
+    def _kafka_login_files(self) -> dict[str, Entry]:
+        """Return what every host needs on which an executor may run."""
+        if self.broker is None or not self.kafka_login:
+            return {}
+        login = files.properties({_LOGIN_KEY: self.kafka_login[_LOGIN_KEY]})
+        return {
+            KAFKA_AUTHORITY: files.text(self.broker.secrets.authority),
+            KAFKA_LOGIN: files.text(login, mode="0640", group=self.user, secret=True),
+        }
+
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
         secret = self.has_secrets
         mode, group = ("0640", self.user) if secret else ("0644", "root")
         return {
             **super().files(),
+            **self._kafka_login_files(),
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret
             ),
@@ -340,19 +378,18 @@ def resolve(
     inventory: Inventory,
     hosts: Mapping[str, HostSettings],
     ensemble: Sequence[str],
-    kafka_client: Mapping[str, Any],
+    broker: KafkaNode | None,
 ) -> dict[str, SparkHost]:
     """Return host -> Spark host of all hosts of Spark's groups.
 
-    `ensemble` are the client addresses of ZooKeeper, `kafka_client` the client properties of a
-    broker; both empty without any.
+    `ensemble` are the client addresses of ZooKeeper, empty without any; `broker` is one of Kafka's.
     """
     groups = {
         role: {name: hosts[name] for name in inventory.members(group)}
         for role, group in zip(ROLES, SPARK_GROUPS)
     }
     return {
-        name: SparkHost(host, roles, groups["master"], groups["worker"], ensemble, kafka_client)
+        name: SparkHost(host, roles, groups["master"], groups["worker"], ensemble, broker)
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))
     }

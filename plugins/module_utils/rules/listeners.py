@@ -27,7 +27,7 @@ from .shared import (
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _OF_LISTENER = re.compile(r"listener\.name\.(?P<name>[^.]+)\.")
-_PLAINTEXT_VARIABLES = ("kafka_listeners", "kafka_controller_listener", "kafka_allow_plaintext")
+_PLAINTEXT_VARIABLES = ("kafka_listeners", "kafka_controller_listener", "kafka_security")
 
 
 def _table(every: Iterable[Listener], address: str = "") -> str:
@@ -118,7 +118,7 @@ def _listener_key(cluster: Cluster) -> Findings:
 def _inter_broker_listener(cluster: Cluster) -> Findings:
     """Brokers find each other through a listener that all of them advertise."""
     for name, node in brokers(cluster):
-        wanted = node.settings["kafka_inter_broker_listener"]
+        wanted = node.inter_broker_listener
         names = [one.name for one in node.broker_listeners]
         known = not falls_back_to_default(cluster, name, "kafka_listeners")
         if known and names and wanted.upper() not in map(str.upper, names):
@@ -202,8 +202,9 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
     for name, node in nodes(cluster):
         known = not falls_back_to_default(cluster, name, *_PLAINTEXT_VARIABLES)
         found = [one for one in node.listeners if not one.encrypted]
-        if known and found and not node.settings["kafka_allow_plaintext"]:
+        if known and found and node.is_secured:
             names = listing(f"{one.name} ({one.protocol})" for one in found)
             what = f"{names} {'are' if len(found) > 1 else 'is'} open to the network."
-            fix = "Set protocol: SSL, or kafka_allow_plaintext: true on a trusted network."
+            fix = "Delete kafka_listeners and kafka_controller_listener, or set protocol: SSL, or "
+            fix += "kafka_security: open on a network that nobody else can reach."
             yield Finding(what, fix, hosts=(name,))

@@ -52,7 +52,7 @@ def _sasl_mechanism_name(_: KafkaNode, one: Property) -> Findings:
 @rule("sasl-mechanism", each=nodes)
 def _sasl_mechanism(node: KafkaNode) -> Findings:
     """Nodes could not log in to each other, and the cluster would not form."""
-    inner = node.settings["kafka_inter_broker_listener"].upper()
+    inner = node.inter_broker_listener.upper()
     used = [
         (one, "sasl.mechanism.inter.broker.protocol")
         for one in node.broker_listeners

@@ -85,7 +85,7 @@ def _super_users_anonymous(node: KafkaNode) -> Findings:
 
 def _plaintext_between_nodes(node: KafkaNode) -> list[str]:
     """Return the names of the listeners without TLS on which nodes talk to each other."""
-    inner = node.settings["kafka_inter_broker_listener"].upper()
+    inner = node.inter_broker_listener.upper()
     found = [one for one in node.broker_listeners if one.name.upper() == inner]
     found += [node.controller_listener] if node.mode == "kraft" else []
     return [one.name for one in found if one.protocol == "PLAINTEXT"]

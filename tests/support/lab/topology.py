@@ -75,7 +75,7 @@ class Topology:
     @cached_property
     def connection(self) -> Connection:
         """How clients on this machine connect to the brokers."""
-        properties = self.cluster.brokers[0].local_client_config
+        properties = self.cluster.brokers[0].local_client_config()
         return Connection.of(properties, list(self.brokers.values()))
 
     @property

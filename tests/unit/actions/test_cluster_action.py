@@ -201,15 +201,15 @@ def test_an_id_is_generated_once_where_it_is_asked_for(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     assert run_checks(ansible)["changed"] is False
     assert kept(ansible) == ""
-    assert run_checks(ansible, generate_cluster_id=True)["changed"] is True
+    assert run_checks(ansible, generate=True)["changed"] is True
     assert is_cluster_id(kept(ansible))
     assert ansible.cluster("k3").kafka["k3"].cluster_id == kept(ansible), "for tasks to come"
-    assert run_checks(ansible, generate_cluster_id=True)["changed"] is False
+    assert run_checks(ansible, generate=True)["changed"] is False
 
 
 def test_check_mode_has_an_id_and_keeps_none(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
-    assert run_checks(ansible, check=True, generate_cluster_id=True)["changed"] is True
+    assert run_checks(ansible, check=True, generate=True)["changed"] is True
     assert kept(ansible) == ""
     assert is_cluster_id(ansible.cluster("k1").kafka["k1"].cluster_id)
 
@@ -218,7 +218,7 @@ def test_an_id_that_is_kept_or_set_stays(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     (ansible.inventory / KEPT).write_text(f"{OTHER}\n")
     for check in (False, True):
-        options: dict[str, Any] = {"generate_cluster_id": True, "known_cluster_id": ID}
+        options: dict[str, Any] = {"generate": True, "known_cluster_id": ID}
         assert run_checks(ansible, check=check, **options)["changed"] is False
     assert kept(ansible) == OTHER
     assert ansible.cluster("k1").kafka["k1"].cluster_id == OTHER
@@ -226,14 +226,14 @@ def test_an_id_that_is_kept_or_set_stays(tmp_path: Path) -> None:
 
 def test_beside_an_id_of_the_inventory_none_is_kept(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_cluster_id=ID)
-    assert run_checks(ansible, generate_cluster_id=True)["changed"] is False
+    assert run_checks(ansible, generate=True)["changed"] is False
     assert kept(ansible) == ""
 
 
 def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
     path = shutil.copytree(ROOT / "inventories/zookeeper", tmp_path / "zookeeper")
     ansible = AnsibleRun(path)
-    assert ansible.task("cluster", "b1", generate_cluster_id=True)["changed"] is False
+    assert ansible.task("cluster", "b1", generate=True)["changed"] is False
     assert kept(ansible) == ""
     assert ansible.task("cluster", "b1", known_cluster_id=ID)["changed"] is True
     assert kept(ansible) == ID
@@ -242,7 +242,7 @@ def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
 def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_hep="1g")
     (ansible.inventory / KEPT).write_text("not-an-id\n")
-    found = run_checks(ansible, generate_cluster_id=True)
+    found = run_checks(ansible, generate=True)
     assert rules(found) == ["unknown-variable", "cluster-id-file"]
     assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["msg"]
     assert kept(ansible) == "not-an-id"

@@ -1,0 +1,17 @@
+"""The control node's part of the module kafka_users; a cluster without users is not contacted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..plugin_utils.action import FromModel
+
+
+class ActionModule(FromModel):
+    """Make the users that the model has."""
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run the task."""
+        if not any(node.users for node in self.cluster.kafka.values()):
+            return {"changed": False}
+        return super().act(args)

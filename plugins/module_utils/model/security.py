@@ -1,0 +1,203 @@
+"""What `kafka_security` sets: listeners, keys and certificates, the authorizer, and users."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .values import is_ipv6
+
+STANDARD, OPEN = "standard", "open"
+DIRECTORY = "/etc/kafka/certificates"
+NODE_STORE = f"{DIRECTORY}/node.pem"
+"""The key and certificate by which a node is known to the others."""
+CLIENTS_STORE = f"{DIRECTORY}/clients.pem"
+"""The key and certificate that a node shows clients; nobody takes them for a node's."""
+AUTHORITY_FILE = "ca.pem"
+AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
+MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
+ADMIN = "admin"
+"""The user that may do everything, for the operator."""
+LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
+_AUTHORIZERS = {
+    "kraft": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "zookeeper": "kafka.security.authorizer.AclAuthorizer",
+}
+_SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+
+Properties = dict[str, Any]
+Grant = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The listeners of a choice of `kafka_security`, as variables would set them."""
+
+    listeners: Sequence[Mapping[str, Any]]
+    controller_listener: Mapping[str, Any]
+    inter_broker_listener: str
+
+
+PRESETS: Mapping[str, Preset] = {
+    STANDARD: Preset(
+        [
+            {"name": "CLIENT", "port": 9092, "protocol": "SASL_SSL"},
+            {"name": "INTERNAL", "port": 9094, "protocol": "SSL"},
+        ],
+        {"name": "CONTROLLER", "port": 9093, "protocol": "SSL"},
+        "INTERNAL",
+    ),
+    OPEN: Preset(
+        [{"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"}],
+        {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"},
+        "CLIENT",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate that a node needs: its name in the secrets, and what it is for.
+
+    `names` are DNS names and IP addresses. Only one for a `client` too can be shown to another
+    node by the node that connects.
+    """
+
+    name: str
+    path: str
+    common_name: str
+    names: tuple[str, ...]
+    client: bool
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of Kafka and what it may do; `password` is empty where none is known yet.
+
+    A grant is as in `kafka_users`. One that does not log in by `scram` has a certificate. A user
+    that is not `present` is removed.
+    """
+
+    name: str
+    grants: Sequence[Grant] = ()
+    password: str = field(default="", repr=False)
+    scram: bool = True
+    present: bool = True
+
+
+def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
+    """Return the certificates of the node of a host."""
+    names = tuple(dict.fromkeys([name, *(one.strip("[]") for one in addresses)]))
+    return [
+        Certificate(f"{name}/node", NODE_STORE, name, names, client=True),
+        Certificate(f"{name}/clients", CLIENTS_STORE, name, names, client=False),
+    ]
+
+
+def is_address(name: str) -> bool:
+    """Return whether a name of a certificate is an IP address."""
+    try:
+        return is_ipv6(name) or ipaddress.ip_address(name).version == 4
+    except ValueError:
+        return False
+
+
+def tls(protocols: Mapping[str, str], between_nodes: Sequence[str], *, own_keys: bool) -> Properties:
+    """Return the properties of encrypted listeners: listener -> protocol.
+
+    `between_nodes` are those by which nodes talk to each other; the others are for clients, and
+    have a key of their own unless the inventory brings keys (`own_keys`).
+    """
+    found: Properties = {
+        **_store("keystore", NODE_STORE),
+        **_store("truststore", AUTHORITY),
+        "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
+        "ssl.endpoint.identification.algorithm": "https",
+        # A certificate's common name is the principal.
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
+    }
+    for name, protocol in protocols.items():
+        prefix = f"listener.name.{name.lower()}."
+        if protocol == "SSL":
+            found[f"{prefix}ssl.client.auth"] = "required"
+        else:
+            mechanism = MECHANISM.lower()
+            found[f"{prefix}sasl.enabled.mechanisms"] = MECHANISM
+            found[f"{prefix}{mechanism}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+        if name not in between_nodes and not own_keys:
+            store = _store("keystore", CLIENTS_STORE)
+            found |= {f"{prefix}{key}": value for key, value in store.items()}
+    return found
+
+
+def authorization(mode: str, nodes: Sequence[str]) -> Properties:
+    """Return the properties that deny what is not granted; nodes and the admin may do everything.
+
+    `mode` is kraft or zookeeper, `nodes` are the common names of all nodes.
+    """
+    return {
+        "authorizer.class.name": _AUTHORIZERS[mode],
+        "allow.everyone.if.no.acl.found": False,
+        "super.users": ";".join(f"User:{name}" for name in dict.fromkeys([*nodes, ADMIN])),
+    }
+
+
+def node_client() -> Properties:
+    """Return the client properties by which a node's host connects as the node."""
+    return {
+        "security.protocol": "SSL",
+        **_store("keystore", NODE_STORE),
+        **_store("truststore", AUTHORITY),
+    }
+
+
+def user_client(user: str, password: str, authority: str) -> Properties:
+    """Return the client properties of a user; `authority` is the path of the CA's certificate."""
+    login = f'{_SCRAM_LOGIN} username="{_quoted(user)}" password="{_quoted(password)}";'
+    return {
+        "security.protocol": "SASL_SSL",
+        **_store("truststore", authority),
+        "sasl.mechanism": MECHANISM,
+        "sasl.jaas.config": login,
+    }
+
+
+def own_users(*, with_spark: bool) -> list[User]:
+    """Return the users that Millrace's own programs are, with the least grants that let them work.
+
+    The ledger is the load of `prove=true`, the flights are the pipeline on Spark.
+    """
+    return [
+        User(ADMIN),
+        User(LEDGER, _LEDGER_GRANTS),
+        *([User(PRODUCER, _PRODUCER_GRANTS), User(STREAM, _STREAM_GRANTS)] if with_spark else []),
+    ]
+
+
+def _grant(kind: str, name: str, *operations: str) -> Grant:
+    return {kind: name, "pattern": "prefixed", "operations": list(operations)}
+
+
+_LEDGER_TOPICS, _FLIGHTS = "millrace-ledger-", "flights"
+_LEDGER_GRANTS = (
+    _grant("topic", _LEDGER_TOPICS, "create", "delete", "read", "write"),
+    _grant("group", _LEDGER_TOPICS, "delete", "read"),
+    _grant("transactional_id", _LEDGER_TOPICS, "write"),
+)
+_PRODUCER_GRANTS = (_grant("topic", _FLIGHTS, "create", "read", "write"),)
+# Spark names the groups of its queries itself.
+_STREAM_GRANTS = (
+    _grant("topic", _FLIGHTS, "read", "write"),
+    _grant("group", "spark-kafka-source-", "read"),
+)
+
+
+def _store(kind: str, path: str) -> Properties:
+    return {f"ssl.{kind}.type": "PEM", f"ssl.{kind}.location": path}
+
+
+def _quoted(text: str) -> str:
+    """Return a text as it stands between quotes of JAAS."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,171 @@
+"""The secrets of a cluster that the control node keeps: its CA, certificates and passwords.
+
+They are files of one directory that only its owner can read:
+
+    ca.pem, ca.key                the cluster's own CA
+    certificates/HOST/NAME.pem    a key, its certificate and the CA's
+    passwords/USER                a generated password
+    NAME                          another secret
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import os
+import secrets
+import string
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.inventory import Secrets
+from ..module_utils.model.security import AUTHORITY_FILE
+from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
+
+DIRECTORY = ".secrets"
+"""The name of the directory, beside the inventory. Ansible reads no hidden file as inventory."""
+CERTIFICATE, KEY = AUTHORITY_FILE, "ca.key"
+_CERTIFICATES, _PASSWORDS = "certificates", "passwords"
+_LETTERS = string.ascii_letters + string.digits
+_LENGTH = 44  # of a password: 262 bits
+
+
+def directory_of(given: str, inventory: str) -> Path:
+    """Return where the secrets of an inventory are, by the variable or beside the inventory."""
+    return Path(given).expanduser() if given else Path(inventory) / DIRECTORY
+
+
+def read(directory: Path) -> Secrets:
+    """Return the secrets that a directory holds; what is not there is empty.
+
+    Raises:
+        AnsibleActionFail: a file cannot be read.
+
+    """
+    try:
+        files = {
+            str(path.relative_to(directory)): path.read_text(encoding="utf-8")
+            for path in sorted(directory.rglob("*"))
+            if path.is_file() and not path.name.startswith(".")
+        }
+    except (OSError, ValueError) as error:
+        message = f"the secrets in {directory} cannot be read: {error}"
+        raise AnsibleActionFail(message) from error
+
+    def below(folder: str) -> dict[str, str]:
+        return {
+            name.removeprefix(f"{folder}/"): text
+            for name, text in files.items()
+            if name.startswith(f"{folder}/")
+        }
+
+    pems = below(_CERTIFICATES)
+    return Secrets(
+        str(directory),
+        files.get(CERTIFICATE, ""),
+        {name.removesuffix(".pem"): text for name, text in pems.items()},
+        {user: text.strip() for user, text in below(_PASSWORDS).items()},
+        {
+            name: text.strip()
+            for name, text in files.items()
+            if "/" not in name and name not in (CERTIFICATE, KEY)
+        },
+    )
+
+
+def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secrets:
+    """Return the secrets of a cluster with all that it needs; what is new is stored.
+
+    `given` is the site's own CA. Certificates that are not as the cluster wants them, or expire
+    soon, are replaced. Without `store` new ones are returned alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read or written, or the CA cannot be used.
+
+    """
+    directory = Path(cluster.inventory.secrets.directory)
+    try:
+        with _lock(directory, store=store):
+            return _complete(cluster, given, directory, store=store)
+    except (OSError, CertificateError) as error:
+        message = f"the secrets in {directory} cannot be made: {error}"
+        raise AnsibleActionFail(message) from error
+
+
+def _complete(
+    cluster: Cluster, given: Authority | None, directory: Path, *, store: bool
+) -> Secrets:
+    found = read(directory)
+    new: dict[str, str] = {}
+    nodes = [node for node in cluster.kafka.values() if node.certificates]
+    certificates, authority_pem = dict(found.certificates), found.authority
+    if nodes:
+        authority_pem = given.certificate if given else found.authority
+        authority = given
+        if not authority_pem:
+            authority = new_authority(f"Millrace {next(iter(nodes)).cluster_id or 'Kafka'}")
+            authority_pem = authority.certificate
+            new[KEY] = authority.key
+        if authority_pem != found.authority:
+            new[CERTIFICATE] = authority_pem
+        now = datetime.datetime.now(datetime.timezone.utc)
+        for node in nodes:
+            for wanted in node.certificates:
+                known = certificates.get(wanted.name, "")
+                if known and not renewal_reason(known, wanted, authority_pem, now):
+                    continue
+                authority = authority or _kept(directory, authority_pem)
+                certificates[wanted.name] = issue(authority, wanted)
+                new[f"{_CERTIFICATES}/{wanted.name}.pem"] = certificates[wanted.name]
+    users = {user.name for node in cluster.kafka.values() for user in node.users_without_password}
+    passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
+    new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
+    if store:
+        for name, text in new.items():
+            _write(directory / name, text)
+    return Secrets(str(directory), authority_pem, certificates, passwords, found.texts)
+
+
+def random_text() -> str:
+    """Return a new password of letters and digits."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+
+
+def _kept(directory: Path, certificate: str) -> Authority:
+    path = directory / KEY
+    if not path.is_file():
+        message = (
+            f"{path} is missing, so no certificate can be made; copy it from the control node that "
+            "made it"
+        )
+        raise CertificateError(message)
+    return Authority(certificate, path.read_text(encoding="utf-8"))
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a secret that only its owner can read; it appears with its content."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as stream:
+        os.fchmod(stream.fileno(), 0o600)
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(path)
+
+
+@contextmanager
+def _lock(directory: Path, *, store: bool) -> Iterator[None]:
+    """Let one run complete the secrets at a time, so that two runs agree on them."""
+    if not store:
+        yield
+        return
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (directory / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
