@@ -10,6 +10,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ..module_utils.model import desired
 from ..module_utils.model.spark import Job
+from ..module_utils.model.values import listing
 from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
@@ -68,11 +69,23 @@ class ActionModule(Action):
                 self._refuse_defaults()
                 return desired.removal(self.cluster, self.host, product)
             options = desired.of_service(self.cluster, self.host, product)
+            self._refuse_missing_secrets(product)
         except OSError as error:
             message = f"the job's files cannot be read: {error}"
             raise AnsibleActionFail(message) from error
         names = {name for part in args["parts"] or PARTS for name in PARTS[part]}
         return {name: option for name, option in options.items() if name in names}
+
+    def _refuse_missing_secrets(self, product: str) -> None:
+        """Refuse to write a file without the secret that belongs into it."""
+        missing = self.cluster.missing_secrets(self.host, product)
+        if missing:
+            message = (
+                f"{self.cluster.inventory.secrets.directory} lacks {listing(missing)}. site.yml "
+                "makes them for a new cluster; of one that runs, copy the directory from the "
+                "control node that deployed it"
+            )
+            raise AnsibleActionFail(message)
 
     def _refuse_defaults(self) -> None:
         """Refuse a removal for which invalid variables of the inventory have their defaults."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import json
 import os
 import platform
@@ -21,6 +22,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import files, operation_file, storage
 from ..module_utils.host import mounts as mount_table
+from ..module_utils.model.properties import parse_or_empty
 
 DOCUMENTATION = r"""
 module: preflight
@@ -37,6 +39,8 @@ attributes:
 """
 
 JAVA_HOMES = "/usr/lib/jvm"
+SERVER_PROPERTIES = "/etc/kafka/server.properties"
+AUTHORITY = "/etc/kafka/certificates/ca.pem"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -210,6 +214,26 @@ def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str
     return found
 
 
+def between_nodes() -> dict[str, str]:
+    """Return how the Kafka node that is configured here talks to others: role -> protocol."""
+    config = parse_or_empty(read(SERVER_PROPERTIES))
+    pairs = config.get("listener.security.protocol.map", "").split(",")
+    protocols = dict(pair.rpartition(":")[::2] for pair in pairs)
+    names = {
+        "brokers": config.get("inter.broker.listener.name", ""),
+        "controllers": config.get("controller.listener.names", "").partition(",")[0],
+    }
+    return {role: protocols[name] for role, name in names.items() if name in protocols}
+
+
+def digest(path: str) -> str:
+    """Return the sha256 of a file, empty where there is none to read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
 def source_absent(source: str) -> bool:
     """Return whether a mount's source is a device that is not there."""
     kind, _, name = source.partition("=")
@@ -270,6 +294,8 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
+        "between_nodes": between_nodes(),
+        "authority": digest(AUTHORITY),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])

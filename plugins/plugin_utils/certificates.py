@@ -1,4 +1,4 @@
-"""Keys and certificates of a cluster, made on the control node: its own authority and the leaves."""
+"""Keys and certificates of a cluster, made on the control node: its CA's and those of its nodes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int
 ) -> x509.CertificateBuilder:
-    begin = datetime.datetime.now(datetime.timezone.utc) - _EARLIER
+    begin = datetime.datetime.now(datetime.UTC) - _EARLIER
     return x509.CertificateBuilder(
         issuer,
         subject,

@@ -30,6 +30,7 @@ from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
 from . import cluster_id, inventory_files, secrets
 
+USERS, SECRET_TEXTS = "kafka_users", ("kafka_ca_key",)
 SECRETS_DIRECTORY = "kafka_secrets_dir"
 LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
 
@@ -219,6 +220,13 @@ def hidden_places(raw: Mapping[str, Any]) -> frozenset[str]:
             places |= {f"{layer}[{key}]" for key, value in config.items() if _is_hidden(value)}
         elif config is not None:
             places.add(layer)
+    places |= {name for name in SECRET_TEXTS if _is_hidden(raw.get(name))}
+    users = raw.get(USERS)
+    if isinstance(users, list):
+        named = [one for one in users if isinstance(one, Mapping)]
+        places |= {f"{USERS}[{x.get('name')}]" for x in named if _is_hidden(x.get("password"))}
+    elif users is not None:
+        places.add(USERS)
     return frozenset(places)
 
 

@@ -112,7 +112,7 @@ def _complete(
             new[KEY] = authority.key
         if authority_pem != found.authority:
             new[CERTIFICATE] = authority_pem
-        now = datetime.datetime.now(datetime.timezone.utc)
+        now = datetime.datetime.now(datetime.UTC)
         for node in nodes:
             for wanted in node.certificates:
                 known = certificates.get(wanted.name, "")

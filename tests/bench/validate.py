@@ -27,7 +27,7 @@ def describe(directory: Path, brokers: int) -> Path:
         }
     }
     path = directory / f"{brokers}.yml"
-    path.write_text(yaml.safe_dump({"all": {"vars": {"kafka_allow_plaintext": True}}, **groups}))
+    path.write_text(yaml.safe_dump({"all": {"vars": {"kafka_security": "open"}}, **groups}))
     return path
 
 

@@ -94,6 +94,15 @@ class Cluster:
         services = self.services(host).values()
         return {name: heap for service in services for name, heap in service.heaps.items()}
 
+    def missing_secrets(self, host: str, service: str) -> list[str]:
+        """Return what a service's files on a host need and the secrets do not have, by its name."""
+        known = self.inventory.secrets.certificates
+        if service == "kafka":
+            return [one.name for one in self.kafka[host].certificates if not known.get(one.name)]
+        login = self.spark[host].kafka_login if service == "spark" else {}
+        missing = login and self.spark[host].kafka_users_without_password
+        return [f"the password of {name}" for name in missing or ()]
+
     @property
     def brokers(self) -> list[KafkaNode]:
         """The brokers in the order of their group."""

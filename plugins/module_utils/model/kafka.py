@@ -174,15 +174,15 @@ class KafkaNode(Server):
         """The name of the listener that brokers use among themselves."""
         names = [one.name for one in self.client_listeners]
         default = self._preset.inter_broker_listener
-        fallback = default if default in names else next(iter(names), default)
+        fallback = default if default in names else names[0]
         return str(self.settings["kafka_inter_broker_listener"] or fallback)
 
     @property
-    def node_listener(self) -> Listener | None:
-        """What a node's own host connects to: the brokers' own if it needs just the node's key."""
+    def node_listener(self) -> Listener:
+        """What a node's own host connects to: the brokers' own if the node's key is enough."""
         own = [one for one in self.client_listeners if one.name == self.inter_broker_listener]
-        with_key = [one for one in own if one.protocol == "SSL" and self.keys_are_ours]
-        return next(iter([*with_key, *self.client_listeners]), None)
+        with_key = [one for one in own if one.protocol == "SSL" and self.is_secured]
+        return [*with_key, *self.client_listeners][0]
 
     @property
     def _preset(self) -> security.Preset:
@@ -251,7 +251,7 @@ class KafkaNode(Server):
     @property
     def client_bootstrap(self) -> list[str]:
         """Where clients connect to all brokers, `host:port`."""
-        return _addresses(next(iter(self.client_listeners), None), self.brokers)
+        return _addresses(self.client_listeners[0], self.brokers)
 
     @property
     def other_brokers_first(self) -> list[str]:
@@ -261,9 +261,9 @@ class KafkaNode(Server):
 
     @property
     def own_address(self) -> str:
-        """Where programs on this host connect to this node, `host:port`, empty without listeners."""
+        """Where programs on this host connect to this node, `host:port`."""
         own = self.node_listener if self.is_broker else self.controller_listener
-        return f"{self.address}:{own.port}" if own else ""
+        return f"{self.address}:{own.port}"
 
     @property
     def quorum_addresses(self) -> list[str]:
@@ -351,21 +351,15 @@ class KafkaNode(Server):
     @cached_property
     def client_config(self) -> dict[str, Any]:
         """What a client on this host needs, as Kafka's client properties."""
-        listener = self.node_listener
-        as_node = security.node_client() if listener and self._with_node_key(listener) else {}
         return {
             "bootstrap.servers": ",".join(self.bootstrap),
-            "security.protocol": listener.protocol if listener else "",
+            "security.protocol": self.node_listener.protocol,
             **self._client_tls(),
-            **as_node,
             **by_name(self.settings["kafka_client_config"]),
         }
 
-    def _with_node_key(self, listener: Listener) -> bool:
-        return self.keys_are_ours and listener.protocol == "SSL"
-
     def local_client_config(self, user: str = security.ADMIN) -> dict[str, Any]:
-        """Return what a client on the machine that runs Ansible needs: its own stores, not a host's.
+        """Return what a client on the control node needs: its own stores, not those of a host.
 
         Where clients log in, it is that of a user.
         """
@@ -377,17 +371,20 @@ class KafkaNode(Server):
         return {k: one for k, one in self.client_config.items() if k not in stores} | own
 
     def user_client_config(self, user: str, authority: str) -> dict[str, Any]:
-        """Return what a user's client needs, empty where Millrace does not know how it logs in.
+        """Return what a user's client needs, empty where clients do not log in with a password.
 
-        `authority` is the path of the CA's certificate where the client runs.
+        `authority` is the path of the CA's certificate where the client runs; with a site's own
+        keys the client brings the trust store too.
         """
-        listener = next(iter(self.client_listeners), None)
-        passwords = {one.name: one.password for one in self.users}
-        if not listener or listener.protocol != "SASL_SSL" or not self.keys_are_ours:
+        listener = self.client_listeners[0]
+        if not self.users or not listener.protocol.startswith("SASL_"):
             return {}
+        passwords = {one.name: one.password for one in self.users}
         return {
             "bootstrap.servers": ",".join(self.client_bootstrap),
-            **security.user_client(user, passwords.get(user, ""), authority),
+            "security.protocol": listener.protocol,
+            **(security.store("truststore", authority) if self.keys_are_ours else {}),
+            **security.login(user, passwords.get(user, "")),
         }
 
     @cached_property
@@ -546,7 +543,7 @@ class KafkaNode(Server):
         always are, since every user of the host may read the file.
         """
         listener = self.node_listener
-        if not listener or not listener.encrypted:
+        if not listener.encrypted:
             return {}
         config = self.listener_config(listener)
         asked = config.get("ssl.client.auth", "none") != "none"
@@ -604,8 +601,8 @@ def is_secret(key: str, table: key_table.Table, value: object = "password") -> b
     return kind == "password" or key.endswith(_SECRET_ENDS)
 
 
-def _addresses(listener: Listener | None, brokers: Iterable[Peer]) -> list[str]:
-    return [f"{one.host}:{listener.port}" for one in brokers] if listener else []
+def _addresses(listener: Listener, brokers: Iterable[Peer]) -> list[str]:
+    return [f"{one.host}:{listener.port}" for one in brokers]
 
 
 def _user(given: Mapping[str, Any]) -> User:

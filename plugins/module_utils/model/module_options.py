@@ -110,7 +110,7 @@ def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
     # The connection is to the broker itself.
     node = cluster.kafka[host]
     return {
-        "bootstrap": [node.own_address] if node.own_address else [],
+        "bootstrap": [node.own_address],
         "node_id": node.id,
         "keys": node.dynamic_keys,
         "path": kafka.SERVER_PROPERTIES,
@@ -121,14 +121,14 @@ def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
 def _kafka_users(cluster: Cluster, host: str) -> Options:
     # A login shows whether a user's password is the one that it should have.
     node = cluster.kafka[host]
-    login = node.user_client_config("", security.AUTHORITY)
+    trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
     return {
         "bootstrap": node.bootstrap,
         "users": [_user(one) for one in node.users],
         "mechanism": security.MECHANISM,
         "iterations": security.ITERATIONS,
         "login_bootstrap": node.client_bootstrap,
-        "login_properties": {key: one for key, one in login.items() if not key.startswith("sasl.")},
+        "login_properties": {"security.protocol": node.client_listeners[0].protocol, **trust},
         "wait": node.settings["kafka_start_timeout"],
     }
 

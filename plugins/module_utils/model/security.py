@@ -104,15 +104,17 @@ def is_address(name: str) -> bool:
         return False
 
 
-def tls(protocols: Mapping[str, str], between_nodes: Sequence[str], *, own_keys: bool) -> Properties:
+def tls(
+    protocols: Mapping[str, str], between_nodes: Sequence[str], *, own_keys: bool
+) -> Properties:
     """Return the properties of encrypted listeners: listener -> protocol.
 
     `between_nodes` are those by which nodes talk to each other; the others are for clients, and
     have a key of their own unless the inventory brings keys (`own_keys`).
     """
     found: Properties = {
-        **_store("keystore", NODE_STORE),
-        **_store("truststore", AUTHORITY),
+        **store("keystore", NODE_STORE),
+        **store("truststore", AUTHORITY),
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         "ssl.endpoint.identification.algorithm": "https",
         # A certificate's common name is the principal.
@@ -127,8 +129,8 @@ def tls(protocols: Mapping[str, str], between_nodes: Sequence[str], *, own_keys:
             found[f"{prefix}sasl.enabled.mechanisms"] = MECHANISM
             found[f"{prefix}{mechanism}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
         if name not in between_nodes and not own_keys:
-            store = _store("keystore", CLIENTS_STORE)
-            found |= {f"{prefix}{key}": value for key, value in store.items()}
+            own = store("keystore", CLIENTS_STORE)
+            found |= {f"{prefix}{key}": value for key, value in own.items()}
     return found
 
 
@@ -144,24 +146,15 @@ def authorization(mode: str, nodes: Sequence[str]) -> Properties:
     }
 
 
-def node_client() -> Properties:
-    """Return the client properties by which a node's host connects as the node."""
-    return {
-        "security.protocol": "SSL",
-        **_store("keystore", NODE_STORE),
-        **_store("truststore", AUTHORITY),
-    }
+def login(user: str, password: str) -> Properties:
+    """Return the client properties by which a user logs in."""
+    words = f'{_SCRAM_LOGIN} username="{_quoted(user)}" password="{_quoted(password)}";'
+    return {"sasl.mechanism": MECHANISM, "sasl.jaas.config": words}
 
 
-def user_client(user: str, password: str, authority: str) -> Properties:
-    """Return the client properties of a user; `authority` is the path of the CA's certificate."""
-    login = f'{_SCRAM_LOGIN} username="{_quoted(user)}" password="{_quoted(password)}";'
-    return {
-        "security.protocol": "SASL_SSL",
-        **_store("truststore", authority),
-        "sasl.mechanism": MECHANISM,
-        "sasl.jaas.config": login,
-    }
+def store(kind: str, path: str) -> Properties:
+    """Return the properties of a PEM file, as `keystore` or `truststore`."""
+    return {f"ssl.{kind}.type": "PEM", f"ssl.{kind}.location": path}
 
 
 def own_users(*, with_spark: bool) -> list[User]:
@@ -192,10 +185,6 @@ _STREAM_GRANTS = (
     _grant("topic", _FLIGHTS, "read", "write"),
     _grant("group", "spark-kafka-source-", "read"),
 )
-
-
-def _store(kind: str, path: str) -> Properties:
-    return {f"ssl.{kind}.type": "PEM", f"ssl.{kind}.location": path}
 
 
 def _quoted(text: str) -> str:

@@ -239,6 +239,12 @@ class SparkHost(Service):
             return {**self.kafka_login, **_PROVIDER}
         return self.broker.client_config if self.broker else {}
 
+    @property
+    def kafka_users_without_password(self) -> list[str]:
+        """The users of jobs whose passwords are not known."""
+        users = self.broker.users_without_password if self.broker else []
+        return [one.name for one in users if one.name == security.STREAM]
+
     def _kafka_login_files(self) -> dict[str, Entry]:
         """Return what every host needs on which an executor may run."""
         if self.broker is None or not self.kafka_login:

@@ -51,6 +51,14 @@ def is_ipv6(address: str) -> bool:
         return False
 
 
+def is_public(address: str) -> bool:
+    """Return whether a text is an IP address that the internet reaches, without brackets."""
+    try:
+        return ipaddress.ip_address(address).is_global
+    except ValueError:
+        return False
+
+
 def bracketed(address: str) -> str:
     """Return a name or an address as it may stand before `:port`: IPv6 in brackets."""
     return f"[{address}]" if is_ipv6(address) else address

@@ -26,6 +26,7 @@ from . import (
     storage,
     stores,
     system,
+    users,
     variables,
     versions,
     zookeeper,
@@ -49,7 +50,7 @@ SUBJECTS = (
         nodes,
         listeners,
     ),
-    *(stores, replication, keys, contradictions, security, sasl, zookeeper, spark),
+    *(stores, replication, keys, contradictions, security, sasl, users, zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

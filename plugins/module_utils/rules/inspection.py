@@ -68,9 +68,12 @@ class Inspection:
     wanted ports on which another process listens, `addresses` is what the host resolves its own
     advertised names to, `homes` says whether a distribution is unpacked, `installed` is service ->
     the name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
-    not exist, `occupied` its paths that hold something. `operation` is the record of the last
-    rolling change, with its `age` in seconds. `clock_offset` is in seconds against the control
-    node, less the transfer time of the answer; `time_service` is the one that runs.
+    not exist, `occupied` its paths that hold something. `between_nodes` is how a Kafka node that is
+    configured there talks to brokers and controllers, role -> protocol, `authority` the sha256 of
+    the CA's certificate that it trusts, empty without one that Millrace made. `operation` is the
+    record of the last rolling change, with its `age` in seconds. `clock_offset` is in seconds
+    against the control node, less the transfer time of the answer; `time_service` is the one that
+    runs.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -99,6 +102,8 @@ class Inspection:
     homes: Mapping[str, bool] = field(default_factory=dict)
     installed: Mapping[str, str] = field(default_factory=dict)
     opt_free: int = 0
+    between_nodes: Mapping[str, str] = field(default_factory=dict)
+    authority: str = ""
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 

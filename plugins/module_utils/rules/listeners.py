@@ -35,14 +35,6 @@ def _table(every: Iterable[Listener], address: str = "") -> str:
     return ", ".join(f"{one.name}://{address}:{one.port} ({one.protocol})" for one in every)
 
 
-@rule("listener-missing", each=brokers, where="kafka_listeners")
-def _listener_missing(node: KafkaNode) -> Findings:
-    """Nobody could connect to the broker, not even the other brokers."""
-    if not node.broker_listeners:
-        fix = "Set one, such as {name: CLIENT, port: 9092, protocol: SSL}."
-        yield Finding("The broker has no listener.", fix)
-
-
 def _nodes_and_ports(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, set[Any]]]:
     """Yield each Kafka node with the ports of all services of its host."""
     for host, node in nodes(cluster):

@@ -26,6 +26,11 @@ _NAMING = (
 )
 _NEARLY = 0.85
 _ENABLED, _DEFAULT = "sasl.enabled.mechanisms", "GSSAPI"
+_OAUTH_CHECKS = (
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+)
 _OAUTH_URLS = re.compile(r".*sasl\.oauthbearer\.(?:jwks|token)\.endpoint\.url")
 _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
@@ -90,3 +95,29 @@ def _oauth_url(node: KafkaNode) -> Findings:
         fix = f"Set {prefix}{','.join([*allowed, *missing])} in kafka_java_options."
         what = f"{listing(missing)} {'are' if len(missing) > 1 else 'is'} not allowed by name."
         yield Finding(what, fix, place(node, wanted[missing[0]]))
+
+
+@rule("sasl-plain-unencrypted", each=nodes)
+def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
+    """PLAIN sends the password as it is: whoever sees the connection can log in with it."""
+    for one in node.listeners:
+        enabled = texts(node.listener_config(one).get(_ENABLED)) or [_DEFAULT]
+        if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
+            what = f"The listener {one.name} takes PLAIN without TLS."
+            yield Finding(what, "Set protocol: SASL_SSL for it.", "kafka_listeners")
+
+
+@rule("oauth-unchecked", each=nodes)
+def _oauth_unchecked(node: KafkaNode) -> Findings:
+    """Without these a token that was made for another service, or by anybody, would be taken."""
+    for one in node.listeners:
+        config = node.listener_config(one)
+        own = f"listener.name.{one.name.lower()}.oauthbearer."
+        config |= {k.removeprefix(own): v for k, v in node.config.items() if k.startswith(own)}
+        takes = "OAUTHBEARER" in texts(config.get(_ENABLED))
+        missing = [key for key in _OAUTH_CHECKS if not config.get(key)]
+        handler = config.get("sasl.server.callback.handler.class")  # of one's own
+        if one.protocol.startswith("SASL_") and takes and missing and not handler:
+            what = f"The listener {one.name} takes OAUTHBEARER without {listing(missing)}."
+            fix = f"Set {listing(missing)} in kafka_config."
+            yield Finding(what, fix, f"kafka_config[{missing[0]}] (not set)")

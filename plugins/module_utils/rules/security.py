@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from ..model import key_table
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.values import is_true, listing
-from .engine import Finding, Findings, rule
+from ..model.values import is_public, is_true, listing
+from .engine import Finding, Findings, host_rule, rule
+from .inspection import InspectedHost
 from .shared import MODES, Property, nodes, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
@@ -52,6 +54,17 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
     if authorizer in _AUTHORIZERS.values() and authorizer != right:
         what = f"{authorizer} does not work with {MODES[node.mode]}."
         yield Finding(what, f"Set {_AUTHORIZER}: {right}.", place(node, _AUTHORIZER))
+
+
+@rule("open-to-everybody", each=nodes, where="kafka_security")
+def _open_to_everybody(node: KafkaNode) -> Findings:
+    """Whoever reaches the address may read, write and administer, and may exhaust a broker's memory
+    (CVE-2026-111115).
+    """
+    address = node.address.strip("[]")
+    if not node.is_secured and is_public(address):
+        what = f"The cluster is open, and {address} is an address of the internet."
+        yield Finding(what, "Set kafka_security: standard, or private addresses.")
 
 
 @rule("super-users-missing", each=nodes)
@@ -196,6 +209,42 @@ def _principal_mapping(node: KafkaNode) -> Findings:
                 fix = "Write each as RULE:pattern/replacement/, followed by L or U for lower or "
                 fix += "upper case, or as DEFAULT; put \\ before a slash within it."
                 yield Finding(f"{wrong!r} is not a mapping rule.", fix, place(node, key))
+
+
+@host_rule("protocol-between-nodes", where="kafka_security")
+def _protocol_between_nodes(host: InspectedHost) -> Findings:
+    """A node with the old protocol and one with the new cannot talk to each other: the cluster
+    would fall apart while its nodes are restarted one after the other.
+    """
+    node = host.kafka
+    if node is None or not any(found.meta for _, found in host.data()):
+        return
+    inner = {one.name: one.protocol for one in node.client_listeners}
+    wanted = {
+        "brokers": inner.get(node.inter_broker_listener, ""),
+        "controllers": node.controller_listener.protocol,
+    }
+    for role, before in host.found.between_nodes.items():
+        if wanted[role] not in ("", before):
+            what = f"Nodes talk to {role} by {before}, and would by {wanted[role]}."
+            fix = "Set kafka_security, kafka_inter_broker_listener and kafka_controller_listener "
+            fix += "to what the cluster was deployed with; listeners for clients can be added."
+            yield Finding(what, fix)
+
+
+@host_rule("authority-differs", where="kafka_secrets_dir")
+def _authority_differs(host: InspectedHost) -> Findings:
+    """Nodes trust the certificates of one CA: with those of another they could not talk to the
+    nodes that still have the old ones.
+    """
+    node = host.kafka
+    found = host.found.authority
+    if node is None or not node.keys_are_ours or not found or not node.secrets.authority:
+        return
+    if found != hashlib.sha256(node.secrets.authority.encode()).hexdigest():
+        what = f"The node trusts another CA than that of {node.secrets.directory}."
+        fix = "Copy that directory from the control node that deployed the cluster."
+        yield Finding(what, fix)
 
 
 def _unreadable_rule(text: str) -> str:

@@ -12,7 +12,7 @@ from ..model.key_table import nearest
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import falls_back_to_default, nodes
+from .shared import brokers, falls_back_to_default, nodes
 
 # Any of them gives a listener its key; the last is a class of one's own.
 _KEYS = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
@@ -22,6 +22,7 @@ _SET_KEYSTORE = (
 _SET_TRUSTSTORE = (
     "ssl.truststore.type: PEM and ssl.truststore.location: /etc/kafka/tls/ca.pem in kafka_config"
 )
+_LISTENERS = ("kafka_listeners", "kafka_inter_broker_listener", "kafka_security")
 _TYPES = ("PEM", "PKCS12", "JKS", "JCEKS", "DKS", "PKCS11")
 _SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
 _LEAST_DAYS = 2
@@ -94,6 +95,17 @@ def _tls_suites(node: KafkaNode) -> Findings:
             yield Finding(what, fix, "kafka_config[ssl.cipher.suites]")
 
 
+@rule("client-certificate-optional", each=_with_known_properties)
+def _client_certificate_optional(node: KafkaNode) -> Findings:
+    """With `requested` a client without a certificate is let in as User:ANONYMOUS."""
+    for one in node.listeners:
+        config = node.listener_config(one) if one.encrypted else {}
+        if str(config.get("ssl.client.auth")).lower() == "requested":
+            what = f"The listener {one.name} requests a certificate and does not require it."
+            fix = "Set ssl.client.auth: required, or none where clients log in by SASL."
+            yield Finding(what, fix, "kafka_config[ssl.client.auth]")
+
+
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield kind and path of each store that is a file, and its listener's properties."""
     for one in node.listeners:
@@ -109,23 +121,26 @@ def _type_of(config: Mapping[str, Any], kind: str) -> str:
     return str(config.get(f"ssl.{kind}.type") or "JKS").upper()
 
 
-@rule("listener-unreachable", each=nodes)
-def _listener_unreachable(node: KafkaNode) -> Findings:
-    """Millrace connects to this listener to see whether brokers are healthy before and after
-    each restart; it supports PLAINTEXT and SSL, and stores in PEM only.
+@rule("listener-unreachable")
+def _listener_unreachable(cluster: Cluster) -> Findings:
+    """Millrace connects to this listener from the brokers' hosts to see whether they are healthy
+    before and after each restart; it reads stores in PEM only, and does not log in by itself.
     """
-    for one in node.broker_listeners[:1]:
-        if one.protocol.startswith("SASL_"):
-            what = f"Millrace connects to the listener {one.name}, but does not support "
-            what += f"{one.protocol}."
-            fix = "Set protocol: SSL, or put a listener with it first in kafka_listeners."
-            yield Finding(what, fix, "kafka_listeners")
-        store = _unreadable_store(node, one) if one.protocol == "SSL" else ""
+    for host, node in brokers(cluster):
+        one = node.node_listener
+        if falls_back_to_default(cluster, host, "kafka_config", *_LISTENERS):
+            continue
+        if one.protocol.startswith("SASL_") and not node.client_config.get("sasl.jaas.config"):
+            what = f"Millrace connects to the listener {one.name} ({one.protocol}) and has no user."
+            fix = "Set kafka_inter_broker_listener to a listener with protocol: SSL, or "
+            fix += "sasl.mechanism and sasl.jaas.config in kafka_client_config."
+            yield Finding(what, fix, "kafka_listeners", (host,))
+        store = _unreadable_store(node, one) if one.encrypted else ""
         if store:
             what = f"Millrace would connect to {one.name}, whose {store} is not PEM."
             fix = _SET_KEYSTORE if store == "key store" else _SET_TRUSTSTORE
-            fix += ", and delete its password"
-            yield Finding(what, f"Set {fix}.", f"kafka_config[ssl.{store.replace(' ', '')}.type]")
+            where = f"kafka_config[ssl.{store.replace(' ', '')}.type]"
+            yield Finding(what, f"Set {fix}, and delete its password.", where, (host,))
 
 
 def _unreadable_store(node: KafkaNode, listener: Listener) -> str:

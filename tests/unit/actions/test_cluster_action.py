@@ -28,7 +28,7 @@ NODES: dict[str, dict[str, Any]] = {
     f"k{number}": {"ansible_host": f"192.0.2.{number}", "kafka_node_id": number}
     for number in (1, 2, 3)
 }
-CLEAN: dict[str, Any] = {"kafka_allow_plaintext": True, "host_memory_mb": 4096}
+CLEAN: dict[str, Any] = {"kafka_security": "open", "host_memory_mb": 4096}
 MISTAKES: dict[str, Any] = {
     "host_memory_mb": 4096,
     "kafka_hep": "1g",

@@ -31,7 +31,11 @@ def cluster(
     cluster_id: str = "",
     **variables: Any,
 ) -> Cluster:
-    """Resolve groups of hosts; `variables` are those of every host, `of_hosts` of some."""
+    """Resolve groups of hosts; `variables` are those of every host, `of_hosts` of some.
+
+    It is open unless they say otherwise.
+    """
+    variables.setdefault("kafka_security", "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)
     own = of_hosts or {}

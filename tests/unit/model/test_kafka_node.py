@@ -278,7 +278,7 @@ def test_a_client_on_the_controller_has_its_own_stores() -> None:
         kafka_client_config={"client.id": "me"},
         kafka_local_client_config=own,
     )
-    assert node.local_client_config == {
+    assert node.local_client_config() == {
         "bootstrap.servers": "b1:9092",
         "security.protocol": "SSL",
         "ssl.endpoint.identification.algorithm": "",

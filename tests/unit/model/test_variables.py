@@ -26,10 +26,10 @@ def test_every_documented_variable_has_a_value() -> None:
 
 
 def test_values_are_converted_as_the_argument_specs_say() -> None:
-    given = {"kafka_stop_timeout": "60", "kafka_allow_plaintext": "yes", "spark_worker_cores": 2}
+    given = {"kafka_stop_timeout": "60", "kafka_gate_strict": "yes", "spark_worker_cores": 2}
     found, invalid = settings(HostVariables("k1", given))
     assert invalid == []
-    assert (found["kafka_stop_timeout"], found["kafka_allow_plaintext"]) == (60, True)
+    assert (found["kafka_stop_timeout"], found["kafka_gate_strict"]) == (60, True)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.unit.module_runner import HANGS_SECONDS
 HOSTS = """\
 all:
   vars:
-    kafka_allow_plaintext: true
+    kafka_security: open
     kafka_rack: "{{ nowhere }}"
 kafka_brokers:
   hosts:

@@ -49,7 +49,7 @@ class Draft:
             name: {
                 "kafka_node_id": number,
                 "kafka_advertised_host": name,
-                "kafka_allow_plaintext": True,
+                "kafka_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }

@@ -259,7 +259,7 @@ CASES: list[Legal] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .controller_listener("CONTROLLER", protocol="SSL")
-            .variable("kafka_allow_plaintext", False)
+            .variable("kafka_security", "standard")
         ),
     ),
     (

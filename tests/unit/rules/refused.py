@@ -8,7 +8,7 @@ from tests.unit.rules.draft import NODES, Case, Change
 UNKNOWN: dict[str, Change] = {
     "kafka_version": lambda d: d.zookeeper_mode().own("zookeeper.set.acl", True),
     "kafka_archive": lambda d: d.archive(),
-    "kafka_allow_plaintext": lambda d: d,
+    "kafka_security": lambda d: d,
     "kafka_allow_unsafe_quorum": lambda d: d.controllers("k1", "k2"),
     "kafka_listeners": lambda d: d.variable("kafka_inter_broker_listener", "INTERNAL"),
     "spark_worker_memory": lambda d: d.own_spark("spark.executor.memory", "3g"),
@@ -18,14 +18,14 @@ CASES: list[Case] = [
     (
         "unreadable-file",
         "of one host",
-        lambda d: d.unread("host_vars/k2.yml", ("k2",), "kafka_node_id", "kafka_allow_plaintext"),
+        lambda d: d.unread("host_vars/k2.yml", ("k2",), "kafka_node_id", "kafka_security"),
         ("host_vars/k2.yml of k2", "A key is missing"),
     ),
     (
         "unreadable-file",
         "of all, with key stores",
         lambda d: d.listeners(("CLIENT", 9092, "SSL")).unread(
-            "group_vars/all.yml", NODES, "kafka_node_id", "kafka_allow_plaintext"
+            "group_vars/all.yml", NODES, "kafka_node_id", "kafka_security"
         ),
         ("group_vars/all.yml of k1, k2, k3",),
     ),
@@ -200,7 +200,7 @@ CASES: list[Case] = [
         lambda d: (
             d.pem().controller_listener("CONTROLLER", protocol="SSL"),
             d.listeners(("INTERNAL", 9092, "SSL")).listeners(("INTERNAL", 9092, "TLS"), on=("k2",)),
-            d.variable("kafka_allow_plaintext", False),
+            d.variable("kafka_security", "standard"),
             d.variable("kafka_inter_broker_listener", "INTERNAL"),
         ),
         ("kafka_listeners of k2",),

@@ -6,12 +6,6 @@ from tests.unit.rules.draft import Case
 
 CASES: list[Case] = [
     (
-        "listener-missing",
-        "one broker",
-        lambda d: d.listeners(on=("k2",)),
-        ("kafka_listeners of k2", "name: CLIENT, port: 9092, protocol: SSL"),
-    ),
-    (
         "listener-port",
         "same",
         lambda d: d.listeners(("CLIENT", 9093, "PLAINTEXT")),
@@ -120,18 +114,21 @@ CASES: list[Case] = [
     ),
     (
         "plaintext-listener",
-        "by default",
-        lambda d: d.variable("kafka_allow_plaintext", False),
-        ("CLIENT (PLAINTEXT) and CONTROLLER (PLAINTEXT)", "kafka_allow_plaintext: true"),
+        "on a closed cluster",
+        lambda d: (
+            d.variable("kafka_security", "standard"),
+            d.listeners(("CLIENT", 9092, "PLAINTEXT")).controller_listener("CONTROLLER"),
+        ),
+        ("CLIENT (PLAINTEXT) and CONTROLLER (PLAINTEXT)", "kafka_security: open"),
     ),
     (
         "plaintext-listener",
         "SASL in ZooKeeper mode",
         lambda d: (
-            d.zookeeper_mode().pem().variable("kafka_allow_plaintext", False),
+            d.zookeeper_mode().pem().variable("kafka_security", "standard"),
             d.listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_PLAINTEXT")),
         ),
-        ("USERS (SASL_PLAINTEXT)", "Set protocol: SSL, or"),
+        ("USERS (SASL_PLAINTEXT)", "protocol: SSL"),
     ),
     (
         "listener-stores",

@@ -136,7 +136,7 @@ def test_warnings_refuse_nothing() -> None:
 
 def test_suggested_ids_are_unused_and_differ() -> None:
     draft = Draft().controllers("k1", "k2", "ctl1").ids(k1=3, k2=2, k3=3)
-    draft.add_host("ctl1", kafka_node_id=2, kafka_allow_plaintext=True)
+    draft.add_host("ctl1", kafka_node_id=2, kafka_security="open")
     first, second = (problem.fix for problem in draft.problems())
     assert "kafka_node_id: 1 on k3" in first
     assert "kafka_node_id: 100 on ctl1" in second

@@ -1,0 +1,122 @@
+"""The rules about Kafka's users: their names, passwords and grants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..model.cluster import Cluster
+from ..model.kafka import KafkaNode
+from ..model.values import listing, mapping, sequence
+from .engine import Finding, Findings, rule
+from .shared import nodes, shared_values
+
+_VARIABLE = "kafka_users"
+_CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
+_COMMON = ("all", "describe")
+# Which operations Kafka knows for a resource (AclEntry.supportedOperations).
+_OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    "topic": (
+        *(*_COMMON, "alter", "alter_configs", "create", "delete", "describe_configs"),
+        *("read", "write"),
+    ),
+    "group": (*_COMMON, "alter_configs", "delete", "describe_configs", "read"),
+    "transactional_id": (*_COMMON, "write"),
+    "cluster": (
+        *(*_COMMON, "alter", "alter_configs", "cluster_action", "create", "describe_configs"),
+        "idempotent_write",
+    ),
+}
+_SHORTEST = 8
+_RESERVED = ("ANONYMOUS", "*")
+
+
+def _users(cluster: Cluster) -> Iterator[tuple[str, Cluster, list[Mapping[str, Any]]]]:
+    """Yield the users that the inventory gives each node; they are the same for all."""
+    for host, node in nodes(cluster):
+        yield host, cluster, [mapping(one) for one in node.settings[_VARIABLE]]
+
+
+@rule("user-duplicate", each=_users, where=_VARIABLE)
+def _user_duplicate(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
+    """One of the two would lose its password and its grants to the other."""
+    names = {number: str(user["name"]) for number, user in enumerate(users)}
+    for name, places in shared_values(names):
+        what = f"{name} is named {len(places)} times."
+        yield Finding(what, f"Keep one entry for {name}, with all its grants.")
+
+
+@rule("user-name", each=_users, where=_VARIABLE)
+def _user_name(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
+    """A principal is a name alone: a user with the name of a node could do all that nodes may."""
+    for name in (str(user["name"]) for user in users):
+        if name in cluster.kafka or name in _RESERVED or not name.strip():
+            why = "is the name of a node" if name in cluster.kafka else "is no name for a user"
+            yield Finding(f"{name!r} {why}.", "Choose another name.")
+
+
+@rule("user-password", each=_users, where=_VARIABLE)
+def _user_password(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
+    """Whoever can reach a listener may try passwords."""
+    for user in users:
+        password = str(user.get("password") or "")
+        if password and len(password) < _SHORTEST:
+            what = f"The password of {user['name']} has fewer than {_SHORTEST} characters."
+            yield Finding(what, "Choose a longer one, or delete it: then one is generated.")
+        if password and not password.isprintable():
+            what = f"The password of {user['name']} has characters that cannot be typed."
+            fix = "Choose one without line breaks and control characters."
+            yield Finding(what, fix)
+
+
+@rule("secret-visible")
+def _secret_visible(cluster: Cluster) -> Findings:
+    """Anyone who can read the inventory's repository would know it."""
+    for host, node in nodes(cluster):
+        hidden = cluster.inventory.hosts[host].hidden
+        fix = "Encrypt it with ansible-vault encrypt_string, or delete it: then Millrace makes one."
+        for user in map(mapping, node.settings[_VARIABLE]):
+            place = f"{_VARIABLE}[{user['name']}]"
+            if user.get("password") and not hidden & {_VARIABLE, place}:
+                what = f"The password of {user['name']} is not encrypted."
+                yield Finding(what, fix, _VARIABLE, (host,))
+        if node.settings[_KEY] and _KEY not in hidden:
+            yield Finding(f"{_KEY} is not encrypted.", fix, _KEY, (host,))
+
+
+@rule("ca-incomplete", each=nodes, where=_KEY)
+def _ca_incomplete(node: KafkaNode) -> Findings:
+    """Certificates are signed with the key, and trusted by the certificate."""
+    given = [name for name in (_CERTIFICATE, _KEY) if node.settings[name]]
+    if len(given) == 1:
+        missing = _KEY if given == [_CERTIFICATE] else _CERTIFICATE
+        yield Finding(f"{given[0]} is set without {missing}.", f"Set {missing}, or delete both.")
+
+
+@rule("user-grant", each=_users, where=_VARIABLE)
+def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
+    """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
+    for user in users:
+        for grant in map(mapping, sequence(user.get("grants"))):
+            kinds = [kind for kind in _OPERATIONS if grant.get(kind)]
+            if len(kinds) != 1:
+                what = f"A grant of {user['name']} is for {listing(kinds) or 'no resource'}."
+                fix = f"Write an entry for each resource: {listing(_OPERATIONS, 'or')}."
+                yield Finding(what, fix)
+                continue
+            known = _OPERATIONS[kinds[0]]
+            wrong = [one for one in sequence(grant.get("operations")) if one not in known]
+            if wrong or not grant.get("operations"):
+                what = f"A grant of {user['name']} on a {kinds[0]} has "
+                what += f"{listing(wrong) or 'no operation'}."
+                yield Finding(what, f"Choose of {listing(sorted(known))}.")
+
+
+@rule("users-unused", each=_users, where=_VARIABLE)
+def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
+    """On an open cluster nobody logs in, and everybody may do everything."""
+    node = next(iter(cluster.kafka.values()))
+    logs_in = any(one.protocol.startswith("SASL_") for one in node.client_listeners)
+    if users and not (logs_in or node.config.get("authorizer.class.name")):
+        fix = "Set kafka_security: standard, or delete kafka_users."
+        yield Finding("There are users, and no listener at which they log in.", fix)
