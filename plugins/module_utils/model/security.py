@@ -185,4 +185,3 @@ _STREAM_GRANTS = (
     _grant("topic", _FLIGHTS, "read", "write"),
     _grant("group", "spark-kafka-source-", "read"),
 )
-
