@@ -17,6 +17,7 @@ import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import AUTHORIZER_LOG
 
 from tests.support.lab import tls
 from tests.support.lab.lab import leftovers, succeed
@@ -144,6 +145,9 @@ def test_a_client_without_permission_is_refused(topology: Topology, authority: P
     with pytest.raises(errors.TopicAuthorizationFailedError):
         billing.create_topics({"theirs": TOPIC})
     assert "orders" not in billing.list_topics()
+    # The active controller, or the broker that was asked, writes it down.
+    logs = [lab("ssh", one, f"sudo cat {AUTHORIZER_LOG}", seconds=30) for one in topology.hosts]
+    assert "User:billing is Denied operation = CREATE" in "".join(logs)
     grant = "--add --allow-principal User:billing --consumer --topic orders --group billing"
     run_tool("kafka-acls.sh", grant)
     wait_for(lambda: "orders" in billing.list_topics(), seconds=10, what="billing sees orders")

@@ -26,6 +26,8 @@ STATE = "/var/lib/millrace"
 PREVIOUS = f"{STATE}/kafka-previous.json"
 DYNAMIC_RECORD = f"{STATE}/kafka-dynamic.json"
 OPERATION = f"{STATE}/operation.json"
+AUTHORIZER_LOG = "/var/log/kafka/authorizer.log"
+"""What the authorizer denied, as roles/kafka/files/log4j*.* write it."""
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 CLIENT_PROPERTIES = "/etc/kafka/client.properties"
 
@@ -118,7 +120,10 @@ class KafkaNode(Server):
     owned = OWNED
     scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
     previous = PREVIOUS
-    leftovers = ("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION)
+    leftovers = (
+        *("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
+        *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
+    )
 
     @property
     def id(self) -> int | None:
@@ -340,7 +345,10 @@ class KafkaNode(Server):
             "/etc/profile.d/kafka.sh": files.text(tools),
             **self.copy(logging),
             **self.server(
-                f"{' and '.join(self.roles)} {self.id}", option, f"kafka.Kafka {SERVER_PROPERTIES}"
+                f"{' and '.join(self.roles)} {self.id}",
+                option,
+                f"kafka.Kafka {SERVER_PROPERTIES}",
+                logs=self.product,
             ),
         }
 

@@ -226,7 +226,7 @@ class Server(Service):
         options = " ".join(self.settings[f"{self.product}_java_options"])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
 
-    def server(self, who: str, logging: str, program: str) -> dict[str, Entry]:
+    def server(self, who: str, logging: str, program: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`
         """Return its systemd service: who it is, options of its logging, class and arguments."""
         # A JVM that ran out of memory may go on without some of its threads: it exits instead, and
         # systemd starts it again.
@@ -234,7 +234,7 @@ class Server(Service):
             f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
             f"-Djava.awt.headless=true {logging} -cp {self.distribution.home}/libs/* {program}"
         )
-        return self.unit(self.product, f"{self.title} {self.version} ({who})", command)
+        return self.unit(self.product, f"{self.title} {self.version} ({who})", command, **more)
 
     @property
     def _options(self) -> str:
