@@ -15,7 +15,7 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory
 from .profiles import PROFILES
-from .service import Server
+from .service import CLIENTS, NODES, Server
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer
 from .versions import release_numbers
@@ -196,6 +196,19 @@ class KafkaNode(Server):
         for name, one in own:
             found[f"{name}, port {one.port}" if name in found else name] = one.port
         return found
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: clients to the first listener, and to all that are not brokers'."""
+        if port == "kafka_controller_listener":
+            return (NODES,)
+        nodes, first = (
+            port.startswith(f"kafka_listeners ({name})")
+            for name in (
+                self.settings["kafka_inter_broker_listener"],
+                self.client_listeners[0].name,
+            )
+        )
+        return (*((CLIENTS,) if first or not nodes else ()), *((NODES,) if nodes else ()))
 
     @property
     def heap(self) -> str:
