@@ -24,7 +24,10 @@ import pytest
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    KafkaAdminClient,
+    errors,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
@@ -217,7 +220,7 @@ def unchecked() -> ssl.SSLContext:
 def test_old_protocols_are_refused(site: Site) -> None:
     old = unchecked()
     old.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="TLSv1"):
         old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
     for address, port in site.ports():
         with pytest.raises(ssl.SSLError):
@@ -266,9 +269,11 @@ def test_what_is_not_granted_is_denied(site: Site) -> None:
         billing.delete_topics(["orders"])
     billing.close()
     connection = Connection.of(site.properties("billing"))
-    with contextlib.closing(clients.producer(connection, max_block_ms=5000)) as producer:
-        with pytest.raises(errors.KafkaError):
-            producer.send("orders", b"x").get(timeout=10)
+    with (
+        contextlib.closing(clients.producer(connection, max_block_ms=5000)) as producer,
+        pytest.raises(errors.KafkaError),
+    ):
+        producer.send("orders", b"x").get(timeout=10)
     denied = [on_host(host, f"grep -c User:billing {DENIALS} || true") for host in HOSTS]
     assert sum(map(int, denied)) > 0
 
@@ -280,9 +285,11 @@ def test_a_client_with_a_certificate_does_what_is_granted_to_its_name(site: Site
         with pytest.raises(errors.KafkaError):
             producer.send("invoices", b"x").get(timeout=10)
     stranger = site.partner(tls.issue(site.folder, "stranger"))
-    with contextlib.closing(clients.producer(stranger, max_block_ms=5000)) as producer:
-        with pytest.raises(errors.KafkaError):
-            producer.send("orders", b"x").get(timeout=10)
+    with (
+        contextlib.closing(clients.producer(stranger, max_block_ms=5000)) as producer,
+        pytest.raises(errors.KafkaError),
+    ):
+        producer.send("orders", b"x").get(timeout=10)
 
 
 def test_client_files_work_as_they_are_written(site: Site, tmp_path: Path) -> None:
@@ -292,7 +299,7 @@ def test_client_files_work_as_they_are_written(site: Site, tmp_path: Path) -> No
         ("ca.pem", "client.properties", "librdkafka.conf", "kafka-python.json", "spark.json"), 0o600
     )
     python = json.loads((tmp_path / "kafka-python.json").read_text())
-    admin = clients.library.KafkaAdminClient(**python)
+    admin = KafkaAdminClient(**python)
     assert "orders" in admin.list_topics()
     admin.close()
     rdkafka = parse_properties((tmp_path / "librdkafka.conf").read_text())

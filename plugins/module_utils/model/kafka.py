@@ -16,12 +16,8 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .profiles import PROFILES
-<<<<<<< HEAD
 from .security import Certificate, User
-from .service import Server
-=======
 from .service import CLIENTS, NODES, Server
->>>>>>> c62bafd6296b5bcd73fff86a5f859438eda72292
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer
 from .versions import release_numbers
