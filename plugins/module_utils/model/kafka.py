@@ -237,7 +237,7 @@ class KafkaNode(Server):
         nodes, first = (
             port.startswith(f"kafka_listeners ({name})")
             for name in (
-                self.settings["kafka_inter_broker_listener"],
+                self.inter_broker_listener,
                 self.client_listeners[0].name,
             )
         )
