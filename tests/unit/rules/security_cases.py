@@ -19,6 +19,13 @@ OF_USERS = "listener.name.users.oauthbearer."
 JAAS = (
     "org.apache.kafka.common.security.scram.ScramLoginModule required username=a password=hunter2;"
 )
+GRANTS: Mapping[str, Mapping[str, Any]] = {
+    "a topic": {"topic": "t", "operations": ["read", "write", "describe_configs"]},
+    "groups": {"group": "g-", "pattern": "prefixed", "operations": ["read"]},
+    "a transactional id": {"transactional_id": "x", "operations": ["write"]},
+    "the cluster": {"cluster": True, "operations": ["idempotent_write"]},
+    "a topic, not the cluster": {"topic": "t", "cluster": False, "operations": ["all"]},
+}
 
 
 def closed(draft: Draft) -> Draft:
@@ -305,16 +312,7 @@ LEGAL: list[Legal] = [
     ),
     ("secret-visible", "a password from a vault", kafka_users({"name": "a", "password": PASSWORD})),
     ("ca-incomplete", "both", lambda d: authority(d, CERTIFICATE, KEY)),
-    *(
-        ("user-grant", name, granted(**grant))
-        for name, grant in {
-            "a topic": {"topic": "t", "operations": ["read", "write", "describe_configs"]},
-            "groups": {"group": "g-", "pattern": "prefixed", "operations": ["read"]},
-            "a transactional id": {"transactional_id": "x", "operations": ["write"]},
-            "the cluster": {"cluster": True, "operations": ["idempotent_write"]},
-            "a topic, not the cluster": {"topic": "t", "cluster": False, "operations": ["all"]},
-        }.items()
-    ),
+    *(("user-grant", name, granted(**grant)) for name, grant in GRANTS.items()),
     ("users-unused", "closed", kafka_users({"name": "app"})),
     (
         "users-unused",
