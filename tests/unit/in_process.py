@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.module_utils.testing import patch_module_args
@@ -104,6 +105,12 @@ class AnsibleRun:
     def cluster(self, host: str) -> Cluster:
         """Return the cluster of the run, as a task on a host sees it."""
         return run.current(self.variables(host))
+
+    def next_run(self) -> AnsibleRun:
+        """Begin another run with the same inventory, for a test with the fixture local_tmp."""
+        for path in Path(constants.DEFAULT_LOCAL_TMP).glob("millrace-*"):  # type: ignore[attr-defined]  # as in run.py
+            path.unlink()
+        return AnsibleRun(self.inventory, self.module)
 
     def task(
         self,

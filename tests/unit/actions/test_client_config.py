@@ -20,11 +20,22 @@ pytestmark = pytest.mark.usefixtures("local_tmp")
 
 def written(place: Path, brokers: int = 3, **variables: Any) -> AnsibleRun:
     hosts = {f"k{number}": {"kafka_node_id": number} for number in range(1, brokers + 1)}
-    document = {"all": {"vars": variables}, "kafka_brokers": {"hosts": hosts}}
+    own = {"kafka_security": "open", **variables}
+    document = {"all": {"vars": own}, "kafka_brokers": {"hosts": hosts}}
     (place / "hosts.yml").write_text(
         yaml.safe_dump({**document, "zookeeper": {"hosts": {"z1": {}}}})
     )
     return AnsibleRun(place / "hosts.yml")
+
+
+def closed(place: Path, *known: str) -> AnsibleRun:
+    """Write a closed cluster with some users, and the passwords of those that are known."""
+    users = [{"name": "app"}, {"name": "bridge", "authentication": "tls"}]
+    for name in known:
+        password = place / ".secrets/passwords" / name
+        password.parent.mkdir(parents=True, exist_ok=True)
+        password.write_text(f"hunter2-{name}")
+    return written(place, kafka_security="standard", kafka_users=users)
 
 
 def config(ansible: AnsibleRun, **args: Any) -> Answer:
@@ -101,3 +112,41 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(AnsibleError, match=str(tmp_path / "file")):
         config(written(tmp_path), path=f"{tmp_path}/file/client.properties")
+
+
+@pytest.mark.parametrize(
+    ("args", "user"), [({}, "admin"), ({"user": "ledger"}, "ledger"), ({"user": "app"}, "app")]
+)
+def test_the_file_is_that_of_a_user(tmp_path: Path, args: dict[str, str], user: str) -> None:
+    path = tmp_path / "client.properties"
+    result = config(closed(tmp_path, "admin", "ledger", "app"), path=str(path), **args)
+    text = parse_properties(path.read_text())
+    assert (text["security.protocol"], text["sasl.mechanism"]) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert f'username="{user}" password="hunter2-{user}"' in text["sasl.jaas.config"]
+    assert text["ssl.truststore.location"] == f"{tmp_path}/.secrets/ca.pem"
+    assert "hunter2" not in str(result)
+
+
+@pytest.mark.parametrize("user", ["nobody", "bridge"])
+def test_an_unknown_user_is_refused_with_those_that_log_in(tmp_path: Path, user: str) -> None:
+    path = tmp_path / "client.properties"
+    with pytest.raises(AnsibleError) as refusal:
+        config(closed(tmp_path, "admin", "app"), path=str(path), user=user)
+    for part in (user, "admin", "ledger", "app"):
+        assert part in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+    assert not path.exists()
+
+
+def test_a_user_whose_password_is_not_here_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    with pytest.raises(AnsibleError, match="app") as refusal:
+        config(closed(tmp_path, "admin"), path=str(path), user="app")
+    assert f"{tmp_path}/.secrets" in str(refusal.value)
+    assert not path.exists()
+
+
+def test_on_an_open_cluster_anybody_may_be_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    config(written(tmp_path), path=str(path), user="nobody")
+    assert "sasl" not in path.read_text()

@@ -14,6 +14,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
 
 from tests.support.lab.topology import ROOT
 from tests.unit.in_process import AnsibleRun
@@ -31,6 +32,8 @@ NODES: dict[str, dict[str, Any]] = {
 CLEAN: dict[str, Any] = {"kafka_security": "open", "host_memory_mb": 4096}
 MISTAKES: dict[str, Any] = {
     "host_memory_mb": 4096,
+    "kafka_listeners": [{"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"}],
+    "kafka_controller_listener": {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"},
     "kafka_hep": "1g",
     "kafka_stop_timeout": "soon",
     "kafka_data_dirs": ["/tmp/kafka"],  # noqa: S108 - what a rule refuses
@@ -246,6 +249,93 @@ def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> Non
     assert rules(found) == ["unknown-variable", "cluster-id-file"]
     assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["msg"]
     assert kept(ansible) == "not-an-id"
+
+
+# Secrets
+
+
+def closed(place: Path, **variables: Any) -> AnsibleRun:
+    return clean(place, **{"kafka_security": "standard", **variables})
+
+
+def secret_files(ansible: AnsibleRun) -> dict[str, str]:
+    """Return the content of each secret beside an inventory."""
+    folder = ansible.inventory / ".secrets"
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def missing(ansible: AnsibleRun) -> list[str]:
+    """Return what the tasks to come would miss."""
+    found = ansible.cluster("k2")
+    return [one for host in found.kafka for one in found.missing_secrets(host, "kafka")]
+
+
+def test_secrets_are_made_once_where_they_are_asked_for(tmp_path: Path) -> None:
+    ansible = closed(tmp_path)
+    assert run_checks(ansible)["changed"] is False
+    assert secret_files(ansible) == {}
+    assert run_checks(ansible, generate=True)["changed"] is True
+    made = secret_files(ansible)
+    assert {"ca.pem", "ca.key", "passwords/admin", "certificates/k3/node.pem"} <= made.keys()
+    assert missing(ansible) == [], "for tasks to come"
+    assert is_cluster_id(ansible.cluster("k1").kafka["k1"].cluster_id), "which is kept too"
+    for check in (False, True):
+        assert run_checks(ansible, check=check, generate=True)["changed"] is False
+    assert run_checks(ansible.next_run(), generate=True)["changed"] is False
+    assert secret_files(ansible) == made
+
+
+def test_check_mode_has_secrets_and_keeps_none(tmp_path: Path) -> None:
+    ansible = closed(tmp_path)
+    assert run_checks(ansible, check=True, generate=True)["changed"] is True
+    assert missing(ansible) == []
+    assert secret_files(ansible) == {}
+    assert run_checks(ansible.next_run(), generate=True)["changed"] is True
+
+
+def test_check_mode_says_that_a_certificate_would_be_replaced(tmp_path: Path) -> None:
+    ansible = closed(tmp_path)
+    run_checks(ansible, generate=True)
+    (ansible.inventory / ".secrets/certificates/k2/node.pem").write_text("damaged")
+    before = secret_files(ansible)
+    again = ansible.next_run()
+    assert run_checks(again, check=True, generate=True)["changed"] is True
+    assert secret_files(ansible) == before
+
+
+def test_no_result_shows_a_secret(tmp_path: Path) -> None:
+    ansible = closed(tmp_path)
+    shown = str(run_checks(ansible, generate=True)) + repr(ansible.cluster("k1"))
+    assert [name for name, text in secret_files(ansible).items() if text in shown] == []
+
+
+def test_a_refused_cluster_gets_no_secrets(tmp_path: Path) -> None:
+    ansible = closed(tmp_path, kafka_hep="1g")
+    assert run_checks(ansible, generate=True)["failed"]
+    assert secret_files(ansible) == {}
+
+
+def test_secrets_are_where_the_inventory_says(tmp_path: Path) -> None:
+    ansible = closed(tmp_path, kafka_secrets_dir=f"{tmp_path}/elsewhere")
+    run_checks(ansible, generate=True)
+    assert (tmp_path / "elsewhere/ca.pem").exists()
+    assert secret_files(ansible) == {}
+    assert run_checks(ansible.next_run(), generate=True)["changed"] is False
+
+
+def test_the_ca_of_a_site_signs(tmp_path: Path) -> None:
+    site = new_authority("Site")
+    key = "{{ lookup('ansible.builtin.file', '" + str(tmp_path / "site.key") + "') }}"
+    (tmp_path / "site.key").write_text(site.key)
+    ansible = closed(tmp_path, kafka_ca_certificate=site.certificate, kafka_ca_key=key)
+    assert run_checks(ansible, generate=True)["changed"] is True
+    assert secret_files(ansible)["ca.pem"].strip() == site.certificate.strip()
+    assert "ca.key" not in secret_files(ansible)
+    assert run_checks(ansible.next_run(), generate=True)["changed"] is False
 
 
 # What was found on hosts

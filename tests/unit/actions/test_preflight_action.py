@@ -79,6 +79,15 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     assert options(found, "h2")["stores"] == []
 
 
+def test_stores_that_millrace_writes_are_not_inspected() -> None:
+    groups = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
+    found = cluster(groups, kafka_security="standard")
+    assert (options(found, "h1")["stores"], options(found, "h1")["keystores"]) == ([], [])
+    trusted = {"ssl.truststore.location": "/etc/ssl/all.pem"}
+    own = cluster(groups, kafka_security="standard", kafka_config=trusted)
+    assert options(own, "h1")["stores"] == ["/etc/ssl/all.pem"]
+
+
 @pytest.fixture
 def ansible(tmp_path: Path, local_tmp: Path) -> AnsibleRun:
     disk = f"{{kafka_node_id: 1, kafka_data_dirs: [{tmp_path}/data]}}"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.module_utils.model import desired, security
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run, secrets
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 from tests.unit.module_runner import run_playbook
@@ -19,6 +19,7 @@ from tests.unit.modules.test_service import OWN
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 HOSTS = """\
+all: {vars: {kafka_security: open}}
 kafka_brokers: {hosts: {k1: {kafka_node_id: 1}}}
 kafka_controllers: {hosts: {k1: null}}
 spark_masters: {hosts: {k1: null}}
@@ -86,6 +87,42 @@ def test_a_host_whose_files_were_found_current_is_not_asked_again(ansible: Ansib
     for other in ("", desired.digest({**files, "/etc/more": {"content": ""}})):
         ansible.register("k1", run.INSPECTION, {"current_files": other})
         assert options(ansible, product="host")["files"] == files
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> AnsibleRun:
+    """A closed cluster without any secret."""
+    (tmp_path / "hosts.yml").write_text(HOSTS.replace("open", "standard"))
+    return AnsibleRun(tmp_path / "hosts.yml", answer)
+
+
+@pytest.mark.parametrize(
+    ("product", "missed"), [("kafka", ["k1/node", "k1/clients"]), ("spark", ["flights-stream"])]
+)
+def test_files_without_the_secrets_of_the_host_are_not_written(
+    closed: AnsibleRun, tmp_path: Path, product: str, missed: list[str]
+) -> None:
+    with pytest.raises(AnsibleError) as refusal:
+        closed.task("service", "k1", product=product)
+    for part in (f"{tmp_path}/.secrets", *missed):
+        assert part in str(refusal.value)
+    assert closed.calls == []
+
+
+def test_what_needs_no_secret_is_written_without_them(closed: AnsibleRun) -> None:
+    for host, product in (("k1", "host"), ("z1", "zookeeper")):
+        assert closed.task("service", host, product=product)["options"]["files"]
+    found = options(closed, product="kafka", state="absent")
+    assert "/etc/kafka/server.properties" in found["removed"]
+
+
+def test_files_have_the_secrets_of_the_host(closed: AnsibleRun, tmp_path: Path) -> None:
+    secrets.complete(closed.cluster("k1"), None, store=True)
+    files = options(closed.next_run(), product="kafka")["files"]
+    for path, name in ((security.NODE_STORE, "node"), (security.CLIENTS_STORE, "clients")):
+        pem = tmp_path / f".secrets/certificates/k1/{name}.pem"
+        assert files[path]["content"] == pem.read_text()
+        assert files[path]["secret"]
 
 
 def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:

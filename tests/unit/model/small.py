@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
@@ -13,6 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.host impo
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
     HostVariables,
     Inventory,
+    Secrets,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
@@ -41,6 +43,19 @@ def cluster(
     own = of_hosts or {}
     hosts = {name: HostVariables(name, {**variables, **own.get(name, {})}) for name in names}
     return resolve(Inventory(members, hosts, cluster_id=cluster_id), facts)
+
+
+def with_secrets(found: Cluster) -> Cluster:
+    """Return a cluster that has all its secrets, each a text that names it."""
+    nodes = found.kafka.values()
+    secrets = Secrets(
+        "/secrets",
+        "(certificate of the CA)\n",
+        {one.name: f"(key and certificate {one.name})\n" for x in nodes for one in x.certificates},
+        {one.name: f"(password of {one.name})" for x in nodes for one in x.users_without_password},
+    )
+    facts = {name: host.facts for name, host in found.hosts.items() if host.facts}
+    return resolve(replace(found.inventory, secrets=secrets), facts)
 
 
 def kafka(

@@ -26,6 +26,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka imp
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
 from tests.support.lab.topology import ROOT
+from tests.unit.model.small import with_secrets
 
 GOLDEN = ROOT / "tests/unit/golden"
 INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
@@ -43,8 +44,14 @@ ALL_FILES = {
 
 
 def read(name: str, folder: Path) -> Cluster:
-    """Resolve a copy of an inventory: a lookup may write a secret beside it."""
-    return resolve(from_directory(shutil.copytree(ROOT / "inventories" / name, folder / name)))
+    """Resolve a copy of an inventory: a lookup may write a secret beside it.
+
+    What Millrace makes, certificates and passwords, stands there by its name.
+    """
+    own = shutil.copytree(
+        ROOT / "inventories" / name, folder / name, ignore=shutil.ignore_patterns(".secrets")
+    )
+    return with_secrets(resolve(from_directory(own)))
 
 
 def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:

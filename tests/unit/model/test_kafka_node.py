@@ -27,6 +27,7 @@ from tests.unit.model.small import CLUSTER_ID, broker, cluster, kafka
 
 # The layers, and dedicated nodes: three brokers, three controllers.
 
+LOGIN = 'org.example.Module required username="me" password="hunter2";'
 PROFILE: dict[str, Any] = {
     "compression.type": "lz4",
     "default.replication.factor": 9,
@@ -296,8 +297,10 @@ def test_a_client_on_the_controller_has_its_own_stores() -> None:
         ({"kafka_config": {"ssl.key.password": "hunter2"}}, True),
         ({"kafka_config": {"listener.name.client.ssl.key.password": "hunter2"}}, True),
         ({"kafka_config": {"rsm.config.s3.secret": "hunter2"}}, True),
-        ({"kafka_config": {"listener.name.client.plain.sasl.jaas.config": "hunter2"}}, True),
-        ({"kafka_client_config": {"sasl.jaas.config": "hunter2"}}, True),
+        ({"kafka_config": {"listener.name.client.plain.sasl.jaas.config": LOGIN}}, True),
+        ({"kafka_client_config": {"sasl.jaas.config": LOGIN}}, True),
+        # An entry without options holds no password.
+        ({"kafka_config": {"sasl.jaas.config": "org.example.Module required;"}}, False),
         ({"kafka_version": "9.9.9", "kafka_config": {"ssl.key.password": "hunter2"}}, True),
     ],
 )

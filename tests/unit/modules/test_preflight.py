@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
 from ansible_collections.millrace.streaming.plugins.modules import preflight
 
 from tests.unit.in_process import call_module
+from tests.unit.model.small import kafka
 
 
 def found(**options: Any) -> dict[str, Any]:
@@ -178,3 +180,57 @@ def test_a_certificate_is_read(tmp_path: Path) -> None:
     assert 9 < there["days_left"] <= 10
     assert there["names"] == ["k1", "10.0.0.1"]
     assert not absent["exists"]
+
+
+def configured(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> dict[str, str]:
+    """Return how a host with this configuration of Kafka talks to others."""
+    path = folder / "server.properties"
+    path.write_text(text)
+    monkeypatch.setattr(preflight, "SERVER_PROPERTIES", str(path))
+    answer: dict[str, str] = found()["between_nodes"]
+    return answer
+
+
+PROTOCOLS = "listener.security.protocol.map=CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:PLAINTEXT\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "inter.broker.listener.name=INTERNAL\ncontroller.listener.names=CONTROLLER\n",
+            {"brokers": "SSL", "controllers": "PLAINTEXT"},
+        ),
+        ("inter.broker.listener.name=CLIENT\n", {"brokers": "SASL_SSL"}),
+        ("controller.listener.names=CONTROLLER\n", {"controllers": "PLAINTEXT"}),
+        ("controller.listener.names=CONTROLLER,OTHER\n", {"controllers": "PLAINTEXT"}),
+        ("inter.broker.listener.name=GONE\n", {}),
+        ("", {}),
+    ],
+)
+def test_how_nodes_talk_to_each_other_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: dict[str, str]
+) -> None:
+    assert configured(tmp_path, monkeypatch, PROTOCOLS + text) == expected
+
+
+def test_protocols_are_read_from_what_the_model_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = kafka(1, 1, kafka_security="standard").kafka["b1"]
+    text = str(node.files()["/etc/kafka/server.properties"]["content"])
+    expected = {"brokers": "SSL", "controllers": "SSL"}
+    assert configured(tmp_path, monkeypatch, text) == expected
+
+
+def test_the_authority_is_known_by_its_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ca.pem"
+    monkeypatch.setattr(preflight, "AUTHORITY", str(path))
+    assert found()["authority"] == ""
+    path.write_text("certificate\n")
+    assert found()["authority"] == hashlib.sha256(b"certificate\n").hexdigest()
+    path.unlink()
+    path.mkdir()
+    assert found()["authority"] == ""

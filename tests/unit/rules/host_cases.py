@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Certificate,
@@ -32,6 +35,8 @@ from tests.unit.rules.host_draft import (
 )
 
 KEYSTORE = Certificate("/etc/kafka/k.pem", days_left=300.0, names=("k1",))
+HOST = "k1"
+DIGEST_OF_CA, DIGEST_OF_OTHER = (hashlib.sha256(one).hexdigest() for one in (b"ca", b"other"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
 JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
 
@@ -120,6 +125,26 @@ def upgraded(
         meta=meta_text,
         allow=allow,
     )
+
+
+def deployed(
+    wanted: str, role: str, found: str, data: str | None = "version=1"
+) -> list[InspectedHost]:
+    """A node that talks to others by one protocol, and would by that of kafka_security."""
+    return host(
+        lambda d: d.variable("kafka_security", wanted),
+        between_nodes={role: found},
+        exists=True,
+        meta=data,
+    )
+
+
+def trusting(kept: str, digest: str, security: str = "standard") -> list[InspectedHost]:
+    """A node that trusts a CA of one digest, and the CA whose certificate is kept."""
+    [one] = host(lambda d: d.variable("kafka_security", security), authority=digest)
+    secrets = Secrets("/inventory/.secrets", authority=kept)
+    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
+    return [replace(one, cluster=cluster)]
 
 
 def javas(**versions: str) -> list[InspectedHost]:
@@ -527,6 +552,45 @@ CASES = [
         ("k1 and k3",),
         members(Draft(), k1=False, k2=True, k3=False),
         members(Draft(), k1=False, k2=False, k3=False),
+    ),
+    *(
+        Case(
+            "protocol-between-nodes",
+            (role, found, wanted, f"kafka_security of {HOST}"),
+            deployed(security, role, found),
+            deployed(security, role, wanted),
+        )
+        for security, role, found, wanted in (
+            ("standard", "brokers", "PLAINTEXT", "SSL"),
+            ("standard", "controllers", "PLAINTEXT", "SSL"),
+            ("open", "brokers", "SSL", "PLAINTEXT"),
+        )
+    ),
+    Case(
+        "protocol-between-nodes",
+        ("brokers", "PLAINTEXT", "SSL"),
+        deployed("standard", "brokers", "PLAINTEXT"),
+        # Nothing was ever stored, so there is no cluster yet.
+        deployed("standard", "brokers", "PLAINTEXT", data=None),
+    ),
+    Case(
+        "authority-differs",
+        ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}"),
+        trusting("ca", DIGEST_OF_OTHER),
+        trusting("ca", DIGEST_OF_CA),
+    ),
+    *(
+        Case(
+            "authority-differs",
+            ("another CA",),
+            trusting("ca", DIGEST_OF_OTHER),
+            trusting(kept, digest, security),
+        )
+        for kept, digest, security in (
+            ("ca", "", "standard"),  # a new host
+            ("", DIGEST_OF_OTHER, "standard"),  # another rule's, or made by site.yml
+            ("ca", DIGEST_OF_OTHER, "open"),
+        )
     ),
     Case(
         "store-unusable",

@@ -148,11 +148,6 @@ CASES: list[Legal] = [
     ("cluster-id", "generated", lambda d: d.variable("kafka_cluster_id", CLUSTER_ID)),
     ("cluster-id-differs", "same", lambda d: d.variable("kafka_cluster_id", CLUSTER_ID)),
     (
-        "listener-missing",
-        "a controller alone",
-        lambda d: d.leave("kafka_brokers", "k3").listeners(on=("k3",)),
-    ),
-    (
         "listener-port",
         "side by side",
         lambda d: d.pem().listeners(("CLIENT", 9092, "PLAINTEXT"), ("REPLICATION", 9094, "SSL")),

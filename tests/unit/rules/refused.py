@@ -8,7 +8,9 @@ from tests.unit.rules.draft import NODES, Case, Change
 UNKNOWN: dict[str, Change] = {
     "kafka_version": lambda d: d.zookeeper_mode().own("zookeeper.set.acl", True),
     "kafka_archive": lambda d: d.archive(),
-    "kafka_security": lambda d: d,
+    "kafka_security": lambda d: d.listeners(("CLIENT", 9092, "PLAINTEXT")).controller_listener(
+        "CONTROLLER"
+    ),
     "kafka_allow_unsafe_quorum": lambda d: d.controllers("k1", "k2"),
     "kafka_listeners": lambda d: d.variable("kafka_inter_broker_listener", "INTERNAL"),
     "spark_worker_memory": lambda d: d.own_spark("spark.executor.memory", "3g"),

@@ -143,8 +143,10 @@ CASES: list[Case] = [
     (
         "listener-unreachable",
         "SASL",
-        lambda d: d.pem().listeners(("CLIENT", 9092, "SASL_SSL")),
-        ("CLIENT", "SASL_SSL", "Set protocol: SSL"),
+        lambda d: (
+            d.pem().listeners(("CLIENT", 9092, "SASL_SSL")).own("sasl.enabled.mechanisms", "GSSAPI")
+        ),
+        ("CLIENT (SASL_SSL)", "kafka_listeners of k1, k2, k3", "protocol: SSL"),
     ),
     (
         "listener-unreachable",

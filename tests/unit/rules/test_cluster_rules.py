@@ -26,6 +26,7 @@ from tests.unit.rules import (
     refused_kafka,
     refused_nodes,
     refused_properties,
+    security_cases,
     spark_cases,
 )
 from tests.unit.rules.draft import NODES, TMP, Change, Draft
@@ -38,6 +39,7 @@ REFUSED = [
     *connection_cases.REFUSED,
     *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
+    *security_cases.REFUSED,
     *spark_cases.REFUSED,
 ]
 LEGAL = [
@@ -46,6 +48,7 @@ LEGAL = [
     *jvm_cases.LEGAL,
     *legal_properties.CASES,
     *operator_cases.LEGAL,
+    *security_cases.LEGAL,
     *spark_cases.LEGAL,
 ]
 

@@ -1,0 +1,471 @@
+"""What kafka_security sets, what overrides it, and who gets which secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model import security
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_job
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import (
+    KAFKA_AUTHORITY,
+    KAFKA_LOGIN,
+    Job,
+)
+
+from tests.unit.model.small import cluster, kafka, with_secrets
+
+STANDARD, OPEN = security.STANDARD, security.OPEN
+SERVER, CLIENT = "/etc/kafka/server.properties", "/etc/kafka/client.properties"
+OWN = "/etc/kafka/tls/node.pem"
+OWN_KEYS = {
+    "ssl.keystore.type": "PEM",
+    "ssl.keystore.location": OWN,
+    "ssl.truststore.type": "PEM",
+    "ssl.truststore.location": "/etc/kafka/tls/ca.pem",
+}
+SUPER_USERS = "super.users"
+
+
+def closed(**variables: Any) -> Cluster:
+    """Return a closed cluster of two brokers and a controller of its own."""
+    return kafka(2, 1, **{"kafka_security": STANDARD, **variables})
+
+
+def closed_broker(**variables: Any) -> KafkaNode:
+    return closed(**variables).kafka["b1"]
+
+
+def zookeeper_broker(**variables: Any) -> KafkaNode:
+    """Return a closed broker on an ensemble."""
+    groups = {"kafka_brokers": ["b1", "b2"], "zookeeper": ["z1"]}
+    ids = {"b1": {"kafka_node_id": 1}, "b2": {"kafka_node_id": 2}, "z1": {"zookeeper_id": 1}}
+    own = {"kafka_security": STANDARD, "kafka_version": "3.9.2", **variables}
+    return cluster(groups, ids, **own).kafka["b1"]
+
+
+def with_spark(**variables: Any) -> Cluster:
+    """Return a closed cluster whose brokers' hosts have Spark too."""
+    groups = {
+        "kafka_brokers": ["b1"],
+        "kafka_controllers": ["b1"],
+        "spark_masters": ["s1"],
+        "spark_workers": ["s2"],
+    }
+    ids = {"b1": {"kafka_node_id": 1}}
+    return cluster(groups, ids, **{"kafka_security": STANDARD, **variables})
+
+
+def with_passwords(found: Cluster, passwords: Mapping[str, str]) -> Cluster:
+    """Return a cluster of which these passwords are kept."""
+    return resolve(replace(found.inventory, secrets=Secrets("/secrets", passwords=passwords)))
+
+
+def protocols(node: KafkaNode) -> dict[str, str]:
+    return {one.name: one.protocol for one in node.listeners}
+
+
+def of_listener(node: KafkaNode, name: str) -> dict[str, Any]:
+    """Return the properties that are of one listener alone."""
+    prefix = f"listener.name.{name}."
+    return {k.removeprefix(prefix): v for k, v in node.config.items() if k.startswith(prefix)}
+
+
+# Listeners
+
+
+def test_a_closed_node_has_a_listener_for_each_of_the_three() -> None:
+    found = closed().kafka
+    assert protocols(found["b1"]) == {"CLIENT": "SASL_SSL", "INTERNAL": "SSL"}
+    assert protocols(found["c1"]) == {"CONTROLLER": "SSL"}
+    assert found["b1"].config["inter.broker.listener.name"] == "INTERNAL"
+    assert len({one.port for node in found.values() for one in node.listeners}) == 3
+    assert found["b1"].client_bootstrap == ["b1:9092", "b2:9092"]
+    assert found["b1"].bootstrap == ["b1:9094", "b2:9094"], "nodes need no user"
+    assert (found["b1"].own_address, found["c1"].own_address) == ("b1:9094", "c1:9093")
+
+
+def test_an_open_node_sets_nothing_of_security() -> None:
+    node = kafka(1, 1, kafka_security=OPEN).kafka["b1"]
+    assert protocols(node) == {"CLIENT": "PLAINTEXT"}
+    assert node.config["inter.broker.listener.name"] == "CLIENT"
+    assert node.layers["security"] == {}
+    assert (node.certificates, node.users, node.keys_are_ours) == ([], [], False)
+    assert not [key for key in node.config if key.startswith(("ssl.", "sasl.", "authorizer"))]
+
+
+def test_the_default_is_closed() -> None:
+    assert closed_broker(kafka_security=None).is_secured
+
+
+def test_what_clients_and_nodes_show_each_other() -> None:
+    node = closed_broker()
+    assert node.config["ssl.keystore.location"] == security.NODE_STORE
+    assert node.config["ssl.truststore.location"] == security.AUTHORITY
+    client, inner = (of_listener(node, name) for name in ("client", "internal"))
+    assert client["ssl.keystore.location"] == security.CLIENTS_STORE
+    assert client["sasl.enabled.mechanisms"] == security.MECHANISM
+    assert "ssl.client.auth" not in client, "clients log in"
+    assert inner == {"ssl.client.auth": "required"}
+    controller = closed().kafka["c1"]
+    assert of_listener(controller, "controller") == {"ssl.client.auth": "required"}
+    assert not of_listener(controller, "client")
+
+
+@pytest.mark.parametrize(
+    ("node", "authorizer", "users"),
+    [
+        (
+            closed_broker(),
+            "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "User:b1;User:b2;User:c1;User:admin",
+        ),
+        (
+            zookeeper_broker(),
+            "kafka.security.authorizer.AclAuthorizer",
+            "User:b1;User:b2;User:admin",
+        ),
+    ],
+    ids=["kraft", "zookeeper"],
+)
+def test_what_is_not_granted_is_denied(node: KafkaNode, authorizer: str, users: str) -> None:
+    assert node.config["authorizer.class.name"] == authorizer
+    assert node.config[SUPER_USERS] == users
+    assert node.config["allow.everyone.if.no.acl.found"] is False
+
+
+def test_zookeeper_mode_has_no_listener_of_controllers() -> None:
+    node = zookeeper_broker()
+    assert protocols(node) == {"CLIENT": "SASL_SSL", "INTERNAL": "SSL"}
+    assert not of_listener(node, "controller")
+
+
+# What overrides it
+
+
+def test_listeners_of_the_inventory_replace_those_of_the_preset() -> None:
+    listeners = [
+        {"name": "PARTNERS", "port": 9192, "protocol": "SASL_SSL"},
+        {"name": "NODES", "port": 9194, "protocol": "SSL"},
+    ]
+    node = closed_broker(kafka_listeners=listeners, kafka_inter_broker_listener="NODES")
+    assert protocols(node) == {"PARTNERS": "SASL_SSL", "NODES": "SSL"}
+    assert of_listener(node, "partners")["ssl.keystore.location"] == security.CLIENTS_STORE
+    assert of_listener(node, "nodes") == {"ssl.client.auth": "required"}
+    assert not of_listener(node, "client")
+    assert (node.bootstrap[0], node.client_bootstrap[0]) == ("b1:9194", "b1:9192")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(("A", "INTERNAL"), "INTERNAL"), (("A", "B"), "A")]
+)
+def test_brokers_take_internal_else_the_first(names: tuple[str, ...], expected: str) -> None:
+    listeners = [
+        {"name": name, "port": 9100 + number, "protocol": "SSL"}
+        for number, name in enumerate(names)
+    ]
+    assert closed_broker(kafka_listeners=listeners).inter_broker_listener == expected
+
+
+def test_certificates_alone_make_no_users() -> None:
+    node = closed_broker(kafka_listeners=[{"name": "CLIENT", "port": 9092, "protocol": "SSL"}])
+    assert node.users == []
+    assert [one.path for one in node.certificates] == [security.NODE_STORE]
+    assert node.user_client_config(security.ADMIN, "/ca.pem") == {}
+
+
+def test_the_controllers_listener_can_be_another() -> None:
+    listener = {"name": "QUORUM", "port": 9193, "protocol": "SSL"}
+    found = closed(kafka_controller_listener=listener).kafka
+    assert protocols(found["c1"]) == {"QUORUM": "SSL"}
+    for node in found.values():
+        assert of_listener(node, "quorum") == {"ssl.client.auth": "required"}
+        assert node.config["controller.quorum.bootstrap.servers"] == "c1:9193"
+
+
+def test_properties_of_the_inventory_win() -> None:
+    own = {SUPER_USERS: "User:me", "listener.name.internal.ssl.client.auth": "requested"}
+    node = closed_broker(kafka_config=own, kafka_host_config={"ssl.protocol": "TLSv1.3"})
+    assert own.items() <= node.config.items()
+    assert node.layers["security"][SUPER_USERS] != "User:me"
+    assert node.config["ssl.protocol"] == "TLSv1.3"
+
+
+def test_key_stores_of_the_inventory_are_for_all_listeners() -> None:
+    node = closed_broker(kafka_config=OWN_KEYS)
+    for listener in node.listeners:
+        assert node.listener_config(listener)["ssl.keystore.location"] == OWN
+    assert (node.keys_are_ours, node.certificates) == (False, [])
+    assert not [path for path in node.files() if path.startswith(security.DIRECTORY)]
+    assert node.user_client_config(security.ADMIN, "/ca.pem").keys() == {
+        *("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config")
+    }, "the client brings its own trust store"
+
+
+def test_a_key_store_of_one_listener_leaves_the_others() -> None:
+    key = "listener.name.client.ssl.keystore.location"
+    node = closed_broker(kafka_config={key: OWN})
+    assert node.config[key] == OWN
+    assert [one.path for one in node.certificates] == [security.NODE_STORE]
+
+
+def test_without_an_encrypted_listener_there_is_nothing_to_set() -> None:
+    plain = {"port": 9092, "protocol": "PLAINTEXT"}
+    found = closed(
+        kafka_listeners=[{"name": "CLIENT", **plain}],
+        kafka_controller_listener={"name": "CONTROLLER", **plain, "port": 9093},
+    )
+    assert [node.layers["security"] for node in found.kafka.values()] == [{}, {}, {}]
+
+
+# Certificates
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("kafka.example.org", "kafka.example.org"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+    ],
+)
+def test_a_certificate_has_every_name_of_its_node(address: str, name: str) -> None:
+    node, clients = closed_broker(kafka_advertised_host=address).certificates
+    assert node.common_name == clients.common_name == "b1", "the principal"
+    assert {*node.names} == {*clients.names} == {"b1", name, "localhost"}
+    assert (node.client, clients.client) == (True, False), "a client learns no key of a node"
+    assert (node.name, clients.name) == ("b1/node", "b1/clients")
+
+
+def test_a_controller_has_nothing_to_show_clients() -> None:
+    assert [one.name for one in closed().kafka["c1"].certificates] == ["c1/node"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("10.0.0.1", True), ("2001:db8::1", True), ("k1", False), ("10.0.0.1.example", False)],
+)
+def test_addresses_among_names(name: str, expected: bool) -> None:
+    assert security.is_address(name) is expected
+
+
+def test_only_kafka_reads_the_keys() -> None:
+    found = with_secrets(closed())
+    files = found.kafka["b1"].files()
+    for path, text in ((security.NODE_STORE, "b1/node"), (security.CLIENTS_STORE, "b1/clients")):
+        assert text in files[path]["content"]
+        assert (files[path]["mode"], files[path]["owner"]) == ("0400", "kafka")
+        assert files[path]["secret"]
+        assert files[path]["restart"]
+    assert "CA" in files[security.AUTHORITY]["content"]
+    assert found.missing_secrets("b1", "kafka") == []
+
+
+def test_what_is_missing_is_named() -> None:
+    assert closed().missing_secrets("b1", "kafka") == ["b1/node", "b1/clients"]
+    assert closed(kafka_security=OPEN).missing_secrets("b1", "kafka") == []
+    assert closed(kafka_config=OWN_KEYS).missing_secrets("b1", "kafka") == []
+
+
+@pytest.mark.parametrize("node", [closed_broker(), zookeeper_broker()], ids=["kraft", "zookeeper"])
+def test_a_closed_nodes_properties_hold_no_secret(node: KafkaNode) -> None:
+    assert not node.has_secrets
+    assert (node.files()[SERVER]["secret"], node.files()[CLIENT]["secret"]) == (False, False)
+
+
+# Users
+
+
+def names(node: KafkaNode) -> list[str]:
+    return [one.name for one in node.users]
+
+
+def user(node: KafkaNode, name: str) -> security.User:
+    return next(one for one in node.users if one.name == name)
+
+
+def test_millraces_own_users() -> None:
+    assert names(closed_broker()) == [security.ADMIN, security.LEDGER]
+    spark = with_spark().kafka["b1"]
+    assert names(spark) == [
+        *(security.ADMIN, security.LEDGER),
+        *(security.PRODUCER, security.STREAM),
+    ]
+    assert not user(spark, security.ADMIN).grants, "it is a super user"
+    for name in (security.LEDGER, security.PRODUCER, security.STREAM):
+        assert user(spark, name).grants
+
+
+def test_users_of_the_inventory_are_added_to_them() -> None:
+    grant = {"topic": "orders", "operations": ["read"]}
+    node = closed_broker(
+        kafka_users=[
+            {"name": "app", "grants": [grant]},
+            {"name": "bridge", "authentication": "tls"},
+            {"name": "gone", "state": "absent"},
+        ]
+    )
+    assert names(node) == [security.ADMIN, security.LEDGER, "app", "bridge", "gone"]
+    assert user(node, "app").grants == [{**grant, "pattern": "literal"}]
+    assert (user(node, "bridge").scram, user(node, "gone").present) == (False, False)
+    assert [one.name for one in node.users_without_password] == [
+        *(security.ADMIN, security.LEDGER, "app")
+    ]
+
+
+def test_a_user_of_the_inventory_replaces_one_of_millraces() -> None:
+    grant = {"topic": "ledger", "operations": ["all"]}
+    node = closed_broker(kafka_users=[{"name": security.LEDGER, "grants": [grant]}])
+    assert sorted(names(node)) == [security.ADMIN, security.LEDGER]
+    assert [one["topic"] for one in user(node, security.LEDGER).grants] == ["ledger"]
+
+
+def test_users_of_an_open_cluster_are_the_inventorys_alone() -> None:
+    listeners = [
+        {"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"},
+        {"name": "USERS", "port": 9094, "protocol": "SASL_PLAINTEXT"},
+    ]
+    users = [{"name": "app"}]
+    node = closed_broker(kafka_security=OPEN, kafka_listeners=listeners, kafka_users=users)
+    assert names(node) == ["app"]
+    assert closed_broker(kafka_security=OPEN, kafka_users=users).users == [], "nobody logs in"
+
+
+def test_a_password_is_the_given_one_else_the_kept_one() -> None:
+    users = [{"name": "app", "password": "given-secret"}, {"name": "other"}]
+    kept = {"app": "kept-1", "other": "kept-2", security.ADMIN: "kept-3", "unknown": "kept-4"}
+    node = with_passwords(closed(kafka_users=users), kept).kafka["b1"]
+    assert user(node, "app").password == "given-secret"  # noqa: S105 - of this test
+    assert user(node, "other").password == "kept-2"  # noqa: S105 - of this test
+    assert [one.name for one in node.users_without_password] == [security.LEDGER]
+    assert "unknown" not in names(node)
+
+
+def test_a_password_is_not_shown() -> None:
+    found = with_passwords(closed(), {security.ADMIN: "hunter2"})
+    assert user(found.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
+    for shown in (found.inventory, found.kafka["b1"], found.kafka["b1"].users):
+        assert "hunter2" not in repr(shown)
+
+
+# Clients
+
+
+def test_a_client_on_a_brokers_host_is_the_node() -> None:
+    config = closed_broker().client_config
+    assert config["security.protocol"] == "SSL"
+    assert config["ssl.keystore.location"] == security.NODE_STORE
+    assert config["ssl.truststore.location"] == security.AUTHORITY
+    assert not [key for key in config if key.startswith("sasl.")]
+
+
+def test_a_client_on_the_control_node_is_a_user() -> None:
+    node = with_secrets(closed()).kafka["b1"]
+    config = node.local_client_config()
+    assert config["bootstrap.servers"] == "b1:9092,b2:9092"
+    assert config["security.protocol"] == "SASL_SSL"
+    assert config["ssl.truststore.location"] == "/secrets/ca.pem"
+    assert not [key for key in config if "keystore" in key]
+    assert 'username="admin"' in config["sasl.jaas.config"]
+    assert "(password of admin)" in config["sasl.jaas.config"]
+    ledger = node.local_client_config(security.LEDGER)
+    assert "(password of ledger)" in ledger["sasl.jaas.config"]
+    assert "admin" not in ledger["sasl.jaas.config"]
+
+
+def test_the_inventory_overrides_a_client_on_the_control_node() -> None:
+    own = {"ssl.truststore.location": "/home/me/ca.pem", "client.id": "me"}
+    config = with_secrets(closed(kafka_local_client_config=own)).kafka["b1"].local_client_config()
+    assert own.items() <= config.items()
+    assert config["sasl.mechanism"] == security.MECHANISM
+
+
+def test_a_login_is_quoted_as_jaas_reads_it() -> None:
+    users = [{"name": 'a"b', "password": 'c\\d"e'}]
+    node = with_secrets(closed(kafka_users=users)).kafka["b1"]
+    entry = node.user_client_config('a"b', "/ca.pem")["sasl.jaas.config"]
+    assert 'username="a\\"b"' in entry
+    assert 'password="c\\\\d\\"e"' in entry
+
+
+def test_a_client_of_an_open_cluster_logs_in_nowhere() -> None:
+    node = closed_broker(kafka_security=OPEN)
+    assert node.user_client_config(security.ADMIN, "/ca.pem") == {}
+    assert node.local_client_config("anybody") == {
+        "bootstrap.servers": "b1:9092,b2:9092",
+        "security.protocol": "PLAINTEXT",
+    }
+
+
+# Jobs of Spark
+
+PASSWORD = "hunter2"  # noqa: S105 - of no user
+
+
+def job(folder: Path) -> Job:
+    """Return a job without files."""
+    return Job("it", "jobs.it", str(folder))
+
+
+def test_a_job_refers_to_its_login(tmp_path: Path) -> None:
+    found = with_passwords(with_spark(), {security.STREAM: PASSWORD})
+    host = found.spark["s1"]
+    assert PASSWORD not in str(host.kafka_client)
+    entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
+    config = parse_properties(entry["content"])
+    assert config["sasl.jaas.config"] == f"${{file:{KAFKA_LOGIN}:sasl.jaas.config}}"
+    assert config["config.providers"] == "file"
+    assert config["config.providers.file.class"].endswith(".FileConfigProvider")
+    assert KAFKA_LOGIN.startswith(config["config.providers.file.param.allowed.paths"])
+    assert config["ssl.truststore.location"] == KAFKA_AUTHORITY
+    assert (config["security.protocol"], config["bootstrap.servers"]) == ("SASL_SSL", "b1:9092")
+    assert PASSWORD not in entry["content"]
+
+
+@pytest.mark.parametrize("name", ["s1", "s2"])
+def test_every_host_of_an_executor_has_the_login(name: str) -> None:
+    host = with_passwords(with_spark(), {security.STREAM: PASSWORD}).spark[name]
+    login = host.files()[KAFKA_LOGIN]
+    entry = parse_properties(login["content"])["sasl.jaas.config"]
+    assert f'password="{PASSWORD}"' in entry
+    assert f'username="{security.STREAM}"' in entry
+    assert (login["mode"], login["group"], login["secret"]) == ("0640", "spark", True)
+    others = {path: one for path, one in host.files().items() if path != KAFKA_LOGIN}
+    assert PASSWORD not in str(others)
+    assert KAFKA_AUTHORITY in others
+
+
+def test_a_password_that_a_job_needs_is_missed() -> None:
+    found = with_spark()
+    assert len(found.missing_secrets("s2", "spark")) == 1
+    assert security.STREAM in found.missing_secrets("s2", "spark")[0]
+    assert with_secrets(found).missing_secrets("s2", "spark") == []
+    assert with_spark(kafka_security=OPEN).missing_secrets("s2", "spark") == []
+
+
+def test_the_properties_of_jobs_win(tmp_path: Path) -> None:
+    own = {"sasl.jaas.config": "${file:/etc/site/login:jaas}"}
+    host = with_secrets(with_spark(spark_kafka_client_config=own)).spark["s1"]
+    entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
+    assert parse_properties(entry["content"])["sasl.jaas.config"] == own["sasl.jaas.config"]
+
+
+def test_without_a_login_a_job_has_what_the_brokers_say() -> None:
+    host = with_spark(kafka_security=OPEN).spark["s1"]
+    assert host.kafka_client == {"bootstrap.servers": "b1:9092", "security.protocol": "PLAINTEXT"}
+    assert KAFKA_LOGIN not in host.files()
+    groups = {"spark_masters": ["s1"], "spark_workers": ["s1"]}
+    assert cluster(groups).spark["s1"].kafka_client == {}

@@ -1,0 +1,244 @@
+"""Secrets beside an inventory: made once, kept, read by their owner alone."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model import security
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils import secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+    Authority,
+    new_authority,
+)
+from cryptography import x509
+
+from tests.unit.model.small import kafka
+
+FILES = {
+    *("ca.pem", "ca.key", "passwords/admin", "passwords/ledger"),
+    *("certificates/b1/node.pem", "certificates/b1/clients.pem", "certificates/c1/node.pem"),
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "inventory" / ".secrets"
+
+
+def closed(directory: Path, brokers: int = 1, **variables: Any) -> Cluster:
+    """Return a closed cluster with a controller of its own, and what its directory holds."""
+    own = {"kafka_security": security.STANDARD, **variables}
+    found = kafka(brokers, 1, **own)
+    return resolve(replace(found.inventory, secrets=secrets.read(directory)))
+
+
+def complete(
+    directory: Path, given: Authority | None = None, *, store: bool = True, **variables: Any
+) -> Secrets:
+    return secrets.complete(closed(directory, **variables), given, store=store)
+
+
+def stored(directory: Path) -> dict[str, str]:
+    """Return each secret file's content."""
+    return {
+        str(path.relative_to(directory)): path.read_text()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# Reading
+
+
+def test_a_directory_that_is_not_there_holds_nothing(directory: Path) -> None:
+    assert secrets.read(directory) == Secrets(str(directory))
+    assert not directory.parent.exists()
+
+
+def test_what_is_stored_is_read(directory: Path) -> None:
+    made = complete(directory, brokers=1)
+    (directory / "other").write_text("text\n")
+    assert secrets.read(directory) == replace(made, texts={"other": "text"})
+
+
+def test_the_key_of_the_ca_is_not_read(directory: Path) -> None:
+    complete(directory)
+    found = secrets.read(directory)
+    private = (directory / "ca.key").read_text()
+    assert private not in (found.authority, *found.certificates.values(), *found.texts.values())
+
+
+def test_a_file_that_cannot_be_read_is_an_error(directory: Path) -> None:
+    (directory / "passwords").mkdir(parents=True)
+    (directory / "passwords/admin").write_bytes(b"\xff")
+    with pytest.raises(AnsibleError, match=str(directory)):
+        secrets.read(directory)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("", "/i/.secrets"), ("/srv/secrets", "/srv/secrets")]
+)
+def test_secrets_are_beside_the_inventory_unless_it_says_otherwise(
+    given: str, expected: str
+) -> None:
+    assert secrets.directory_of(given, "/i") == Path(expected)
+
+
+def test_a_home_directory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert secrets.directory_of("~/secrets", "/i") == Path("/home/me/secrets")
+
+
+# Making
+
+
+def test_what_is_missing_is_made_once(directory: Path) -> None:
+    first = complete(directory)
+    before = stored(directory)
+    assert before.keys() == FILES
+    assert complete(directory) == first
+    assert stored(directory) == before
+    found = resolve(replace(closed(directory).inventory, secrets=first))
+    for node in found.kafka.values():
+        assert found.missing_secrets(node.name, "kafka") == []
+        assert node.users_without_password == []
+
+
+def test_nobody_else_reads_them(directory: Path) -> None:
+    complete(directory)
+    assert mode(directory) == 0o700
+    for name in stored(directory):
+        assert mode(directory / name) == 0o600, name
+    assert not list(directory.rglob("*.new")), "no draft is left"
+
+
+def test_a_file_that_others_could_read_is_closed(directory: Path) -> None:
+    """A draft of an aborted run, perhaps of a lax umask."""
+    complete(directory)
+    (directory / "passwords/ledger").unlink()
+    draft = directory / "passwords/.ledger.new"
+    draft.write_text("left over " * 100)
+    draft.chmod(0o644)
+    made = complete(directory)
+    path = directory / "passwords/ledger"
+    assert (mode(path), path.read_text().strip()) == (0o600, made.passwords["ledger"])
+
+
+def test_passwords_differ_and_cannot_be_guessed(directory: Path) -> None:
+    found = complete(directory).passwords
+    assert len({*found.values()}) == len(found) == 2
+    assert all(len(one) >= 22 and one.isalnum() for one in found.values())
+
+
+def test_without_storing_nothing_is_written(directory: Path) -> None:
+    found = complete(directory, store=False)
+    assert found.authority
+    assert found.certificates.keys() == {"b1/node", "b1/clients", "c1/node"}
+    assert found.passwords.keys() == {"admin", "ledger"}
+    assert not directory.exists()
+    kept = complete(directory)
+    before = stored(directory)
+    more = complete(directory, store=False, brokers=2)
+    assert stored(directory) == before
+    assert more.certificates.keys() - kept.certificates.keys() == {"b2/node", "b2/clients"}
+    assert more.authority == kept.authority
+
+
+def test_what_is_there_stays_when_something_is_added(directory: Path) -> None:
+    first = complete(directory)
+    users = [{"name": "app"}, {"name": "other", "password": "of the inventory"}]
+    second = complete(directory, brokers=2, kafka_users=users)
+    assert first.certificates.items() <= second.certificates.items()
+    assert first.passwords.items() <= second.passwords.items()
+    assert second.passwords.keys() - first.passwords.keys() == {"app"}
+    assert second.authority == first.authority
+
+
+def test_a_certificate_for_other_names_is_replaced_alone(directory: Path) -> None:
+    first = complete(directory)
+    own = {"b1": {"kafka_advertised_host": "new.example.org"}}
+    second = secrets.complete(closed(directory, of_hosts=own), None, store=True)
+    changed = {k for k, pem in first.certificates.items() if second.certificates[k] != pem}
+    assert changed == {"b1/node", "b1/clients"}
+    assert secrets.read(directory) == second
+    leaf = x509.load_pem_x509_certificate(second.certificates["b1/node"].encode())
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "new.example.org" in names.get_values_for_type(x509.DNSName)
+
+
+def test_a_damaged_certificate_is_replaced(directory: Path) -> None:
+    complete(directory)
+    (directory / "certificates/c1/node.pem").write_text("damaged")
+    assert complete(directory).certificates["c1/node"].startswith("-----BEGIN PRIVATE KEY")
+
+
+def test_an_open_cluster_needs_none(directory: Path) -> None:
+    found = complete(directory, kafka_security=security.OPEN)
+    assert found == Secrets(str(directory))
+    assert stored(directory) == {}
+
+
+def test_keys_of_the_inventory_need_none(directory: Path) -> None:
+    own = {"ssl.keystore.location": "/etc/kafka/tls/node.pem"}
+    assert complete(directory, kafka_config=own).certificates == {}
+    assert stored(directory).keys() == {"passwords/admin", "passwords/ledger"}
+
+
+# The CA
+
+
+def test_without_the_key_of_the_ca_no_certificate_is_made(directory: Path) -> None:
+    first = complete(directory)
+    (directory / "ca.key").unlink()
+    assert complete(directory) == first, "nothing is to be signed"
+    before = stored(directory)
+    with pytest.raises(AnsibleError, match=r"ca\.key"):
+        complete(directory, brokers=2)
+    assert stored(directory) == before
+
+
+def test_a_site_gives_its_ca(directory: Path) -> None:
+    given = new_authority("Site")
+    found = complete(directory, given)
+    assert found.authority == given.certificate == (directory / "ca.pem").read_text()
+    assert "ca.key" not in stored(directory), "the site keeps its key"
+    assert complete(directory, given) == found
+    leaf = x509.load_pem_x509_certificate(found.certificates["b1/node"].encode())
+    leaf.verify_directly_issued_by(given.issuer)
+
+
+def test_a_site_whose_key_is_not_its_certificates_is_refused(directory: Path) -> None:
+    given = replace(new_authority("Site"), key=new_authority("Site").key)
+    with pytest.raises(AnsibleError, match="key"):
+        complete(directory, given)
+    assert stored(directory) == {}
+
+
+# Failures
+
+
+def test_a_place_that_cannot_be_written_is_named(directory: Path) -> None:
+    directory.parent.mkdir(parents=True)
+    directory.write_text("a file")
+    with pytest.raises(AnsibleError, match=str(directory)):
+        secrets.complete(kafka_at(directory), None, store=True)
+
+
+def kafka_at(directory: Path) -> Cluster:
+    """Return a closed cluster whose directory was not read."""
+    found = kafka(1, 1, kafka_security=security.STANDARD)
+    return resolve(replace(found.inventory, secrets=Secrets(str(directory))))

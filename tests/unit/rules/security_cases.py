@@ -1,0 +1,325 @@
+"""Wrong inventories and legal variations: what closes a cluster, and the users of Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.rules.draft import Case, Change, Draft, Legal
+
+PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no user
+CERTIFICATE, KEY = "-----BEGIN CERTIFICATE-----", "hunter2-key"
+PUBLIC = ("8.8.8.8", "2a00:1450:4001::1")
+MECHANISMS = "sasl.enabled.mechanisms"
+AUDIENCE, ISSUER = "sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer"
+JWKS, URL = "sasl.oauthbearer.jwks.endpoint.url", "https://idp.example.org/certs"
+ALLOWED = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={URL}"
+HANDLER = "listener.name.users.oauthbearer.sasl.server.callback.handler.class"
+OF_USERS = "listener.name.users.oauthbearer."
+JAAS = (
+    "org.apache.kafka.common.security.scram.ScramLoginModule required username=a password=hunter2;"
+)
+GRANTS: Mapping[str, Mapping[str, Any]] = {
+    "a topic": {"topic": "t", "operations": ["read", "write", "describe_configs"]},
+    "groups": {"group": "g-", "pattern": "prefixed", "operations": ["read"]},
+    "a transactional id": {"transactional_id": "x", "operations": ["write"]},
+    "the cluster": {"cluster": True, "operations": ["idempotent_write"]},
+    "a topic, not the cluster": {"topic": "t", "cluster": False, "operations": ["all"]},
+}
+
+
+def closed(draft: Draft) -> Draft:
+    """Leave the cluster with the default of kafka_security."""
+    return draft.variable("kafka_security", "standard")
+
+
+def alone(draft: Draft, address: str) -> Draft:
+    """Leave one Kafka node, with an address of its own."""
+    draft.without_kafka("k2", "k3")
+    return draft.variable("kafka_advertised_host", address, on=("k1",))
+
+
+def for_users(protocol: str, **config: str) -> Change:
+    """Give the brokers a second listener, for users who log in."""
+
+    def change(draft: Draft) -> None:
+        first = "SSL" if protocol == "SASL_SSL" else "PLAINTEXT"
+        draft.pem().listeners(("CLIENT", 9092, first), ("USERS", 9094, protocol))
+        for key, value in config.items():
+            draft.own(key, value)
+
+    return change
+
+
+def kafka_users(*users: Mapping[str, Any]) -> Change:
+    """Close the cluster, and give it users whose passwords come from a vault."""
+
+    def change(draft: Draft) -> None:
+        closed(draft).variable("kafka_users", [*users])
+        for user in users:
+            if "password" in user:
+                draft.vault(f"kafka_users[{user['name']}]")
+
+    return change
+
+
+def granted(**grant: object) -> Change:
+    """Give one user one grant."""
+    return kafka_users({"name": "app", "grants": [grant]})
+
+
+def authority(draft: Draft, certificate: str = "", key: str = "") -> Draft:
+    """Set a CA of the site, its key from a vault."""
+    closed(draft).variable("kafka_ca_certificate", certificate)
+    return draft.variable("kafka_ca_key", key).vault("kafka_ca_key")
+
+
+REFUSED: list[Case] = [
+    *(
+        (
+            "open-to-everybody",
+            address,
+            lambda d, address=address: alone(d, address),
+            ("kafka_security of k1", address, "kafka_security: standard"),
+        )
+        for address in PUBLIC
+    ),
+    (
+        "client-certificate-optional",
+        "of every listener",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.client.auth", "requested"),
+        ("CLIENT", "kafka_config[ssl.client.auth]", "required"),
+    ),
+    (
+        "client-certificate-optional",
+        "of one listener",
+        lambda d: closed(d).own("listener.name.internal.ssl.client.auth", "requested"),
+        ("INTERNAL", "required"),
+    ),
+    (
+        "listener-unreachable",
+        "SASL alone, the preset overridden",
+        lambda d: (
+            closed(d).controller_listener("CONTROLLER", protocol="SSL"),
+            d.listeners(("CLIENT", 9092, "SASL_SSL"))
+            .own(MECHANISMS, "SCRAM-SHA-512")
+            .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512"),
+        ),
+        ("CLIENT (SASL_SSL)", "kafka_listeners of k1, k2, k3", "kafka_inter_broker_listener"),
+    ),
+    (
+        "sasl-plain-unencrypted",
+        "one of two mechanisms",
+        for_users("SASL_PLAINTEXT", **{MECHANISMS: "SCRAM-SHA-512,PLAIN"}),
+        ("USERS", "kafka_listeners of k1, k2, k3", "SASL_SSL"),
+    ),
+    (
+        "oauth-unchecked",
+        "nothing is checked",
+        for_users("SASL_SSL", **{MECHANISMS: "OAUTHBEARER"}),
+        ("USERS", f"kafka_config[{JWKS}]", AUDIENCE, ISSUER),
+    ),
+    (
+        "oauth-unchecked",
+        "no audience",
+        lambda d: (
+            for_users("SASL_SSL", **{MECHANISMS: "OAUTHBEARER", JWKS: URL, ISSUER: "x"})(d),
+            d.variable("kafka_java_options", [ALLOWED]),
+        ),
+        ("USERS", f"kafka_config[{AUDIENCE}]"),
+    ),
+    (
+        "user-duplicate",
+        "twice",
+        kafka_users({"name": "app"}, {"name": "other"}, {"name": "app"}),
+        ("app", "kafka_users of k1, k2, k3"),
+    ),
+    *(
+        ("user-name", repr(name), kafka_users({"name": name}), (repr(name), "kafka_users of"))
+        for name in ("k2", "ANONYMOUS", "*", " ")
+    ),
+    (
+        "user-password",
+        "short",
+        kafka_users({"name": "app", "password": "hunter2"}),
+        ("app", "kafka_users of k1, k2, k3"),
+    ),
+    (
+        "user-password",
+        "with a line break",
+        kafka_users({"name": "app", "password": f"{PASSWORD}\n"}),
+        ("app", "kafka_users of k1, k2, k3"),
+    ),
+    (
+        "secret-visible",
+        "a password",
+        lambda d: closed(d).variable("kafka_users", [{"name": "app", "password": PASSWORD}]),
+        ("app", "kafka_users of k1, k2, k3", "ansible-vault"),
+    ),
+    (
+        "secret-visible",
+        "one of two passwords",
+        lambda d: (
+            closed(d)
+            .vault("kafka_users[other]")
+            .variable(
+                "kafka_users",
+                [{"name": name, "password": PASSWORD} for name in ("app", "other")],
+            )
+        ),
+        ("app", "kafka_users of k1, k2, k3"),
+    ),
+    (
+        "secret-visible",
+        "the key of a CA",
+        lambda d: (
+            closed(d).variable("kafka_ca_certificate", CERTIFICATE).variable("kafka_ca_key", KEY)
+        ),
+        ("kafka_ca_key of k1, k2, k3", "ansible-vault"),
+    ),
+    (
+        "ca-incomplete",
+        "no key",
+        lambda d: authority(d, certificate=CERTIFICATE),
+        ("kafka_ca_key of k1, k2, k3", "Set kafka_ca_key"),
+    ),
+    (
+        "ca-incomplete",
+        "no certificate",
+        lambda d: authority(d, key=KEY),
+        ("Set kafka_ca_certificate",),
+    ),
+    ("user-grant", "of nothing", granted(operations=["read"]), ("app", "kafka_users of")),
+    (
+        "user-grant",
+        "of two resources",
+        granted(topic="t", group="g", operations=["read"]),
+        ("app", "topic and group"),
+    ),
+    (
+        "user-grant",
+        "an operation of topics",
+        granted(group="g", operations=["read", "write"]),
+        ("app", "write"),
+    ),
+    ("user-grant", "no operation", granted(topic="t", operations=[]), ("app", "topic")),
+    (
+        "users-unused",
+        "on an open cluster",
+        lambda d: d.variable("kafka_users", [{"name": "app"}]),
+        ("kafka_users of k1, k2, k3", "kafka_security: standard"),
+    ),
+]
+
+LEGAL: list[Legal] = [
+    *(
+        ("open-to-everybody", f"closed at {address}", lambda d, a=address: closed(alone(d, a)))
+        for address in PUBLIC
+    ),
+    *(
+        ("open-to-everybody", address, lambda d, address=address: alone(d, address))
+        for address in ("10.0.0.1", "fd00::1", "k1.example.org")
+    ),
+    ("listener-port", "those of the preset", closed),
+    ("plaintext-listener", "the preset in ZooKeeper mode", lambda d: closed(d).zookeeper_mode()),
+    (
+        "client-certificate-optional",
+        "required",
+        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.client.auth", "required"),
+    ),
+    (
+        "client-certificate-optional",
+        "without TLS",
+        lambda d: d.own("ssl.client.auth", "requested"),
+    ),
+    (
+        "listener-unreachable",
+        "SASL for clients, the brokers' own with certificates",
+        lambda d: (
+            closed(d).controller_listener("CONTROLLER", protocol="SSL"),
+            d.listeners(("CLIENT", 9092, "SASL_SSL"), ("BROKERS", 9094, "SSL")).variable(
+                "kafka_inter_broker_listener", "BROKERS"
+            ),
+        ),
+    ),
+    (
+        "listener-unreachable",
+        "SASL with a login of the site",
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SASL_SSL"))
+            .own(MECHANISMS, "SCRAM-SHA-512")
+            .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512")
+            .variable(
+                "kafka_client_config",
+                {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS},
+            )
+        ),
+    ),
+    (
+        "sasl-plain-unencrypted",
+        "SCRAM",
+        for_users("SASL_PLAINTEXT", **{MECHANISMS: "SCRAM-SHA-512"}),
+    ),
+    ("sasl-plain-unencrypted", "TLS", for_users("SASL_SSL", **{MECHANISMS: "PLAIN"})),
+    (
+        "oauth-unchecked",
+        "everything is checked",
+        lambda d: (
+            for_users(
+                "SASL_SSL", **{MECHANISMS: "OAUTHBEARER", JWKS: URL, AUDIENCE: "a", ISSUER: "x"}
+            )(d),
+            d.variable("kafka_java_options", [ALLOWED]),
+        ),
+    ),
+    (
+        "oauth-unchecked",
+        "everything is checked, of one listener",
+        lambda d: (
+            for_users(
+                "SASL_SSL",
+                **{
+                    "listener.name.users.sasl.enabled.mechanisms": "OAUTHBEARER",
+                    f"{OF_USERS}{JWKS}": URL,
+                    f"{OF_USERS}{AUDIENCE}": "a",
+                    f"{OF_USERS}{ISSUER}": "x",
+                },
+            )(d),
+            d.variable("kafka_java_options", [ALLOWED]),
+        ),
+    ),
+    (
+        "oauth-unchecked",
+        "checks of one's own",
+        for_users("SASL_SSL", **{MECHANISMS: "OAUTHBEARER", HANDLER: "com.example.Checks"}),
+    ),
+    ("user-duplicate", "names alike", kafka_users({"name": "app"}, {"name": "App"})),
+    ("user-duplicate", "one of Millrace's own", kafka_users({"name": "admin"})),
+    *(
+        ("user-name", name, kafka_users({"name": name}))
+        for name in ("k22", "anonymous", "team-a@example.org")
+    ),
+    ("user-password", "long", kafka_users({"name": "app", "password": PASSWORD})),
+    ("user-password", "none", kafka_users({"name": "app"})),
+    (
+        "secret-visible",
+        "all users from a vault",
+        lambda d: (
+            closed(d)
+            .vault("kafka_users")
+            .variable("kafka_users", [{"name": "app", "password": PASSWORD}])
+        ),
+    ),
+    ("secret-visible", "a password from a vault", kafka_users({"name": "a", "password": PASSWORD})),
+    ("ca-incomplete", "both", lambda d: authority(d, CERTIFICATE, KEY)),
+    *(("user-grant", name, granted(**grant)) for name, grant in GRANTS.items()),
+    ("users-unused", "closed", kafka_users({"name": "app"})),
+    (
+        "users-unused",
+        "open, with a listener for them",
+        lambda d: (
+            for_users("SASL_SSL", **{MECHANISMS: "SCRAM-SHA-512"})(d),
+            d.variable("kafka_users", [{"name": "app"}]),
+        ),
+    ),
+]
