@@ -23,7 +23,9 @@ ENVIRONMENT, SMALL = "/etc/kafka/environment", "/run/kafka-small"
 HEAP, FILES = "24m", 128
 FAKETIME = "/run/libfaketime.so"
 OFF_SECONDS, CLOCK_SECONDS = 600, 30
-TWIN, TWIN_PORT = "/var/tmp/kafka-twin", 19092  # noqa: S108 - on a host of the lab
+TWIN = "/var/tmp/kafka-twin"  # noqa: S108 - on a host of the lab
+OTHER_PORTS = r"/listeners=/s#:\([0-9]\)#:1\1#g"
+"""What sed does to the ports of a server.properties, so that a second process can listen."""
 
 
 @contextmanager
@@ -44,14 +46,14 @@ def twin(target: Target, record: Record) -> None:
     """The second process is refused; the broker is not affected."""
     node = follower(target)
     where = begin(target, record, node)
-    pid, port = target.pid(where), target.topology.brokers[node].rsplit(":", 1)[1]
+    pid = target.pid(where)
     (data, *_others), mark = (
         target.topology.cluster.kafka[where].data_dirs,
         clock(target, where),
     )
     script = f"""
         set -ef; rm -rf {TWIN}; mkdir {TWIN}
-        sed -e 's#:{port}$#:{TWIN_PORT}#' -e 's#^log.dirs=.*#log.dirs={TWIN}/data#' \
+        sed -e '{OTHER_PORTS}' -e 's#^log.dirs=.*#log.dirs={TWIN}/data#' \
             /etc/kafka/server.properties > {TWIN}/server.properties
         export JAVA_HOME=$(dirname $(dirname $(readlink /proc/{pid}/exe)))
         id=$(sed -n 's/^cluster.id=//p' {data}/meta.properties)
