@@ -61,7 +61,7 @@ def choose(folder: Path, topology: Topology) -> None:
     jobs = stores(f"{ON_SPARK}/ca.pem", f"{ON_SPARK}/node.pem")
     variables = {
         **{name: secure[name] for name in ("kafka_listeners", "kafka_controller_listener")},
-        "kafka_allow_plaintext": False,
+        "kafka_security": "standard",
         "kafka_config": config,
         "kafka_local_client_config": local,
         "spark_kafka_client_config": jobs,
