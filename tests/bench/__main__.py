@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import deploy, rerun, roll, session, validate
+from tests.bench import deploy, rerun, roll, security, session, validate
 
 BENCHMARKS = {
     "deploy": deploy,
     "rerun": rerun,
     "roll": roll,
+    "security": security,
     "session": session,
     "validate": validate,
 }

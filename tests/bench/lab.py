@@ -46,9 +46,16 @@ def _processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def secure(choice: str) -> None:
+    """Choose `kafka_security` for what is deployed next."""
+    path = INVENTORY / "group_vars/all.yml"
+    variables = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**variables, "kafka_security": choice}))
+
+
 @contextmanager
 def three_nodes() -> Iterator[None]:
-    """Describe the topology of `./lab up`, without Spark and with default JVM options."""
+    """Describe the topology of `./lab up`, open, without Spark and with default JVM options."""
     INVENTORY.mkdir(parents=True, exist_ok=True)
     LOG.parent.mkdir(exist_ok=True)
     source = ROOT / "inventories/kraft_combined"
@@ -58,6 +65,7 @@ def three_nodes() -> Iterator[None]:
     del variables["kafka_java_options"]
     (INVENTORY / "group_vars").mkdir(exist_ok=True)
     (INVENTORY / "group_vars/all.yml").write_text(yaml.safe_dump(variables))
+    secure("open")
     try:
         yield
     finally:

@@ -16,9 +16,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.network im
     listens,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-from tests.support.lab.topology import Topology
+from tests.support.lab.topology import Topology, describe
 from tests.support.repeat import repeated
 from tests.support.wait import wait_for
 
@@ -27,20 +28,22 @@ TOPIC = {"num_partitions": 12, "replication_factor": 3}
 RECORDS_PER_SECOND = 200
 
 
-def create_topic(topology: Topology, name: str) -> None:
+def create_topic(connection: Connection, name: str) -> None:
     """Create a topic with three replicas as soon as the cluster can."""
-    with clients.admin(topology.connection, request_timeout_ms=2000) as admin:
+    with clients.admin(connection, request_timeout_ms=2000) as admin:
         admin.create_topics({name: TOPIC}, wait_for_metadata=True)
 
 
 def first_record(topology: Topology, started: float) -> float:
     """Seconds from `started` until a record with acks=all is in a topic with three replicas."""
-    connection = topology.connection
+    address = next(iter(topology.brokers.values()))
     while time.monotonic() < started + DEADLINE:
         try:
             # A bare connection first: a client that tries in vain would take the brokers' cores.
-            connect(connection.bootstrap[0])
-            create_topic(topology, "first")
+            connect(address)
+            # Anew, since a deployment makes the passwords of a closed cluster.
+            connection = describe(topology.inventory).connection
+            create_topic(connection, "first")
             producer = clients.producer(connection, acks="all", retries=20)
             producer.send("first", b"first").get(timeout=30)
             seconds = time.monotonic() - started
@@ -84,7 +87,7 @@ def load(topology: Topology) -> Iterator[Load]:
     # The first record needs only two of the three brokers.
     for address in topology.connection.bootstrap:
         wait_for(partial(listens, address), seconds=DEADLINE, what=f"{address} listens")
-    create_topic(topology, "load")
+    create_topic(topology.connection, "load")
     producer = clients.producer(topology.connection, acks="all", enable_idempotence=True)
 
     def write() -> None:
