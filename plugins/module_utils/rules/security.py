@@ -9,7 +9,7 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import is_true, listing
 from .engine import Finding, Findings, rule
-from .shared import MODES, Property, nodes, place, properties
+from .shared import MODES, Property, differing, nodes, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
 # Kafka hides these like passwords, although certificates are public.
@@ -52,6 +52,20 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
     if authorizer in _AUTHORIZERS.values() and authorizer != right:
         what = f"{authorizer} does not work with {MODES[node.mode]}."
         yield Finding(what, f"Set {_AUTHORIZER}: {right}.", place(node, _AUTHORIZER))
+
+
+@rule("authorizer-differs")
+def _authorizer_differs(cluster: Cluster) -> Findings:
+    """Controllers store the ACLs, and brokers apply them: without an authorizer on all of them no
+    ACL can be made, or a part of the nodes checks none.
+    """
+    values = {name: str(node.config.get(_AUTHORIZER) or "") for name, node in nodes(cluster)}
+    parts = differing(cluster, "kafka_config", values)
+    if parts and "" in values.values():
+        fix = f"Set {_AUTHORIZER} once, in kafka_config of all Kafka hosts."
+        yield Finding(
+            f"{_AUTHORIZER} is {parts}.", fix, f"kafka_config[{_AUTHORIZER}]", tuple(values)
+        )
 
 
 @rule("super-users-missing", each=nodes)

@@ -24,11 +24,20 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
 }
-# Of JMX and of a debugger.
+# Of JMX, of a debugger, and of an agent such as that of Prometheus, `=[host:]port:file`.
 _LISTENING = re.compile(
     r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
-    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:[^,]*:)?)(?P<port>\d{1,9})(?!\d)"
+    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:[^,]*:)?"
+    r"|(?P<jar>-javaagent):[^=]+=(?:[\w.-]*[A-Za-z.][\w.-]*:)?)(?P<port>\d{1,9})(?!\d)(?(jar):)"
 )
+
+HEAP_VARIABLES = {
+    "zookeeper": "zookeeper_heap",
+    "kafka": "kafka_heap",
+    "spark": "spark_daemon_heap",
+}
+HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
+_LARGEST_HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(?P<size>\d+[kKmMgG])")
 
 PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
@@ -68,8 +77,16 @@ def java_words(given: object) -> list[str]:
 def listening_options(service: Service) -> dict[str, int]:
     """Return each of a service's Java options that opens a port -> the port."""
     matches = map(_LISTENING.match, java_words(service.settings[f"{service.product}_java_options"]))
-    found = {match["option"] or match["agent"]: int(match["port"]) for match in matches if match}
+    names = ("option", "agent", "jar")
+    found = {next(filter(None, one.group(*names))): int(one["port"]) for one in matches if one}
     return {option: port for option, port in found.items() if port}  # with 0 Java chooses one
+
+
+def heap_in_options(service: Service) -> str:
+    """Return the heap that a service's Java options set, empty if they set none."""
+    words = java_words(service.settings[f"{service.product}_java_options"])
+    found = [match["size"] for word in words if (match := _LARGEST_HEAP.fullmatch(word))]
+    return found[-1] if found else ""
 
 
 def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:
@@ -141,6 +158,13 @@ def falls_back_to_default(cluster: Cluster, host: str, *variables: str) -> bool:
     written = cluster.inventory.hosts[host]
     invalid = {one.name for one in cluster.invalid.get(host, ())}
     return any(written.is_unknown(variable) or variable in invalid for variable in variables)
+
+
+def nodes_as_written(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
+    """Yield each Kafka node whose properties and listeners are those that the inventory sets."""
+    for host, node in nodes(cluster):
+        if not falls_back_to_default(cluster, host, "kafka_config", "kafka_listeners"):
+            yield host, node
 
 
 def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:

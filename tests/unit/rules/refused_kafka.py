@@ -130,8 +130,9 @@ CASES: list[Case] = [
         lambda d: (
             d.zookeeper_mode().pem().variable("kafka_allow_plaintext", False),
             d.listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_PLAINTEXT")),
+            d.login("USERS"),
         ),
-        ("USERS (SASL_PLAINTEXT)", "Set protocol: SSL, or"),
+        ("USERS (SASL_PLAINTEXT)", "Set protocol: SSL"),
     ),
     (
         "listener-stores",
@@ -146,13 +147,23 @@ CASES: list[Case] = [
     (
         "listener-unreachable",
         "SASL",
-        lambda d: d.pem().listeners(("CLIENT", 9092, "SASL_SSL")),
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SASL_SSL"))
+            .login("CLIENT")
+            .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512")
+        ),
         ("CLIENT", "SASL_SSL", "Set protocol: SSL"),
     ),
     (
         "listener-unreachable",
         "trust store",
-        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.truststore.type", "JKS"),
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"))
+            .own("ssl.truststore.type", "JKS")
+            .own("ssl.truststore.location", "/etc/kafka/tls/ca.jks")
+        ),
         ("trust store is not PEM", "ssl.truststore.type: PEM"),
     ),
     (
@@ -162,6 +173,7 @@ CASES: list[Case] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .own("ssl.keystore.type", "PKCS12")
+            .own("ssl.keystore.location", "/etc/kafka/tls/node.p12")
             .provided("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
             .own("ssl.client.auth", "required")
         ),
