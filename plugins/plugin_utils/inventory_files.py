@@ -1,7 +1,7 @@
 """Settings in inventory files that Ansible applies to no host.
 
 YAML keeps the last of two equal keys and reads some texts as numbers; Ansible reads no variables of
-a group that does not exist, and no file beside a directory of its name.
+a group or host that does not exist, and no file beside another of its name that comes first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def findings(
         for source in map(Path, (text for text in sources if "," not in text))
         if source.exists()
         for path in _files(source)
-        for one in (*_of_file(path, ours), *_of_name(path, source, groups))
+        for one in (*_of_file(path, ours), *_of_name(path, source, groups, hosts))
     ]
 
 
@@ -99,12 +99,23 @@ def _is_inventory(path: str) -> bool:
     return not any(f"/{name}/" in path for name in _VARIABLES)
 
 
-def _of_name(path: Path, source: Path, groups: Collection[str]) -> Iterator[FileFinding]:
-    directory = (source if source.is_dir() else source.parent) / "group_vars"
-    if path.parent != directory:
+def _of_name(
+    path: Path, source: Path, groups: Collection[str], hosts: Collection[str]
+) -> Iterator[FileFinding]:
+    """Yield what a file of variables lacks a reader for, by its name."""
+    directory = source if source.is_dir() else source.parent
+    if path.parent not in [directory / name for name in _VARIABLES]:
         return
-    beside = path.with_suffix("")
-    if beside.is_dir() and path.stem in groups:
-        yield FileFinding("hidden", str(path), 0, path.stem, str(beside))
-    elif path.stem not in groups and (near := nearest(path.stem, list(GROUPS), _SIMILAR)):
-        yield FileFinding("unused", str(path), 0, path.stem, near)
+    of_group = path.parent.name == "group_vars"
+    if path.stem in (groups if of_group else hosts):
+        earlier = ("", *_ENDS[: _ENDS.index(path.suffix)])
+        beside = [one for end in earlier if (one := path.with_suffix(end)).exists()]
+        if beside:
+            yield FileFinding("hidden", str(path), 0, path.stem, str(beside[0]))
+    elif of_group and path.stem not in GROUPS:  # an inventory need not have all of them
+        if near := nearest(path.stem, list(GROUPS), _SIMILAR):
+            yield FileFinding("unused", str(path), 0, path.stem, near)
+    elif not of_group:
+        for host in hosts:
+            if host.startswith(f"{path.stem}.") or path.stem.startswith(f"{host}."):
+                yield FileFinding("unused host", str(path), 0, path.stem, f"{host}{path.suffix}")

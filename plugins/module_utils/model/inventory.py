@@ -45,8 +45,9 @@ class FileFinding:
 
     `kind` is `twice` for a key that its mapping has again, with the first line as `text`; `number`
     for a `text` that YAML reads as the number `value`; `structure` for a key of a group that is
-    nearly the key `text`; `hidden` for a file that the directory
-    `text` hides; `unused` for a file of variables whose name is nearly that of the group `text`.
+    nearly the key `text`; `hidden` for a file that the directory or file `text` hides; `unused` for
+    a file of variables whose name is nearly that of the group `text`, `unused host` for one that
+    is to be renamed to `text`.
     """
 
     kind: str

@@ -33,10 +33,12 @@ _VALUES = {
 }
 _RELEASE = re.compile(r"(?<![\d.])(?:1\.)?(\d{1,2})(?!\d)")
 _STACK = re.compile(r"-(?:Xss|ss)(?P<number>0*[1-9]\d{0,17})(?P<unit>[kKmMgG]?)")
-# Of JMX and of a debugger.
+# Of JMX, of a debugger, and of an agent such as that of Prometheus, `=[host:]port:file`.
 _LISTENING = re.compile(
     r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
-    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:(?P<host>[^,]*):)?)(?P<port>\d{1,9})(?!\d)"
+    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:(?P<host>[^,]*):)?"
+    r"|(?P<jar>-javaagent):[^=]+=(?:(?P<bound>[\w.-]*[A-Za-z.][\w.-]*):)?)"
+    r"(?P<port>\d{1,9})(?!\d)(?(jar):)"
 )
 _JMX_HOST = "-Dcom.sun.management.jmxremote.host="
 _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?")
@@ -83,8 +85,10 @@ def opened_ports(words: Iterable[str]) -> list[OpenedPort]:
     found: dict[str, OpenedPort] = {}
     for match in filter(None, map(_LISTENING.match, given)):
         # A debugger's port without a host is the loopback's, that of JMX every address's.
-        host = "".join(jmx[-1:]) if match["option"] else match["host"] or "localhost"
-        option, loopback = match["option"] or match["agent"], bool(_LOOPBACK.fullmatch(host))
+        own = {"option": "".join(jmx[-1:]), "agent": match["host"] or "localhost"}
+        kind = next(name for name in ("option", "agent", "jar") if match[name])
+        option = match[kind]
+        loopback = bool(_LOOPBACK.fullmatch(own.get(kind, match["bound"] or "")))
         found[option] = OpenedPort(option, int(match["port"]), loopback)
     return [one for one in found.values() if one.port]  # with 0 Java chooses one
 

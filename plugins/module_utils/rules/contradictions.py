@@ -6,13 +6,15 @@ start, or, where the rule is a warning, does not do what they say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import is_true, listing, property_text, texts
 from .engine import Finding, Findings, rule
-from .shared import brokers, differing, nodes, place
+from .shared import brokers, differing, falls_back_to_default, nodes, place
 
 _MIB = 2**20
 _UNITS: Mapping[str, int] = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
@@ -273,6 +275,25 @@ def _client_timeouts(node: KafkaNode) -> Findings:
             bound = f"{asked} or {'more' if most else 'less'}"
             what = f"{key} is {limit}, and clients ask for {asked} by default."
             yield Finding(what, f"Set {key}: {bound}, or delete it.", place(node, key))
+
+
+@rule("kafka-config-differs", where="kafka_config")
+def _kafka_config_differs(cluster: Cluster) -> Findings:
+    """A kafka_config of one host or of a smaller group replaces that of a larger one as a whole."""
+    roles: dict[tuple[bool, bool], dict[str, Mapping[str, Any]]] = {}
+    for name, node in nodes(cluster):
+        if not falls_back_to_default(cluster, name, "kafka_config"):
+            alike = roles.setdefault((node.is_broker, node.is_controller), {})
+            alike[name] = node.layers["kafka_config"]
+    for alike in roles.values():
+        held = Counter(key for keys in alike.values() for key in keys)
+        common = [key for key, count in held.items() if count > len(alike) / 2]
+        for name, keys in alike.items():
+            lost = [key for key in common if key not in keys]
+            if lost:
+                fix = f"Set what only {name} has in kafka_host_config, or repeat the rest."
+                what = f"{name} has no {listing(lost)}, which most others have."
+                yield Finding(what, fix, hosts=(name,))
 
 
 @rule("topic-defaults-differ")

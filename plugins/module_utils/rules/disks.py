@@ -10,7 +10,7 @@ from ..model.key_table import nearest
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import Directory, InspectedHost, is_below
-from .shared import shared_values
+from .shared import falls_back_to_default, shared_values
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -23,6 +23,8 @@ _SHARED = ("nfs", "nfs4", "cifs", "tmpfs", "ramfs", "btrfs", "none", "overlay", 
 # Gone since Linux 4.19.
 _GONE = (("xfs", "barrier"), ("xfs", "nobarrier"))
 _NEARLY = 0.75
+_TYPES = (*_SHARED, "auto", "xfs", "ext2", "ext3", "ext4", "f2fs", "zfs", "jfs", "ceph", "lustre")
+_SIMILAR = 0.65
 _MEMORY = ("tmpfs", "ramfs")
 _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 
@@ -48,6 +50,17 @@ def _mount_option(settings: HostSettings) -> Findings:
             why = "only for reading" if "ro" in wrong else "with options that Linux no longer has"
             what = f"{mount['path']} would be mounted {why} ({listing(wrong)})."
             yield Finding(what, f"Set opts: {kept}.")
+
+
+@rule("mount-type", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+def _mount_type(settings: HostSettings) -> Findings:
+    """The kernel would not know it, and nothing would be mounted."""
+    for mount in settings.mounts:
+        kind = str(mount["fstype"] or "")
+        near = nearest(kind, list(_TYPES), _SIMILAR) if kind not in _TYPES else ""
+        if near:
+            what = f"The type of {mount['path']} is {kind}."
+            yield Finding(what, f"Set fstype: {near}.")
 
 
 @rule("mount-duplicate", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
@@ -110,6 +123,27 @@ def _mount_unused(mounts: list[str], directories: list[str], every: list[str]) -
         if near and len(beside) < len(directories):
             what = f"{tops[near]} is on none of the mounts, and nothing uses {path}."
             yield Finding(what, f"Set {path.rstrip('/')}/data for example.")
+
+
+@rule("mount-differs", where="host_mounts")
+def _mount_differs(cluster: Cluster) -> Findings:
+    """Data would fill the root file system of this host. A host_mounts of one group replaces that
+    of another as a whole.
+    """
+    mounted: dict[str, dict[str, str]] = {}
+    for host, settings in cluster.hosts.items():
+        known = not falls_back_to_default(cluster, host, "host_mounts")
+        for path in (one.path for one in cluster.directories(host) if known):
+            below = [one["path"] for one in settings.mounts if is_below(path, one["path"])]
+            mounted.setdefault(path, {})[host] = max(below, key=len, default="")
+    for path, mounts in mounted.items():
+        mount = next(filter(None, mounts.values()), "")
+        beside = [host for host, found in mounts.items() if not found]
+        if mount and beside:
+            others = listing(host for host in mounts if host not in beside)
+            what = f"{path} is on none of the mounts of {listing(beside)}, and on {mount} of "
+            fix = f"Add {mount} to host_mounts; without src if it is mounted by other means."
+            yield Finding(f"{what}{others}.", fix, hosts=tuple(beside))
 
 
 @host_rule("mount-missing", where="host_mounts")

@@ -10,7 +10,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -148,7 +148,18 @@ hosts_rule = partial(rule, on_cluster=False)
 
 def check_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
     """Return every problem of an inventory, in the order of the rules and of the inventory."""
-    return [problem for one in rules if one.on_cluster for problem in _problems(one, cluster)]
+    found = [problem for one in rules if one.on_cluster for problem in _problems(one, cluster)]
+    given = cluster.inventory.parameters
+    return [
+        replace(one, where=f"{one.where} (given with -e)") if _variable(one.where) in given else one
+        for one in found
+    ]
+
+
+def _variable(where: str) -> str:
+    """Return the variable with which a location begins, empty if with none."""
+    match = re.match(r"\w+", where)
+    return match[0] if match else ""
 
 
 def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:

@@ -46,9 +46,10 @@ def _yaml_number(one: FileFinding) -> Findings:
 
 @rule("group-file-hidden", each=_found("hidden"))
 def _group_file_hidden(one: FileFinding) -> Findings:
-    """Ansible reads the directory, not the file, so the variables of the file are not set."""
-    what = f"The directory {one.text} hides it."
-    yield Finding(what, f"Move the file into {one.text}.", one.where)
+    """Ansible reads the directory of this name, or else the first of the files .yml, .yaml and
+    .json: the variables of the others are not set.
+    """
+    yield Finding(f"{one.text} hides it.", f"Move its variables into {one.text}.", one.where)
 
 
 @rule("group-file-unused", each=_found("unused"))
@@ -56,6 +57,13 @@ def _group_file_unused(one: FileFinding) -> Findings:
     """Ansible reads only the files of groups that exist."""
     what = f"There is no group {one.name}."
     yield Finding(what, f"Did you mean {one.text}? Otherwise rename or delete it.", one.where)
+
+
+@rule("host-file-unused", each=_found("unused host"))
+def _host_file_unused(one: FileFinding) -> Findings:
+    """Ansible reads only the files of hosts by their names in the inventory."""
+    what = f"There is no host {one.name}."
+    yield Finding(what, f"Rename it to {one.text}, or delete it.", one.where)
 
 
 def _given(cluster: Cluster) -> Iterator[tuple[str, str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 
 from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
@@ -30,7 +31,7 @@ def is_loopback(address: object) -> bool:
     return text in ("localhost", "::1") or text.startswith("127.") or text.endswith(".localhost")
 
 
-def _similar_group(name: str) -> str:
+def similar_group(name: str) -> str:
     """Return the group that a name looks like a misspelling of, empty if there is none.
 
     A known name with a number after it, or `_` and a word, is a group within that one.
@@ -46,7 +47,7 @@ def _similar_group(name: str) -> str:
 def _unknown_group(cluster: Cluster) -> Findings:
     """Ansible accepts a group of any name, and Millrace would ignore its hosts and variables."""
     for group in cluster.inventory.groups:
-        near = _similar_group(str(group))
+        near = similar_group(str(group))
         if near:
             fix = f"Did you mean {near}? Otherwise choose a less similar name."
             yield Finding(f"Millrace has no group {group}.", fix, f"group {group}")
@@ -64,11 +65,12 @@ def _empty_group(cluster: Cluster) -> Findings:
 @rule("missing-partner-group", where="groups")
 def _missing_partner_group(cluster: Cluster) -> Findings:
     """Neither works without the other."""
+    misspelt = {similar_group(str(name)) for name in cluster.inventory.groups}
     for group, partner in _PARTNERS.items():
         members = cluster.inventory.members(group)
         if group == "kafka_brokers" and "zookeeper" in cluster.inventory.groups:
             continue
-        if members and partner not in cluster.inventory.groups:
+        if members and partner not in (*cluster.inventory.groups, *misspelt):
             what = f"There are {group} ({listing(members)}) but no {partner}."
             yield Finding(what, f"Add the group {partner}, for example with {members[0]}.")
 
@@ -89,7 +91,7 @@ def _unused_zookeeper(cluster: Cluster) -> Findings:
 @rule("no-hosts", where="groups")
 def _no_hosts(cluster: Cluster) -> Findings:
     """Every play would be skipped, and the run would end as if it had succeeded."""
-    if not cluster.hosts and not any(map(_similar_group, cluster.inventory.groups)):
+    if not cluster.hosts and not any(map(similar_group, cluster.inventory.groups)):
         what = "No host is in a group of Millrace."
         yield Finding(what, f"Add hosts to {listing(GROUPS, 'or')}.")
 
@@ -114,12 +116,12 @@ def _address(cluster: Cluster) -> Findings:
     """Such a host cannot be reached: it is neither an address nor a name (RFC 1123)."""
     for host in cluster.inventory.placed():
         address = cluster.inventory.hosts[host].connection.get("ansible_host")
-        if wrong := _no_address(str(address)) if address is not None else "":
+        if wrong := no_address(str(address)) if address is not None else "":
             fix = f"Set ansible_host of {host} to its name or address."
             yield Finding(f"{address!r} {wrong}.", fix, hosts=(host,))
 
 
-def _no_address(text: str) -> str:
+def no_address(text: str) -> str:
     """Say why a text is no address and no name, empty if it is one."""
     if text != text.strip():
         return "begins or ends with a blank"
@@ -137,10 +139,16 @@ def _no_address(text: str) -> str:
 
 
 def reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
-    """Return the address and the port at which Ansible reaches a host, empty for its name."""
+    """Return the address and the port at which Ansible reaches a host."""
     connection = cluster.inventory.hosts[host].connection
     port = integer(connection.get("ansible_port"))
-    return canonical(str(connection.get("ansible_host") or "")), port or _SSH_PORT
+    return canonical(str(connection.get("ansible_host") or host)), port or _SSH_PORT
+
+
+def to_correct(hosts: Sequence[str], address: str) -> list[str]:
+    """Return those of some hosts with one address that need another: not the one of that name."""
+    others = [host for host in hosts if canonical(host) != address]
+    return others if len(others) < len(hosts) else [*hosts[1:]]
 
 
 @rule("ssh-port", where="ansible_port")
@@ -159,10 +167,9 @@ def _same_address(cluster: Cluster) -> Findings:
     """One machine would have two identities, each overwriting the other's files."""
     reached = {host: reached_at(cluster, host) for host in cluster.inventory.placed()}
     for (address, port), hosts in shared_values(reached):
-        if address:
-            what = f"{listing(hosts)} are all reached at {address}, port {port}."
-            fix = f"Set ansible_host of {listing(hosts[1:])} to its own address."
-            yield Finding(what, fix, hosts=tuple(hosts))
+        what = f"{listing(hosts)} are all reached at {address}, port {port}."
+        fix = f"Set ansible_host of {listing(to_correct(hosts, address))} to its own address."
+        yield Finding(what, fix, hosts=tuple(hosts))
 
 
 @rule("loopback-address", where="ansible_host")
@@ -173,8 +180,8 @@ def _loopback_address(cluster: Cluster) -> Findings:
     hosts = cluster.inventory.placed()
     for host in hosts if len(hosts) > 1 else ():
         address, port = reached_at(cluster, host)
-        if is_loopback(address or host) and port == _SSH_PORT:
-            what = f"{host} is reached at {address or host}."
+        if is_loopback(address) and port == _SSH_PORT:
+            what = f"{host} is reached at {address}."
             fix = f"Set ansible_host of {host} to an address that the other hosts reach."
             yield Finding(what, fix, hosts=(host,))
         for service in cluster.services(host).values():

@@ -13,13 +13,8 @@ from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import all_services, properties
+from .shared import HEAP_OPTION, HEAP_VARIABLES, all_services, properties
 
-_HEAP_VARIABLES = {
-    "zookeeper": "zookeeper_heap",
-    "kafka": "kafka_heap",
-    "spark": "spark_daemon_heap",
-}
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 # Options of Java that take the next word as their value.
 _OPTIONS_WITH_VALUE = (
@@ -30,7 +25,6 @@ _OPTIONS_WITH_VALUE = (
 _COLLECTOR = re.compile(
     r"-XX:(?P<sign>[+-])(?P<name>Use(?:G1|Z|Parallel|Serial|Shenandoah|Epsilon)GC)"
 )
-_HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 _OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
 _OPENJ9 = re.compile("openj9|semeru", re.IGNORECASE)  # another JVM, with options of its own
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
@@ -116,7 +110,8 @@ def _jvm_port_shared(cluster: Cluster) -> Findings:
         for one in spark.java_ports:
             if len(spark.units) > 1:
                 what = f"{listing(spark.units)} would all listen on port {one.port}."
-                fix = "Remove it; port 0 lets each JVM choose one."
+                chosen = "" if one.option == "-javaagent" else "; port 0 lets each JVM choose one"
+                fix = f"Remove {one.option}{chosen}."
                 yield Finding(what, fix, hosts=(host,))
 
 
@@ -132,12 +127,10 @@ def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
 
 @rule("heap-option", each=all_services)
 def _heap_option(service: Service) -> Findings:
-    """The unit sets the heap from its own variable. Of two such options the JVM takes the last
-    one, and the memory check would use the other.
-    """
-    options, heap = f"{service.product}_java_options", _HEAP_VARIABLES[service.product]
+    """The unit sets the heap from its own variable; of two such options the JVM takes the last."""
+    options, heap = f"{service.product}_java_options", HEAP_VARIABLES[service.product]
     for option in java_words(service.settings[options]):
-        match = _HEAP_OPTION.match(option)
+        match = HEAP_OPTION.match(option)
         if match:
             size = option[match.end() :]
             value = f": {size}" if heap_mb(size) else ""

@@ -12,7 +12,7 @@ from ..model.kafka import KafkaNode, Listener
 from ..model.key_table import nearest
 from ..model.values import canonical, integer, listing
 from .engine import Finding, Findings, rule
-from .groups import is_loopback, reached_at
+from .groups import is_loopback, no_address, reached_at, to_correct
 from .shared import (
     HOST,
     brokers,
@@ -145,6 +145,8 @@ def _advertised_host(node: KafkaNode) -> Findings:
     if not HOST.fullmatch(address):
         fix = "Set a name or an address alone, without port."
         yield Finding(f"{address!r} is not a host name or an address.", fix)
+    elif wrong := no_address(address):
+        yield Finding(f"{address!r} {wrong}.", "Set the name or the address of the host.")
 
 
 @rule("advertised-unreachable", where="kafka_advertised_host")
@@ -175,7 +177,8 @@ def _advertised_duplicate(cluster: Cluster) -> Findings:
         if len(hosts) > 1 and hosts not in seen and not _is_one_machine(cluster, hosts):
             seen.append(hosts)
             what = f"{listing(hosts)} all advertise {address}:{port}."
-            fix = f"Set kafka_advertised_host of {listing(hosts[1:])} to its own address."
+            wrong = listing(to_correct(hosts, address))
+            fix = f"Set kafka_advertised_host of {wrong} to its own address."
             yield Finding(what, fix, hosts=tuple(hosts))
 
 

@@ -26,14 +26,14 @@ _ALLOW_ENSEMBLE = "zookeeper_allow_unsafe_ensemble"
 def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int]]:
     """Return host -> id as the inventory gives it, and the legal ones as numbers.
 
-    A host where the variable is not known is left out.
+    A host where the variable is not known is left out, and every one if it is given with -e.
     """
     hosts = cluster.kafka if variable == "kafka_node_id" else cluster.zookeeper
     inventory = {host: cluster.inventory.hosts[host] for host in hosts}
     written = {
         host: one.variables.get(variable)
         for host, one in inventory.items()
-        if not one.is_unknown(variable)
+        if not one.is_unknown(variable) and variable not in cluster.inventory.parameters
     }
     numbers = {host: integer(value) for host, value in written.items()}
     allowed = _LEGAL_IDS[variable]
@@ -59,6 +59,23 @@ def _set_ids(cluster: Cluster, variable: str, hosts: Sequence[str]) -> str:
         suggested[host] = next(free for free in count(first) if free not in used)
         used.add(suggested[host])
     return "Set " + listing(f"{variable}: {suggested[host]} on {host}" for host in hosts) + "."
+
+
+@rule("parameter-of-host", where="-e")
+def _parameter_of_host(cluster: Cluster) -> Findings:
+    """A value given with -e is that of every host, whatever the inventory says."""
+    for variable, hosts in _identities(cluster).items():
+        if variable in cluster.inventory.parameters and len(hosts) > 1:
+            what = f"{variable} is given to {listing(hosts)}."
+            yield Finding(what, "Remove it there, and set it for each host in the inventory.")
+
+
+def _identities(cluster: Cluster) -> dict[str, list[str]]:
+    """Return each variable by which hosts differ -> the hosts that read it."""
+    services = {"kafka": cluster.kafka, "spark": cluster.spark, "zookeeper": cluster.zookeeper}
+    variables = ("kafka_node_id", "kafka_advertised_host", "spark_host", "zookeeper_id")
+    found = {name: [*services[name.partition("_")[0]]] for name in (*variables, "zookeeper_host")}
+    return {**found, "ansible_host": [*cluster.inventory.placed()]}
 
 
 @rule("node-id-missing", where="kafka_node_id")

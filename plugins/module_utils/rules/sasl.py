@@ -10,7 +10,7 @@ from ..model.key_table import nearest
 from ..model.values import listing, texts
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, rule
-from .shared import Property, nodes, place, properties
+from .shared import Property, nodes, nodes_as_written, place, properties
 
 _JAAS = "sasl.jaas.config"
 _ENTRY = re.compile(
@@ -20,7 +20,16 @@ _ENTRY = re.compile(
 _QUOTED_OR_COMMENT = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL
 )
-_MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_KAFKA = "org.apache.kafka.common.security"
+_LOGIN_MODULES = {
+    "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
+    "OAUTHBEARER": f"{_KAFKA}.oauthbearer.OAuthBearerLoginModule",
+    "PLAIN": f"{_KAFKA}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_KAFKA}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_KAFKA}.scram.ScramLoginModule",
+}
+_LOGIN_FILE = "-Djava.security.auth.login.config="
+_MECHANISMS = tuple(_LOGIN_MODULES)
 _NAMING = (
     *("sasl.enabled.mechanisms", "sasl.mechanism.controller.protocol"),
     "sasl.mechanism.inter.broker.protocol",
@@ -53,6 +62,34 @@ def _sasl_mechanism_name(_: KafkaNode, one: Property) -> Findings:
         near = nearest(name.upper().replace("_", "-"), [*_MECHANISMS], _NEARLY)
         if near and name not in _MECHANISMS:
             yield Finding(f"{one.key} has {name}.", f"Write {near}.", one.where)
+
+
+@rule("sasl-login", each=nodes_as_written)
+def _sasl_login(node: KafkaNode) -> Findings:
+    """Kafka does not start without an entry of JAAS for each mechanism of a listener
+    (JaasContext).
+    """
+    options = java_words(node.settings["kafka_java_options"])
+    if any(word.startswith(_LOGIN_FILE) for word in options):
+        return
+    for listener in node.listeners:
+        config = node.listener_config(listener)
+        enabled = texts(config.get(_ENABLED))
+        missing = [
+            name
+            for name in enabled or [_DEFAULT]
+            if name in _LOGIN_MODULES and f"{name.lower()}.{_JAAS}" not in config
+        ]
+        if listener.protocol.startswith("SASL_") and missing:
+            what = f"The listener {listener.name} ({listener.protocol}) has no entry of JAAS for "
+            what += f"{listing(missing)}{'' if enabled else ', the default mechanism'}."
+            key = f"listener.name.{listener.name.lower()}.{missing[0].lower()}.{_JAAS}"
+            fix = f'Set {key}, from a vault, to "{_LOGIN_MODULES[missing[0]]} required ...;".'
+            if not enabled:
+                key = _ENABLED
+                fix = f"Set {key} to the mechanisms of its clients, and the entry of each: "
+                fix += f"listener.name.{listener.name.lower()}.<mechanism>.{_JAAS}."
+            yield Finding(what, fix, f"kafka_config[{key}]")
 
 
 @rule("sasl-mechanism", each=nodes)

@@ -11,7 +11,7 @@ from ..model.kafka import KafkaNode
 from ..model.values import is_public, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import MODES, Property, nodes, place, properties
+from .shared import MODES, Property, differing, nodes, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
 # Kafka hides these like passwords, although certificates are public.
@@ -65,6 +65,20 @@ def _open_to_everybody(node: KafkaNode) -> Findings:
     if not node.is_secured and is_public(address):
         what = f"The cluster is open, and {address} is an address of the internet."
         yield Finding(what, "Set kafka_security: standard, or private addresses.")
+
+
+@rule("authorizer-differs")
+def _authorizer_differs(cluster: Cluster) -> Findings:
+    """Controllers store the ACLs, and brokers apply them: without an authorizer on all of them no
+    ACL can be made, or a part of the nodes checks none.
+    """
+    values = {name: str(node.config.get(_AUTHORIZER) or "") for name, node in nodes(cluster)}
+    parts = differing(cluster, "kafka_config", values)
+    if parts and "" in values.values():
+        fix = f"Set {_AUTHORIZER} once, in kafka_config of all Kafka hosts."
+        yield Finding(
+            f"{_AUTHORIZER} is {parts}.", fix, f"kafka_config[{_AUTHORIZER}]", tuple(values)
+        )
 
 
 @rule("super-users-missing", each=nodes)

@@ -13,14 +13,17 @@ from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import integer, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
+from .groups import no_address
 from .inspection import InspectedHost
 from .shared import (
+    HEAP_VARIABLES,
     HOST,
     PORTS,
     all_services,
     brokers,
     falls_back_to_default,
     free_port,
+    heap_in_options,
     uses_ansible_host,
 )
 
@@ -59,6 +62,9 @@ def _service_address(service: Service) -> Findings:
         what = f"{service.address!r} is not a host name or an address."
         fix = "Set a name or an address alone, without port."
         yield Finding(what, fix, service.address_variable)
+    elif checked and (wrong := no_address(service.address)):
+        fix = "Set the name or the address of the host."
+        yield Finding(f"{service.address!r} {wrong}.", fix, service.address_variable)
     elif service.product == "spark" and "_" in service.address:
         what = f"{service.address} has an underscore; Spark finds no host name in "
         what += f"spark://{service.address}:7077."
@@ -136,7 +142,17 @@ def _port_conflict(kafka: Ports, others: Ports) -> Findings:
 def _heaps(cluster: Cluster) -> Iterator[tuple[str, HostSettings, dict[str, str]]]:
     for host, settings in cluster.hosts.items():
         if not falls_back_to_default(cluster, host, *_SIZES):
-            yield host, settings, cluster.heaps(host)
+            options = {
+                HEAP_VARIABLES[name]: size
+                for name, service in cluster.services(host).items()
+                if (size := heap_in_options(service))
+            }
+            heaps = cluster.heaps(host)
+            yield (
+                host,
+                settings,
+                {name: options.get(name.split()[0], heap) for name, heap in heaps.items()},
+            )
 
 
 @rule("heap-value", each=_heaps)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ..model import kafka, spark, zookeeper
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
+from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import listing
@@ -23,6 +24,14 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
 }
+
+HEAP_VARIABLES = {
+    "zookeeper": "zookeeper_heap",
+    "kafka": "kafka_heap",
+    "spark": "spark_daemon_heap",
+}
+HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
+_LARGEST_HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(?P<size>\d+[kKmMgG])")
 
 PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
@@ -48,6 +57,13 @@ class Property:
     def where(self) -> str:
         """The variable and the key."""
         return f"{self.layer}[{self.key}]"
+
+
+def heap_in_options(service: Service) -> str:
+    """Return the heap that a service's Java options set, empty if they set none."""
+    words = java_words(service.settings[f"{service.product}_java_options"])
+    found = [match["size"] for word in words if (match := _LARGEST_HEAP.fullmatch(word))]
+    return found[-1] if found else ""
 
 
 def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:
@@ -119,6 +135,13 @@ def falls_back_to_default(cluster: Cluster, host: str, *variables: str) -> bool:
     written = cluster.inventory.hosts[host]
     invalid = {one.name for one in cluster.invalid.get(host, ())}
     return any(written.is_unknown(variable) or variable in invalid for variable in variables)
+
+
+def nodes_as_written(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
+    """Yield each Kafka node whose properties and listeners are those that the inventory sets."""
+    for host, node in nodes(cluster):
+        if not falls_back_to_default(cluster, host, "kafka_config", "kafka_listeners"):
+            yield host, node
 
 
 def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:

@@ -313,6 +313,21 @@ def _spark_config_differs(cluster: Cluster) -> Findings:
             yield Finding(what, fix, f"spark_config[{key}]", tuple(texts))
 
 
+@rule("spark-driver-room", where="spark_config[spark.driver.memory]")
+def _spark_driver_room(cluster: Cluster) -> Findings:
+    """A driver runs on one of the Spark hosts, and the kernel would kill it."""
+    hosts = {name: cluster.hosts[name].memory_mb or 0 for name in cluster.spark}
+    largest = max(hosts.values(), default=0)
+    sizes = {
+        name: size_mb(one.config.get("spark.driver.memory")) for name, one in _with_config(cluster)
+    }
+    for name, size in sizes.items():
+        if all(hosts.values()) and size and size > largest:
+            what = f"spark.driver.memory {size} MiB > {largest} MiB of memory of every Spark host."
+            fix = "Set spark.driver.memory to what a host has free, or correct host_memory_mb."
+            yield Finding(what, fix, hosts=(name,))
+
+
 @rule("spark-driver-memory", each=properties("spark", key="spark.driver.memory"))
 def _spark_driver_memory(_: SparkHost, one: Property) -> Findings:
     """It becomes the driver's -Xmx as it is written; Java knows no two-letter units, and reads a

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
 from ..model.key_table import nearest
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import brokers, falls_back_to_default, nodes
+from .shared import brokers, falls_back_to_default, nodes, nodes_as_written
 
 # Any of them gives a listener its key; the last is a class of one's own.
 _KEYS = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
@@ -24,18 +23,16 @@ _SET_TRUSTSTORE = (
 )
 _LISTENERS = ("kafka_listeners", "kafka_inter_broker_listener", "kafka_security")
 _TYPES = ("PEM", "PKCS12", "JKS", "JCEKS", "DKS", "PKCS11")
+_PEM_ENDS, _BINARY_ENDS = (".pem", ".crt", ".key"), (".jks", ".p12", ".pfx")
+_SWITCHED_OFF = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
+_PREFIXES = ("ssl.", "sasl.", "security.")
+_OF_CLIENTS = ("security.protocol", "security.providers", "sasl.mechanism", "sasl.jaas.config")
 _SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
 _LEAST_DAYS = 2
 _DAYS_TO_RENEW = 30
 
 
-def _with_known_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
-    for host, node in nodes(cluster):
-        if not falls_back_to_default(cluster, host, "kafka_config"):
-            yield host, node
-
-
-@rule("listener-stores", each=_with_known_properties, where="kafka_config[ssl.keystore.location]")
+@rule("listener-stores", each=nodes_as_written, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
     """Without a key and a certificate every TLS handshake fails."""
     for one in node.listeners:
@@ -45,12 +42,14 @@ def _listener_stores(node: KafkaNode) -> Findings:
             yield Finding(f"The listener {one.name} ({one.protocol}) has no key store.", fix)
 
 
-@rule("store-password", each=_with_known_properties)
+@rule("store-password", each=nodes_as_written)
 def _store_password(node: KafkaNode) -> Findings:
     """Kafka opens a Java key store only with its password, and refuses a password for a PEM file,
     in which only the key may be encrypted (DefaultSslEngineFactory).
     """
     for kind, store, config in _stores(node):
+        if _misnamed(store, config, kind):
+            continue
         pem = _type_of(config, kind) == "PEM"
         where = f"kafka_config[ssl.{kind}.password]"
         if pem and config.get(f"ssl.{kind}.password"):
@@ -61,7 +60,38 @@ def _store_password(node: KafkaNode) -> Findings:
             yield Finding(f"The key store {store} has no password.", fix, where)
 
 
-@rule("store-type", each=_with_known_properties)
+@rule("store-name", each=nodes_as_written)
+def _store_name(node: KafkaNode) -> Findings:
+    """Kafka reads a store by its type, whatever its name, and does not start if it cannot. The
+    default type is JKS.
+    """
+    for kind, store, config in _stores(node):
+        if _misnamed(store, config, kind):
+            what = f"{store} is read as {_type_of(config, kind)}."
+            if store.lower().endswith(_PEM_ENDS):
+                fix = f"Set ssl.{kind}.type: PEM."
+            else:
+                fix = f"Set ssl.{kind}.location to a file in PEM."
+            yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
+
+
+def _misnamed(store: str, config: Mapping[str, Any], kind: str) -> bool:
+    pem = _type_of(config, kind) == "PEM"
+    return store.lower().endswith(_BINARY_ENDS if pem else _PEM_ENDS)
+
+
+@rule("store-path", each=nodes_as_written)
+def _store_path(node: KafkaNode) -> Findings:
+    """Its location would depend on the working directory of the service."""
+    for kind, store, _ in _stores(node):
+        if not store.startswith(("/", "${")):
+            fix = f"Set an absolute path, such as /etc/kafka/tls/{store.rpartition('/')[2]}."
+            yield Finding(
+                f"{store!r} is not an absolute path.", fix, f"kafka_config[ssl.{kind}.location]"
+            )
+
+
+@rule("store-type", each=nodes_as_written)
 def _store_type(node: KafkaNode) -> Findings:
     """Java supports no other type, and a listener with one does not start."""
     for kind, store, config in _stores(node):
@@ -79,7 +109,7 @@ def _store_type(node: KafkaNode) -> Findings:
             yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
 
 
-@rule("tls-suites", each=_with_known_properties)
+@rule("tls-suites", each=nodes_as_written)
 def _tls_suites(node: KafkaNode) -> Findings:
     """A cipher suite belongs to TLS 1.3 or to older versions: without one for an enabled protocol
     every handshake fails.
@@ -121,6 +151,45 @@ def _type_of(config: Mapping[str, Any], kind: str) -> str:
     return str(config.get(f"ssl.{kind}.type") or "JKS").upper()
 
 
+@rule("tls-protocols", each=nodes_as_written)
+def _tls_protocols(node: KafkaNode) -> Findings:
+    """Java switches these off (jdk.tls.disabledAlgorithms): every handshake would fail."""
+    options = " ".join(node.settings["kafka_java_options"])
+    for one in node.listeners if "-Djava.security.properties=" not in options else ():
+        config = node.listener_config(one) if one.encrypted else {}
+        enabled = texts(config.get("ssl.enabled.protocols"))
+        if enabled and {*enabled} <= {*_SWITCHED_OFF}:
+            what = f"The listener {one.name} has only {listing(enabled)}."
+            fix = "Set ssl.enabled.protocols to TLSv1.2 and TLSv1.3, or delete it."
+            yield Finding(what, fix, "kafka_config[ssl.enabled.protocols]")
+
+
+@rule("client-key", each=nodes)
+def _client_key(node: KafkaNode) -> Findings:
+    """Clients ignore an unknown key with a warning, and could not connect without the right one."""
+    known = [*_OF_CLIENTS, *(key for key in node.table if key.startswith(_PREFIXES))]
+    for variable in ("kafka_client_config", "kafka_local_client_config"):
+        for key in node.settings[variable]:
+            near = "" if key in known or not key.startswith(_PREFIXES) else nearest(key, known)
+            if near:
+                what = f"Clients have no key {key}."
+                yield Finding(what, f"Did you mean {near}?", f"{variable}[{key}]")
+
+
+@rule("client-protocol", each=nodes_as_written)
+def _client_protocol(node: KafkaNode) -> Findings:
+    """Clients connect to the first listener, unless bootstrap.servers names another."""
+    given = node.settings["kafka_client_config"]
+    protocol = given.get("security.protocol")
+    for one in node.broker_listeners[:1] if "bootstrap.servers" not in given else ():
+        if protocol and protocol != one.protocol:
+            what = (
+                f"security.protocol is {protocol}, and the listener {one.name} is {one.protocol}."
+            )
+            fix = "Delete it; it follows from kafka_listeners."
+            yield Finding(what, fix, "kafka_client_config[security.protocol]")
+
+
 @rule("listener-unreachable")
 def _listener_unreachable(cluster: Cluster) -> Findings:
     """Millrace connects to this listener from the brokers' hosts to see whether they are healthy
@@ -151,7 +220,9 @@ def _unreadable_store(node: KafkaNode, listener: Listener) -> str:
         stores.append("key store")
     for store in stores:
         prefix = f"ssl.{store.replace(' ', '')}"
-        if config.get(f"{prefix}.location") and config.get(f"{prefix}.type") != "PEM":
+        path = str(config.get(f"{prefix}.location") or "")
+        pem = config.get(f"{prefix}.type") == "PEM" or path.lower().endswith(_PEM_ENDS)
+        if path and not pem:  # store-name reports the type of a PEM file
             return store
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ _KERNEL_SETTINGS = Path(__file__).parents[1] / "model/kernel_settings.txt"
 _NEARLY = 0.9
 _HIGHEST = {"vm.swappiness": 200, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100}
 _TIME_SERVICES = {"chronyd": "chrony", "ntpd": "ntpsec", "timesyncd": "systemd-timesyncd"}
+_PROGRAM = re.compile(r"/bin(?:/java)?$")
 _TMP_OPTIONS = ("org.xerial.snappy.tempdir", "ZstdTempFolder")
 
 
@@ -88,6 +90,18 @@ def _selinux(host: InspectedHost) -> Findings:
         parts = listing(f"{kind} to {names.get(path, path)}" for path, kind in contexts.items())
         fix = f"Assign type {parts} (semanage fcontext, restorecon), or set SELinux to permissive."
     yield Finding("SELinux is enforcing, and Millrace ships no policy.", fix)
+
+
+@rule("java-home", each=lambda cluster: cluster.hosts.items(), where="java_home")
+def _java_home(settings: HostSettings) -> Findings:
+    """It is the directory above bin/java."""
+    home = settings.settings["java_home"].rstrip("/")
+    if home and (found := _PROGRAM.search(home)):
+        better = home[: found.start()]
+        # /usr/bin has links to the Java of a package, whose home is elsewhere.
+        fix = "Delete it for Java's package, or set the directory of the Java itself."
+        fix = fix if better in ("", "/usr", "/usr/local") else f"Set java_home: {better}."
+        yield Finding(f"java_home is {home}.", fix)
 
 
 @rule("sysctl-name", each=lambda cluster: cluster.hosts.items(), where="host_sysctl")

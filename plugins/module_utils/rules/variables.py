@@ -13,7 +13,7 @@ from ..model.service import Service
 from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
-from .shared import host_variables
+from .shared import LAYERS, host_variables
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _ACCOUNTS = tuple(
@@ -76,10 +76,13 @@ def _unreadable_file(host: HostVariables) -> Findings:
         yield Finding(f"{path} cannot be read: {reason}.", fix, path)
 
 
-@rule("unresolved-variable", each=host_variables)
-def _unresolved_variable(host: HostVariables) -> Findings:
+@rule("unresolved-variable", each=_hosts_and_services)
+def _unresolved_variable(host: HostVariables, services: list[Service]) -> Findings:
     """Everything that depends on it would be wrong; the other rules check its default instead."""
+    absent = tuple(f"{name}_" for name in {*LAYERS} - {one.product for one in services})
     for name, reason in host.unresolved.items():
+        if name.startswith(absent) and name.partition("[")[0] in documented():
+            continue  # nothing on this host reads it
         what = f"{name} cannot be resolved: {reason}."
         fix = f"Correct the expression of {name}."
         if "no vault secrets" in reason.lower():  # as Ansible puts it, with and without a password
@@ -113,6 +116,18 @@ def _account_name(host: HostSettings) -> Findings:
             fix = f"Set {name} to letters, digits, _ and -, at most 31; the default is "
             fix += f"{documented()[name]['default']}."
             yield Finding(f"{name} is {value!r}.", fix, name)
+
+
+@rule("account-shared", each=_hosts_and_services, where="spark_user")
+def _account_shared(_: HostVariables, services: list[Service]) -> Findings:
+    """Spark's account has the user id spark_uid on every host, which one made for another service
+    has not.
+    """
+    accounts = {one.product: str(one.settings[f"{one.product}_user"]) for one in services}
+    name = accounts.pop("spark", "")
+    for product in (one for one, account in accounts.items() if account == name):
+        fix = f"Set spark_user: {'spark' if name != 'spark' else 'spark-jobs'}."
+        yield Finding(f"{product}_user is {name} too.", fix)
 
 
 def _wanted(name: str, option: Option) -> str:

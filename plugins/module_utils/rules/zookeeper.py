@@ -72,6 +72,16 @@ def _zookeeper_key(_: Member, one: Property) -> Findings:
         yield Finding(what, f"Did you mean {_KNOWN[near]}?", one.where)
 
 
+@rule("zookeeper-members", each=properties("zookeeper"))
+def _zookeeper_members(_: Member, one: Property) -> Findings:
+    """ZooKeeper does not start with members in zoo.cfg: they are in its dynamic file, from the
+    group zookeeper and its variables (QuorumPeerConfig).
+    """
+    if one.key.startswith(("server.", "group.", "weight.")):
+        fix = "Delete it; set zookeeper_id and zookeeper_host of each member."
+        yield Finding(f"{one.key} is in zoo.cfg.", fix, one.where)
+
+
 @rule("zookeeper-sessions", each=properties("zookeeper", key="minSessionTimeout"))
 def _zookeeper_sessions(member: Member, one: Property) -> Findings:
     """ZooKeeper does not start with it."""

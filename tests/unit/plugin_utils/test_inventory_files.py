@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory_files import findings
 
 GROUPS = ["all", "kafka", "kafka_brokers", "dc_east", "web"]
-HOSTS = ["k1", "k2"]
+HOSTS = ["k1", "k2.example.org"]
 
 
 def found(directory: Path) -> list[tuple[str, int, str, str]]:
@@ -40,7 +40,12 @@ def found(directory: Path) -> list[tuple[str, int, str, str]]:
         ("group_vars/all.yml", "kafka_rack: 1:20\n", [("number", 1, "", "1:20")]),
         ("group_vars/all.yml", "kafka_config: {num.io.threads: 010}\n", [("number", 1)]),
         ("group_vars/kafka_broker.yml", "a: 1\n", [("unused", 0, "kafka_broker", "kafka_brokers")]),
+        ("host_vars/k2.yml", "a: 1\n", [("unused host", 0, "k2", "k2.example.org.yml")]),
+        ("host_vars/k1.a.yml", "a: 1\n", [("unused host", 0, "k1.a", "k1.yml")]),
         # What is legal, or is none of Millrace's.
+        ("host_vars/k2.example.org.yml", "a: 1\n", []),
+        ("host_vars/k3.yml", "a: 1\n", []),
+        ("group_vars/spark_workers.yml", "a: 1\n", []),
         ("group_vars/all.yml", "kafka_config: {<<: {a: 1}, <<: {b: 2}, a: 2}\n", []),
         ("group_vars/all.yml", "kafka_node_id: 100\nkafka_rack: '1:20'\n", []),
         ("group_vars/all.yml", "spark_config: {x: !vault 'secret'}\n", []),
@@ -69,6 +74,16 @@ def test_a_directory_hides_the_file_of_its_name(tmp_path: Path, group: str, hidd
     (tmp_path / "group_vars" / group).mkdir(parents=True)
     (tmp_path / f"group_vars/{group}.yml").write_text("a: 1\n")
     assert [one[0] for one in found(tmp_path)] == (["hidden"] if hidden else [])
+
+
+@pytest.mark.parametrize("name", ["group_vars/kafka", "host_vars/k1"])
+def test_of_two_files_of_a_name_one_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir()
+    for end in (".yml", ".yaml"):
+        (tmp_path / f"{name}{end}").write_text("a: 1\n")
+    (hidden,) = findings([str(tmp_path)], GROUPS, HOSTS)
+    assert (hidden.kind, Path(hidden.path).suffix) == ("hidden", ".yaml")
+    assert Path(hidden.text).suffix == ".yml"
 
 
 def test_hosts_on_the_command_line_are_no_file() -> None:

@@ -20,6 +20,8 @@ def inner_sasl(mechanisms: str, used: str = "") -> Change:
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("INNER", 9094, "SASL_SSL"))
         draft.variable("kafka_inter_broker_listener", "INNER")
+        for mechanism in mechanisms.split(","):
+            draft.login("INNER", mechanism)
         draft.own("sasl.enabled.mechanisms", mechanisms)
         if used:
             draft.own(INNER, used)
@@ -32,7 +34,7 @@ def users(key: str, value: object) -> Change:
 
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_SSL"))
-        draft.own("sasl.enabled.mechanisms", "SCRAM-SHA-512").own(key, value)
+        draft.login("USERS").own(key, value)
 
     return change
 

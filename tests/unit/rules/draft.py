@@ -103,6 +103,10 @@ class Draft:
         self.cluster_id_error = error
         return self
 
+    def own_host(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
+        """Set a property in kafka_host_config."""
+        return self._property("kafka_host_config", key, value, on)
+
     def own(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
         """Set a property in kafka_config."""
         return self._property("kafka_config", key, value, on)
@@ -201,6 +205,12 @@ class Draft:
             self.own(f"ssl.{store}.type", "PEM")
             self.own(f"ssl.{store}.location", f"/etc/kafka/tls/{file}")
         return self
+
+    def login(self, listener: str, mechanism: str = "SCRAM-SHA-512") -> Self:
+        """Set a listener's entry of JAAS."""
+        key = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+        self.own("sasl.enabled.mechanisms", mechanism)
+        return self.provided(key, "${file:/etc/kafka/secrets:login}")
 
     def vault(self, place: str) -> Self:
         """Let a value, `variable[key]`, come from a vault."""

@@ -183,13 +183,16 @@ CASES: list[Legal] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .own("ssl.keystore.type", "PKCS12")
+            .own("ssl.keystore.location", "/etc/kafka/tls/node.p12")
             .provided("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
         ),
     ),
     (
         "listener-unreachable",
         "SASL on the second",
-        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_SSL")),
+        lambda d: (
+            d.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_SSL")).login("USERS")
+        ),
     ),
     (
         "inter-broker-listener",

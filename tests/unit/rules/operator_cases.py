@@ -31,6 +31,7 @@ LAG = "log.cleaner.{}.compaction.lag.ms"
 JAVA = "kafka_java_options"
 JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
 PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
+STORE = "/etc/kafka/tls/node.p12"
 SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 JMX = "-Dcom.sun.management.jmxremote.port"
 
@@ -69,7 +70,7 @@ REFUSED: list[Case] = [
         "group-file-hidden",
         "by a directory",
         lambda d: d.file("hidden", "kafka", "group_vars/kafka"),
-        ("group_vars/kafka.yml", "Move the file into group_vars/kafka"),
+        ("group_vars/kafka.yml", "into group_vars/kafka"),
     ),
     (
         "group-file-unused",
@@ -291,7 +292,7 @@ REFUSED: list[Case] = [
     (
         "store-type",
         "unknown",
-        tls(keystore_type="P12", keystore_password=PASSWORD),
+        tls(keystore_type="P12", keystore_location=STORE, keystore_password=PASSWORD),
         ("P12", "ssl.keystore.type: PKCS12"),
     ),
     *(
@@ -557,7 +558,11 @@ LEGAL: list[Legal] = [
         mounts(("/srv", "LABEL=one", "xfs"), data=("/var/lib/kafka/data",)),
     ),
     ("store-password", "set", tls(**JKS, keystore_password=PASSWORD)),
-    ("store-type", "PKCS12", tls(keystore_type="pkcs12", keystore_password=PASSWORD)),
+    (
+        "store-type",
+        "PKCS12",
+        tls(keystore_type="pkcs12", keystore_location=STORE, keystore_password=PASSWORD),
+    ),
     *(
         ("client-timeouts", key, lambda d, key=key, value=value: d.own(key, value))
         for key, value in (

@@ -127,6 +127,7 @@ CASES: list[Case] = [
         lambda d: (
             d.zookeeper_mode().pem().variable("kafka_security", "standard"),
             d.listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_PLAINTEXT")),
+            d.login("USERS"),
         ),
         ("USERS (SASL_PLAINTEXT)", "protocol: SSL"),
     ),
@@ -151,7 +152,12 @@ CASES: list[Case] = [
     (
         "listener-unreachable",
         "trust store",
-        lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.truststore.type", "JKS"),
+        lambda d: (
+            d.pem()
+            .listeners(("CLIENT", 9092, "SSL"))
+            .own("ssl.truststore.type", "JKS")
+            .own("ssl.truststore.location", "/etc/kafka/tls/ca.jks")
+        ),
         ("trust store is not PEM", "ssl.truststore.type: PEM"),
     ),
     (
@@ -161,6 +167,7 @@ CASES: list[Case] = [
             d.pem()
             .listeners(("CLIENT", 9092, "SSL"))
             .own("ssl.keystore.type", "PKCS12")
+            .own("ssl.keystore.location", "/etc/kafka/tls/node.p12")
             .provided("ssl.keystore.password", "${file:/etc/kafka/secrets:store}")
             .own("ssl.client.auth", "required")
         ),

@@ -108,7 +108,7 @@ CASES: list[Case] = [
             (f"{variable} sets the heap by", f"{variable} of {host}", f"set {fix}."),
         )
         for variable, option, host, fix in (
-            ("kafka_java_options", "-Xmx4g", "k2", "kafka_heap: 4g"),
+            ("kafka_java_options", "-Xmx2g", "k2", "kafka_heap: 2g"),
             ("kafka_java_options", "-XX:+UseG1GC -Xms512m", "k2", "kafka_heap: 512m"),
             ("kafka_java_options", "-Xmx4294967296", "k2", "kafka_heap"),
             ("spark_java_options", "-XX:MaxHeapSize=1g", "k2", "spark_daemon_heap: 1g"),

@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 
 from tests.unit.rules import (
     connection_cases,
+    inventory_cases,
     jvm_cases,
     legal,
     legal_properties,
@@ -37,6 +38,7 @@ REFUSED = [
     *refused_kafka.CASES,
     *refused_properties.CASES,
     *connection_cases.REFUSED,
+    *inventory_cases.REFUSED,
     *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
     *security_cases.REFUSED,
@@ -45,6 +47,7 @@ REFUSED = [
 LEGAL = [
     *legal.CASES,
     *connection_cases.LEGAL,
+    *inventory_cases.LEGAL,
     *jvm_cases.LEGAL,
     *legal_properties.CASES,
     *operator_cases.LEGAL,
@@ -135,6 +138,12 @@ def test_warnings_refuse_nothing() -> None:
     assert [problem.rule for problem in warnings(problems)] == ["deprecated-key"]
     assert [problem.rule for problem in errors(problems)] == ["key-value"]
     assert "1 problem;" in report(problems, "The inventory has", "no host was touched")
+
+
+@pytest.mark.parametrize(("size", "more"), [("1g", []), ("5g", ["heap-over-memory"])])
+def test_a_heap_by_an_option_counts_in_the_memory(size: str, more: list[str]) -> None:
+    problems = problems_of(lambda d: d.variable("kafka_java_options", [f"-Xmx{size}"]))
+    assert {problem.rule for problem in problems} == {"heap-option", *more}
 
 
 def test_suggested_ids_are_unused_and_differ() -> None:
