@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode, Listener
 from ..model.key_table import nearest
 from ..model.values import listing, texts
@@ -125,7 +126,7 @@ def _tls_suites(node: KafkaNode) -> Findings:
             yield Finding(what, fix, "kafka_config[ssl.cipher.suites]")
 
 
-@rule("client-certificate-optional", each=_with_known_properties)
+@rule("client-certificate-optional", each=nodes_as_written)
 def _client_certificate_optional(node: KafkaNode) -> Findings:
     """With `requested` a client without a certificate is let in as User:ANONYMOUS."""
     for one in node.listeners:
