@@ -236,7 +236,7 @@ def test_beside_an_id_of_the_inventory_none_is_kept(tmp_path: Path) -> None:
 def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
     path = shutil.copytree(ROOT / "inventories/zookeeper", tmp_path / "zookeeper")
     ansible = AnsibleRun(path)
-    assert ansible.task("cluster", "b1", generate=True)["changed"] is False
+    ansible.task("cluster", "b1", generate=True)
     assert kept(ansible) == ""
     assert ansible.task("cluster", "b1", known_cluster_id=ID)["changed"] is True
     assert kept(ansible) == ID

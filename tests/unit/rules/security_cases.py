@@ -47,6 +47,9 @@ def for_users(protocol: str, **config: str) -> Change:
         draft.pem().listeners(("CLIENT", 9092, first), ("USERS", 9094, protocol))
         for key, value in config.items():
             draft.own(key, value)
+            for mechanism in value.split(",") if key.endswith(MECHANISMS) else ():
+                name = f"listener.name.users.{mechanism.lower()}.sasl.jaas.config"
+                draft.provided(name, "${file:/etc/kafka/secrets:login}")
 
     return change
 
@@ -102,7 +105,7 @@ REFUSED: list[Case] = [
         lambda d: (
             closed(d).controller_listener("CONTROLLER", protocol="SSL"),
             d.listeners(("CLIENT", 9092, "SASL_SSL"))
-            .own(MECHANISMS, "SCRAM-SHA-512")
+            .login("CLIENT")
             .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512"),
         ),
         ("CLIENT (SASL_SSL)", "kafka_listeners of k1, k2, k3", "kafka_inter_broker_listener"),
@@ -248,7 +251,7 @@ LEGAL: list[Legal] = [
         lambda d: (
             d.pem()
             .listeners(("CLIENT", 9092, "SASL_SSL"))
-            .own(MECHANISMS, "SCRAM-SHA-512")
+            .login("CLIENT")
             .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512")
             .variable(
                 "kafka_client_config",
