@@ -106,9 +106,8 @@ def test_every_port_of_every_inventory_has_somebody_who_connects(name: str, tmp_
 
 def test_an_invalid_inventory_has_a_matrix_too() -> None:
     broken: dict[str, Any] = {
-        "kafka_listeners": [],
-        "kafka_inter_broker_listener": "",
+        "kafka_inter_broker_listener": "NOWHERE",
         "kafka_node_id": 1,
     }
     found = cluster({"kafka_brokers": ["k1"], "kafka_controllers": ["k1"]}, **broken)
-    assert matrix(found, "k1") == {9093: ("nodes",)}
+    assert matrix(found, "k1") == {9092: ("clients",), 9093: ("nodes",)}
