@@ -40,6 +40,7 @@ attributes:
 
 JAVA_HOMES = "/usr/lib/jvm"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
+SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
 AUTHORITY = "/etc/kafka/certificates/ca.pem"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
@@ -226,6 +227,15 @@ def between_nodes() -> dict[str, str]:
     return {role: protocols[name] for role, name in names.items() if name in protocols}
 
 
+def spark_secret() -> str | None:
+    """Return the sha256 of Spark's secret, empty where it has none, None where it is not there."""
+    text = read(SPARK_DEFAULTS)
+    secret = parse_or_empty(text).get("spark.authenticate.secret", "")
+    if not text:
+        return None
+    return hashlib.sha256(secret.encode()).hexdigest() if secret else ""
+
+
 def digest(path: str) -> str:
     """Return the sha256 of a file, empty where there is none to read."""
     try:
@@ -296,6 +306,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "opt_free": space.f_bavail * space.f_frsize,
         "between_nodes": between_nodes(),
         "authority": digest(AUTHORITY),
+        "spark_secret": spark_secret(),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])

@@ -5,7 +5,7 @@ They are files of one directory that only its owner can read:
     ca.pem, ca.key                the cluster's own CA
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     passwords/USER                a generated password
-    NAME                          another secret
+    spark_secret                  what the processes of Spark share
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import AUTHORITY_FILE
+from ..module_utils.model.security import AUTHORITY_FILE, SPARK_SECRET
 from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
 
 DIRECTORY = ".secrets"
@@ -124,10 +124,13 @@ def _complete(
     users = {user.name for node in cluster.kafka.values() for user in node.users_without_password}
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
     new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
+    texts = dict(found.texts)
+    if any(host.lacks_secret for host in cluster.spark.values()):
+        texts[SPARK_SECRET] = new[SPARK_SECRET] = random_text()
     if store:
         for name, text in new.items():
             _write(directory / name, text)
-    return Secrets(str(directory), authority_pem, certificates, passwords, found.texts)
+    return Secrets(str(directory), authority_pem, certificates, passwords, texts)
 
 
 def random_text() -> str:

@@ -9,6 +9,7 @@ from . import kafka, spark, variables, zookeeper
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
+from .security import SPARK_SECRET
 from .service import Listening, Service
 from .spark import SparkHost
 from .variables import Invalid
@@ -106,9 +107,12 @@ class Cluster:
         known = self.inventory.secrets.certificates
         if service == "kafka":
             return [one.name for one in self.kafka[host].certificates if not known.get(one.name)]
-        login = self.spark[host].kafka_login if service == "spark" else {}
-        missing = login and self.spark[host].kafka_users_without_password
-        return [f"the password of {name}" for name in missing or ()]
+        if service != "spark":
+            return []
+        spark = self.spark[host]
+        missing = spark.kafka_users_without_password if spark.kafka_login else []
+        own = [SPARK_SECRET] if spark.lacks_secret else []
+        return [*(f"the password of {name}" for name in missing), *own]
 
     @property
     def brokers(self) -> list[KafkaNode]:

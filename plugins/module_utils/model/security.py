@@ -20,6 +20,7 @@ AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
 MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
 ADMIN = "admin"
 """The user that may do everything, for the operator."""
+SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
 LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
 _AUTHORIZERS = {
     "kraft": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

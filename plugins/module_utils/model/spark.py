@@ -1,13 +1,13 @@
 """A host of Spark standalone: masters, workers, history server, and the jobs that run there.
 
-The layers of a property: topology < spark_config < owned keys.
+The layers of a property: topology < security < spark_config < owned keys.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from . import files, security, spark_key_table
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
-from .inventory import SPARK_GROUPS, Inventory
+from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .kafka import KafkaNode
 from .key_table import Table
 from .service import ADMINS, CLIENTS, NODES, Listening, Service
@@ -68,6 +68,16 @@ _TOPOLOGY: Mapping[str, Any] = {
 # A new master waits for the workers it knows of; one that died with the old master would cost
 # spark.worker.timeout, 60 s, in which nothing is scheduled.
 _RECOVERY = {"spark.deploy.recoveryTimeout": "10s"}
+# Whoever does not have the secret can submit no job and be no worker, and reads nothing that Spark
+# sends or spills.
+_STANDARD: Mapping[str, Any] = {
+    "spark.authenticate": True,
+    "spark.network.crypto.enabled": True,
+    "spark.network.crypto.authEngineVersion": 2,
+    "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+    "spark.network.crypto.saslFallback": False,
+    "spark.io.encryption.enabled": True,
+}
 # Keys that only Millrace writes, with the variable that sets each.
 OWNED: Mapping[str, str] = {
     "spark.master": "the group spark_masters",
@@ -113,7 +123,7 @@ class Job:
 class SparkHost(Service):
     """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name.
 
-    `broker` is one of the inventory's, None without any.
+    `broker` is one of Kafka's in the inventory, None without any.
     """
 
     roles: tuple[str, ...]
@@ -121,6 +131,7 @@ class SparkHost(Service):
     workers: Mapping[str, HostSettings]
     ensemble: Sequence[str]
     broker: KafkaNode | None = None
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
     product = "spark"
     title = "Apache Spark"
     address_variable = "spark_host"
@@ -232,7 +243,21 @@ class SparkHost(Service):
         return found
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
-        return {"topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})}}
+        secret = self.secrets.texts.get(security.SPARK_SECRET, "")
+        return {
+            "topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})},
+            "security": {**_STANDARD, SECRET: secret} if self.is_secured else {},
+        }
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `spark_security: standard` is."""
+        return bool(self.settings["spark_security"] == security.STANDARD)
+
+    @property
+    def lacks_secret(self) -> bool:
+        """Whether Millrace has to make the secret that its processes share, and has none yet."""
+        return self.is_secured and not self.config[SECRET]
 
     @property
     def has_secrets(self) -> bool:
@@ -414,7 +439,9 @@ def resolve(
         for role, group in zip(ROLES, SPARK_GROUPS)
     }
     return {
-        name: SparkHost(host, roles, groups["master"], groups["worker"], ensemble, broker)
+        name: SparkHost(
+            host, roles, groups["master"], groups["worker"], ensemble, broker, inventory.secrets
+        )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import zoneinfo
 from collections.abc import Iterator
@@ -97,6 +98,22 @@ def _spark_secret_missing(host: SparkHost, one: Property) -> Findings:
     if is_true(one.value) and not host.has_secrets:
         fix = f"Set {SECRET}, from a vault, or delete spark.authenticate."
         yield Finding(f"{one.key} is true and {SECRET} is not set.", fix)
+
+
+@host_rule("spark-secret-differs", where="spark_security")
+def _spark_secret_differs(host: InspectedHost) -> Findings:
+    """Services are restarted one by one, and those with another secret, or none, could not talk to
+    them, nor could running jobs.
+    """
+    found = host.found.spark_secret
+    if host.spark is None or found is None or host.spark.lacks_secret:
+        return
+    wanted = str(host.spark.config.get(SECRET) or "")
+    if found != (hashlib.sha256(wanted.encode()).hexdigest() if wanted else ""):
+        what = f"Spark runs {'with another secret' if found else 'without a secret'} there."
+        fix = "Set spark_security to what it was deployed with, or copy kafka_secrets_dir from the "
+        fix += "control node that deployed it. To change it, remove Spark first (teardown.yml)."
+        yield Finding(what, fix)
 
 
 @rule("spark-secret-short", each=properties("spark", key=SECRET))
