@@ -49,8 +49,8 @@ class ActionModule(Action):
     def _refuse_unknown(self, broker: KafkaNode, user: str) -> None:
         """Refuse a user that clients cannot log in as, where they have to log in."""
         names = [one.name for one in broker.users if one.present and one.scram]
-        known = {one.name for one in broker.users if one.password}
-        if broker.user_client_config(user, "") and user not in known:
+        known = {one.name for one in broker.users if one.name in names and one.password}
+        if broker.clients_log_in and user not in known:
             message = f"Kafka has no user {user}; there are {listing(names)}"
             if user in names:
                 message = (
