@@ -1,4 +1,4 @@
-"""Ansible action: write a file by which clients on the control node reach the Kafka cluster."""
+"""Ansible action: write files by which clients on the control node reach the Kafka cluster."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.kafka.client_formats import client_files
+from ..module_utils.kafka.connection import ConnectionDescriptionError
 from ..module_utils.model import files
 from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.security import AUTHORITY_FILE
 from ..module_utils.model.values import listing
 from ..plugin_utils.action import Action
 from ..plugin_utils.inventory import plain
@@ -21,40 +24,68 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Write the file, in check mode too; return what a topic of the cluster has by default."""
+        """Write the files, in check mode too; return what a topic of the cluster has by default."""
         brokers = self.cluster.brokers
         if not brokers:
             message = "the group kafka_brokers is missing or empty; add hosts to it"
             raise AnsibleActionFail(message)
-        client = brokers[0].local_client_config(args["user"])
-        self._refuse_unknown(brokers[0], args["user"])
-        text = files.properties({**client, **plain(args["properties"])})
-        path = Path(args["path"])
+        refuse_unknown(brokers[0], args["user"])
+        path = Path(args["path"]).absolute()
+        own = plain(args["properties"])
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # It may hold a password.
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as one:
-                os.fchmod(one.fileno(), 0o600)  # one that was there before
-                one.write(text)
-        except OSError as error:
+            if args["all_formats"]:
+                written = _all(brokers[0], args["user"], path, own)
+            else:
+                client = {**brokers[0].local_client_config(args["user"]), **own}
+                written = {path: files.properties(client)}
+            for file, text in written.items():
+                _write(file, text)
+        except (OSError, ConnectionDescriptionError) as error:
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error
         return {
             "changed": False,
+            "files": [str(file) for file in written],
             "brokers": len(brokers),
             "replication_factor": brokers[0].replication_factor,
             "min_insync_replicas": brokers[0].number("min.insync.replicas"),
         }
 
-    def _refuse_unknown(self, broker: KafkaNode, user: str) -> None:
-        """Refuse a user that clients cannot log in as, where they have to log in."""
-        names = [one.name for one in broker.users if one.present and one.scram]
-        known = {one.name for one in broker.users if one.name in names and one.password}
-        if broker.clients_log_in and user not in known:
-            message = f"Kafka has no user {user}; there are {listing(names)}"
-            if user in names:
-                message = (
-                    f"{broker.secrets.directory} has no password of {user}: run site.yml, or copy "
-                    "the directory from the control node that made it"
-                )
-            raise AnsibleActionFail(message)
+
+def refuse_unknown(broker: KafkaNode, user: str) -> None:
+    """Refuse a user that clients cannot log in as, where they have to log in.
+
+    Raises:
+        AnsibleActionFail: Kafka has no such user, or its password is not known here.
+
+    """
+    names = [one.name for one in broker.users if one.present and one.scram]
+    if not broker.clients_log_in:
+        return
+    if user not in names:
+        message = f"Kafka has no user {user}; there are {listing(names)}"
+        raise AnsibleActionFail(message)
+    if user in [one.name for one in broker.users_without_password]:
+        message = (
+            f"{broker.secrets.directory} has no password of {user}: run site.yml, or copy the "
+            "directory from the control node that made it"
+        )
+        raise AnsibleActionFail(message)
+
+
+def _all(broker: KafkaNode, user: str, folder: Path, own: dict[str, Any]) -> dict[Path, str]:
+    """Return the files of a user in all forms, with the CA's certificate beside them."""
+    authority = folder / AUTHORITY_FILE
+    login = broker.user_client_config(user, str(authority))
+    found = client_files({**(login or broker.local_client_config(user)), **own})
+    if login and broker.secrets.authority:
+        found[AUTHORITY_FILE] = broker.secrets.authority
+    return {folder / name: text for name, text in found.items()}
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that may hold a password."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as one:
+        os.fchmod(one.fileno(), 0o600)  # one that was there before
+        one.write(text)

@@ -1,4 +1,4 @@
-"""Ansible action: explain the Kafka properties of the hosts, and what a change would do."""
+"""Ansible action: explain Kafka's properties, what a change would do, and what listens."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Explain all Kafka hosts."""
+        """Explain all hosts."""
         changes = plain(args["change"])
         found = explain(self.cluster, args["key"], changes)
         write(args["path"], f"{json.dumps(found, indent=2)}\n", "the explanation")
-        text = report(found, properties=bool(args["key"]) or not changes)
+        ports = args["ports"]
+        text = report(found, properties=bool(args["key"]) or not (changes or ports), ports=ports)
         return {"changed": False, "lines": text.splitlines()}

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: client_config
-short_description: Write a file by which clients on the control node reach the Kafka cluster
+short_description: Write files by which clients on the control node reach the Kafka cluster
 description:
   - Writes a file of Kafka client properties, as Kafka's own tools take it, which only its owner can
-    read.
+    read, or with O(all_formats) a directory of such files for clients of several languages.
   - It holds the addresses and the protocol of the brokers, C(kafka_client_config), and
     C(kafka_local_client_config) in place of the stores that lie on the hosts.
 options:
   path:
-    description: The file, on the control node. Its directory is created.
+    description: The file, or the directory, on the control node. Its directory is created.
     type: path
     required: true
+  all_formats:
+    description: Write C(client.properties) (Java), C(librdkafka.conf) (kcat, confluent-kafka),
+      C(kafka-python.json) (arguments of kafka-python's clients), C(spark.json) (options of Spark's
+      source and sink) and C(ca.pem) into the directory O(path).
+    type: bool
+    default: false
   user:
     description: Who the clients are, where they log in to Kafka.
     type: str
@@ -39,6 +45,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+files:
+  description: The files that were written.
+  returned: success
+  type: list
+  elements: str
 brokers:
   description: How many brokers the cluster has.
   returned: success

@@ -139,7 +139,8 @@ def started_at() -> dict[str, str]:
 
 def test_stopped_host_comes_back_with_its_data() -> None:
     """As after a reboot of the machine: its records are there, nothing is made anew."""
-    ends = "kafka-get-offsets.sh --bootstrap-server $(hostname -i):9092 --topic flights"
+    words = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG"
+    ends = f"sudo bash -lc 'kafka-get-offsets.sh {words} --topic flights'"
     before = succeed("ssh", "k2", ends, seconds=60)
     assert sum(int(line.rsplit(":", 1)[1]) for line in before.split()) == 336_776
     host = f"millrace-{NAME}-k2"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 
-from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe, write_client_config
 
 
 def written(path: Path, *, lab: dict[str, Any] | None = None, **kafka: Any) -> Topology:
@@ -61,10 +62,28 @@ def test_a_lab_adds_its_machines_and_their_slowness(tmp_path: Path) -> None:
 
 
 def test_clients_of_an_open_cluster_need_its_addresses(tmp_path: Path) -> None:
-    assert written(tmp_path).connection.settings() == {
+    assert written(tmp_path, kafka_security="open").connection.settings() == {
         "bootstrap_servers": ["10.0.0.1:9092", "10.0.0.2:9092"],
         "security_protocol": "PLAINTEXT",
     }
+
+
+PASSWORD = "a b'c=d;e"  # noqa: S105 - of no user
+
+
+def test_clients_of_a_closed_cluster_are_its_administrator(tmp_path: Path) -> None:
+    found = written(tmp_path, kafka_users=[{"name": "admin", "password": PASSWORD}])
+    expected = {
+        "bootstrap_servers": ["10.0.0.1:9092", "10.0.0.2:9092"],
+        "security_protocol": "SASL_SSL",
+        "ssl_cafile": f"{tmp_path}/.secrets/ca.pem",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "admin",
+        "sasl_plain_password": PASSWORD,
+    }
+    assert found.connection.settings() == expected
+    path = write_client_config(found.connection, tmp_path / "client.properties")
+    assert Connection.read(path).settings() == expected, "as other programs read it"
 
 
 def test_clients_of_a_secured_cluster_have_stores_of_this_machine(tmp_path: Path) -> None:

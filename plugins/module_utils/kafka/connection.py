@@ -17,6 +17,7 @@ from ..model.values import property_text
 
 _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _STORES = {
     "truststore": ("ssl_cafile",),
     "keystore": ("ssl_certfile", "ssl_keyfile"),
@@ -71,6 +72,17 @@ class Connection:
         """Return the same way to connect, to other addresses."""
         return Connection(bootstrap, self.properties)
 
+    def as_user(self, mechanism: str, name: str, password: str) -> Connection:
+        """Return the same way to connect, as a user of SCRAM."""
+        words = " ".join(
+            f'{key}="{_quoted(one)}"' for key, one in (("username", name), ("password", password))
+        )
+        own = {
+            "sasl.mechanism": mechanism,
+            "sasl.jaas.config": f"{_SCRAM_MODULE} required {words};",
+        }
+        return Connection(self.bootstrap, {**self.properties, **own})
+
     def settings(self) -> dict[str, Any]:
         """Return kafka-python's keyword arguments of the addresses and of `security`."""
         return {"bootstrap_servers": list(self.bootstrap), **self.security()}
@@ -114,12 +126,22 @@ class Connection:
                 f"{', '.join(_MECHANISMS)}, with username and password in sasl.jaas.config"
             )
             raise ConnectionDescriptionError(text)
+        name = _unescaped(words["username"])
         return {
             "sasl_mechanism": mechanism,
-            "sasl_plain_username": _unescaped(words["username"]),
+            "sasl_plain_username": _saslname(name) if mechanism != "PLAIN" else name,
             "sasl_plain_password": _unescaped(words["password"]),
         }
 
 
 def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
+
+
+def _quoted(text: str) -> str:
+    return re.sub(r'(["\\])', r"\\\1", text)
+
+
+def _saslname(name: str) -> str:
+    """Return a name as SCRAM's messages have it (RFC 5802); kafka-python sends what it is given."""
+    return name.replace("=", "=3D").replace(",", "=2C")

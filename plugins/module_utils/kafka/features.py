@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import library
+from .answers import refusal
 
 ELR = "eligible.leader.replicas.version"
 _TIMEOUT_MS = 30_000
@@ -35,10 +36,5 @@ def update(admin: Any, wanted: Mapping[str, int], *, validate_only: bool) -> str
         min_version=1,
     )
     response = admin._manager.run(admin._send_request_to_controller, request)
-    for answer in (response, *(response.results or ())):
-        error = library.errors.for_code(answer.error_code)
-        if answer.error_code and error.retriable:
-            raise error(answer.error_message)
-        if answer.error_code:
-            return str(answer.error_message or error.description)
-    return ""
+    reasons = [refusal(answer) for answer in (response, *(response.results or ()))]
+    return next(filter(None, reasons), "")

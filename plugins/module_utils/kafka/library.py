@@ -18,7 +18,10 @@ _CONTENTS = {
         *("ConsumerRebalanceListener", "KafkaAdminClient", "KafkaConsumer", "KafkaProducer"),
         *("OffsetAndMetadata", "OffsetSpec", "TopicPartition"),
     ),
-    "kafka.admin": ("AlterConfigOp", "ConfigResource", "ConfigResourceType", "MemberToRemove"),
+    "kafka.admin": (
+        *("AlterConfigOp", "ConfigResource", "ConfigResourceType", "MemberToRemove"),
+        "UserScramCredentialUpsertion",
+    ),
     "kafka.coordinator.assignors.cooperative_sticky": ("CooperativeStickyAssignor",),
     "kafka.coordinator.assignors.range": ("RangePartitionAssignor",),
     "kafka.future": ("Future",),
@@ -28,7 +31,11 @@ _CONTENTS = {
     "kafka.producer.transaction_manager": (
         *("ProducerIdAndEpoch", "TransactionManager", "TransactionState"),
     ),
-    "kafka.protocol.admin": ("IncrementalAlterConfigsRequest", "UpdateFeaturesRequest"),
+    "kafka.protocol.admin": (
+        *("AlterUserScramCredentialsRequest", "CreateAclsRequest", "DeleteAclsRequest"),
+        *("DescribeAclsRequest", "DescribeUserScramCredentialsRequest"),
+        *("IncrementalAlterConfigsRequest", "UpdateFeaturesRequest"),
+    ),
     "kafka.record": ("MemoryRecords", "MemoryRecordsBuilder"),
     "kafka.record.util": ("calc_crc32c",),
     "kafka.structs": ("MemberState",),

@@ -9,7 +9,7 @@ from . import kafka, spark, variables, zookeeper
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
-from .service import Service
+from .service import Listening, Service
 from .spark import SparkHost
 from .variables import Invalid
 from .zookeeper import Member
@@ -88,6 +88,13 @@ class Cluster:
         """Return what a host's services listen on: a name for the message, and the port."""
         services = self.services(host).values()
         return [item for service in services for item in service.ports.items()]
+
+    def listening(self, host: str) -> list[Listening]:
+        """Return all that a host's services listen on, and who connects: the matrix of a firewall.
+
+        Not in it are drivers of Spark, which run anywhere.
+        """
+        return [one for service in self.services(host).values() for one in service.listening]
 
     def heaps(self, host: str) -> dict[str, str]:
         """Return variable -> heap as written, of all JVMs of a host's services."""

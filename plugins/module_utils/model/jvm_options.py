@@ -8,11 +8,14 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Container, Sequence
+import shlex
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .key_table import nearest
+from .values import sequence
 
 RELEASES = (17, 21)
 TABLE = Path(__file__).parent / "jvm_flags.json"
@@ -30,6 +33,13 @@ _VALUES = {
 }
 _RELEASE = re.compile(r"(?<![\d.])(?:1\.)?(\d{1,2})(?!\d)")
 _STACK = re.compile(r"-(?:Xss|ss)(?P<number>0*[1-9]\d{0,17})(?P<unit>[kKmMgG]?)")
+# Of JMX and of a debugger.
+_LISTENING = re.compile(
+    r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
+    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:(?P<host>[^,]*):)?)(?P<port>\d{1,9})(?!\d)"
+)
+_JMX_HOST = "-Dcom.sun.management.jmxremote.host="
+_LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?")
 _LEAST_STACK_KIB = 136
 _KIB = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024 * 1024}
 # All others; a value follows a colon, an equals sign or the name itself.
@@ -46,6 +56,37 @@ _WORDS = (
     *("-Xdiag", "-Xfuture", "-Xinternalversion", "-Xnoclassgc", "-Xrs", "-Xprof", "-Xnoagent"),
     *("-Xshare:auto", "-XshowSettings", "-Xverify", "-showversion"),
 )
+
+
+@dataclass(frozen=True)
+class OpenedPort:
+    """A port that an option of Java opens; `loopback` says whether only its host can reach it."""
+
+    option: str
+    port: int
+    loopback: bool
+
+
+def java_words(given: object) -> list[str]:
+    """Return the options of a JVM as systemd and Spark split them."""
+    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote that does not end
+        return text.split()
+
+
+def opened_ports(words: Iterable[str]) -> list[OpenedPort]:
+    """Return the ports that options of Java open, of an option given twice the last one."""
+    given = list(words)
+    jmx = [word[len(_JMX_HOST) :] for word in given if word.startswith(_JMX_HOST)]
+    found: dict[str, OpenedPort] = {}
+    for match in filter(None, map(_LISTENING.match, given)):
+        # A debugger's port without a host is the loopback's, that of JMX every address's.
+        host = "".join(jmx[-1:]) if match["option"] else match["host"] or "localhost"
+        option, loopback = match["option"] or match["agent"], bool(_LOOPBACK.fullmatch(host))
+        found[option] = OpenedPort(option, int(match["port"]), loopback)
+    return [one for one in found.values() if one.port]  # with 0 Java chooses one
 
 
 @functools.cache

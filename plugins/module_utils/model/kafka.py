@@ -17,7 +17,7 @@ from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .profiles import PROFILES
 from .security import Certificate, User
-from .service import Server
+from .service import CLIENTS, NODES, Server
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer
 from .versions import release_numbers
@@ -28,6 +28,8 @@ STATE = "/var/lib/millrace"
 PREVIOUS = f"{STATE}/kafka-previous.json"
 DYNAMIC_RECORD = f"{STATE}/kafka-dynamic.json"
 OPERATION = f"{STATE}/operation.json"
+AUTHORIZER_LOG = "/var/log/kafka/authorizer.log"
+"""What the authorizer denied, as roles/kafka/files/log4j*.* write it."""
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 CLIENT_PROPERTIES = "/etc/kafka/client.properties"
 
@@ -131,7 +133,10 @@ class KafkaNode(Server):
     owned = OWNED
     scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
     previous = PREVIOUS
-    leftovers = ("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION)
+    leftovers = (
+        *("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
+        *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
+    )
 
     @property
     def id(self) -> int | None:
@@ -226,6 +231,19 @@ class KafkaNode(Server):
         for name, one in own:
             found[f"{name}, port {one.port}" if name in found else name] = one.port
         return found
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: clients to the first listener, and to all that are not brokers'."""
+        if port == "kafka_controller_listener":
+            return (NODES,)
+        nodes, first = (
+            port.startswith(f"kafka_listeners ({name})")
+            for name in (
+                self.inter_broker_listener,
+                self.client_listeners[0].name,
+            )
+        )
+        return (*((CLIENTS,) if first or not nodes else ()), *((NODES,) if nodes else ()))
 
     @property
     def heap(self) -> str:
@@ -469,7 +487,10 @@ class KafkaNode(Server):
             **self._certificate_files(),
             **self.copy(logging),
             **self.server(
-                f"{' and '.join(self.roles)} {self.id}", option, f"kafka.Kafka {SERVER_PROPERTIES}"
+                f"{' and '.join(self.roles)} {self.id}",
+                option,
+                f"kafka.Kafka {SERVER_PROPERTIES}",
+                logs=self.product,
             ),
         }
 

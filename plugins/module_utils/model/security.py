@@ -146,7 +146,7 @@ def authorization(mode: str, nodes: Sequence[str]) -> Properties:
 
 def login(user: str, password: str) -> Properties:
     """Return the client properties by which a user logs in."""
-    words = f'{_SCRAM_LOGIN} username="{_quoted(user)}" password="{_quoted(password)}";'
+    words = f'{_SCRAM_LOGIN} username="{user}" password="{password}";'
     return {"sasl.mechanism": MECHANISM, "sasl.jaas.config": words}
 
 
@@ -183,8 +183,3 @@ _STREAM_GRANTS = (
     _grant("topic", _FLIGHTS, "read", "write"),
     _grant("group", "spark-kafka-source-", "read"),
 )
-
-
-def _quoted(text: str) -> str:
-    """Return a text as it stands between quotes of JAAS."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')

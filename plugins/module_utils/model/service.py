@@ -12,8 +12,31 @@ from . import files
 from .artifacts import Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
+from .jvm_options import OpenedPort, java_words, opened_ports
 from .key_table import Table, nearest
 from .values import by_name
+
+# Who connects to a port, and who that is.
+CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
+CALLERS: Mapping[str, str] = {
+    CLIENTS: "applications, wherever they run, and the control node",
+    NODES: "other hosts of the inventory",
+    ADMINS: "people with a browser or a monitoring system",
+    LOOPBACK: "the host itself",
+}
+
+
+@dataclass(frozen=True)
+class Listening:
+    """What a service listens on: a name of it, the port as the inventory gives it, 0 for any.
+
+    `callers` are those that connect, of `CALLERS`.
+    """
+
+    service: str
+    name: str
+    port: int
+    callers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -45,6 +68,10 @@ class Service(ABC):
     @abstractmethod
     def ports(self) -> Mapping[str, int]:
         """What it listens on: a name for messages -> port."""
+
+    @abstractmethod
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects to one of `ports`, which is given by its name there."""
 
     @property
     @abstractmethod
@@ -147,6 +174,23 @@ class Service(ABC):
         return [restart_mark(unit) for unit in self.units]
 
     @property
+    def java_ports(self) -> list[OpenedPort]:
+        """What the options of its JVM open besides."""
+        return opened_ports(java_words(self.settings[f"{self.product}_java_options"]))
+
+    @property
+    def listening(self) -> list[Listening]:
+        """All that it listens on, and who connects."""
+        product, options = self.product, f"{self.product}_java_options"
+        own = [Listening(product, x, port, self.callers(x)) for x, port in self.ports.items()]
+        return own + [
+            Listening(
+                product, f"{options} ({x.option})", x.port, (LOOPBACK if x.loopback else ADMINS,)
+            )
+            for x in self.java_ports
+        ]
+
+    @property
     def write_paths(self) -> list[str]:
         """The directories that its processes write to."""
         return [self.state_dir, *(path for _, path in self.data_directories)]
@@ -226,7 +270,7 @@ class Server(Service):
         options = " ".join(self.settings[f"{self.product}_java_options"])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
 
-    def server(self, who: str, logging: str, program: str) -> dict[str, Entry]:
+    def server(self, who: str, logging: str, program: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`
         """Return its systemd service: who it is, options of its logging, class and arguments."""
         # A JVM that ran out of memory may go on without some of its threads: it exits instead, and
         # systemd starts it again.
@@ -234,7 +278,7 @@ class Server(Service):
             f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
             f"-Djava.awt.headless=true {logging} -cp {self.distribution.home}/libs/* {program}"
         )
-        return self.unit(self.product, f"{self.title} {self.version} ({who})", command)
+        return self.unit(self.product, f"{self.title} {self.version} ({who})", command, **more)
 
     @property
     def _options(self) -> str:

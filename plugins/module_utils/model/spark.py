@@ -18,7 +18,7 @@ from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory
 from .kafka import KafkaNode
 from .key_table import Table
-from .service import Service
+from .service import ADMINS, CLIENTS, NODES, Listening, Service
 from .values import by_name, is_true
 
 LAYERS = ("spark_config",)
@@ -45,6 +45,12 @@ _PROVIDER: Mapping[str, str] = {
     _LOGIN_KEY: f"${{file:{KAFKA_LOGIN}:{_LOGIN_KEY}}}",
 }
 _SHUFFLE_PORT = "spark.shuffle.service.port"
+_BLOCKS_PORT = "spark.blockManager.port"
+_CALLERS = {
+    "spark_master_port": (CLIENTS, NODES),
+    "spark_worker_port": (NODES,),
+    _SHUFFLE_PORT: (NODES,),
+}
 _TOPOLOGY: Mapping[str, Any] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -203,6 +209,19 @@ class SparkHost(Service):
         if "worker" in self.roles and is_true(self.config.get("spark.shuffle.service.enabled")):
             found[_SHUFFLE_PORT] = self.config.get(_SHUFFLE_PORT, 7337)
         return found
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: drivers are clients, and what is for a browser is for admins."""
+        return _CALLERS.get(port, (ADMINS,))
+
+    @property
+    def listening(self) -> list[Listening]:
+        """All that it listens on, executors included, and who connects."""
+        own = super().listening
+        if "worker" in self.roles:
+            port = self.config.get(_BLOCKS_PORT, 0)
+            own.append(Listening(self.product, _BLOCKS_PORT, port, (CLIENTS, NODES)))
+        return own
 
     @property
     def heaps(self) -> dict[str, str]:

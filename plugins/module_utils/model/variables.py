@@ -16,8 +16,8 @@ from .values import mapping, sequence, yaml_type
 
 ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
-# Old name -> new name.
-RENAMED = {"distribution_cache": "service_cache"}
+# Old name -> what to set instead.
+RENAMED = {"distribution_cache": "service_cache", "kafka_allow_plaintext": "kafka_security: open"}
 
 Option = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from . import files
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory
-from .service import Server
+from .service import NODES, Server
 from .values import integer
 
 LAYERS = ("zookeeper_config",)
@@ -73,6 +73,10 @@ class Member(Server):
         """Variable -> port."""
         variables = [f"zookeeper_{kind}_port" for kind in ("client", "peer", "election")]
         return {name: self.settings[name] for name in variables}
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: brokers, Spark's masters and the other members."""
+        return (NODES,)
 
     @property
     def client_addresses(self) -> list[str]:

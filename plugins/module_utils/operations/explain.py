@@ -199,7 +199,7 @@ def explain(
 
     `hosts` is host -> version, mode, profile, roles, `properties` (key -> answer), `changes`
     (key -> effect) and `unresolved` (variable or file -> why it is left out); `changes` is
-    key -> kind -> hosts.
+    key -> kind -> hosts; `ports` is host -> what its services listen on, all hosts included.
     """
     changes, written = changes or {}, cluster.inventory.hosts
     outcome = effects(cluster, changes) if changes else {}
@@ -223,4 +223,12 @@ def explain(
             }
             for key in changes
         },
+        "ports": ports(cluster),
+    }
+
+
+def ports(cluster: Cluster) -> dict[str, list[Data]]:
+    """Return host -> what its services listen on, as plain data."""
+    return {
+        name: [dataclasses.asdict(one) for one in cluster.listening(name)] for name in cluster.hosts
     }

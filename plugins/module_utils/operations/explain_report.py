@@ -8,10 +8,11 @@ from typing import Any
 from .explain import DEFAULT_LAYER, EFFECTS
 
 Hosts = Mapping[str, Mapping[str, Any]]
+Ports = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def report(found: Mapping[str, Any], *, properties: bool = True) -> str:
-    """Return the text of an explanation, without the properties where only changes were asked."""
+def report(found: Mapping[str, Any], *, properties: bool = True, ports: bool = False) -> str:
+    """Return the text of an explanation, with the properties and the ports as asked for."""
     hosts: Hosts = found["hosts"]
     lines = [
         f"{name}: {variable} cannot be resolved or read and is left out: {why}"
@@ -21,6 +22,8 @@ def report(found: Mapping[str, Any], *, properties: bool = True) -> str:
     lines += _headings(hosts)
     if properties:
         lines += _properties(hosts)
+    if ports:
+        lines += _ports(found["ports"])
     if found["changes"]:
         lines += _changes(hosts, found["changes"])
     return "\n".join(lines).strip("\n")
@@ -55,6 +58,24 @@ def _properties(hosts: Hosts) -> Iterator[str]:
     for names in sorted(tables, key=lambda one: (-len(one), order.index(one[0]))):
         yield from ("", f"On {', '.join(names)}:")
         yield from _aligned([("property", "layer", "update", "value"), *tables[names]])
+
+
+def port_rows(ports: Ports) -> dict[tuple[str, ...], list[tuple[str, str, str]]]:
+    """Return hosts -> port, who connects and the name of each; equal hosts share them."""
+    same: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for host, found in ports.items():
+        rows = tuple(
+            (str(one["port"] or "any"), " and ".join(one["callers"]), one["name"]) for one in found
+        )
+        same.setdefault(rows, []).append(host)
+    return {tuple(names): list(rows) for rows, names in same.items()}
+
+
+def _ports(ports: Ports) -> Iterator[str]:
+    """Write what listens, a table for hosts that are equal."""
+    for names, rows in port_rows(ports).items():
+        yield from ("", f"On {', '.join(names)}:")
+        yield from _aligned([("port", "who connects", "set by"), *rows])
 
 
 def _row(key: str, answer: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from ..model import jvm_options
 from ..model.cluster import Cluster
+from ..model.jvm_options import java_words
 from ..model.jvm_size import heap_mb
 from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import all_services, java_words, listening_options, properties
+from .shared import all_services, properties
 
 _HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
@@ -112,9 +113,9 @@ def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
 def _jvm_port_shared(cluster: Cluster) -> Findings:
     """All daemons of a host get the same options: the one that starts second does not start."""
     for host, spark in cluster.spark.items():
-        for port in listening_options(spark).values():
+        for one in spark.java_ports:
             if len(spark.units) > 1:
-                what = f"{listing(spark.units)} would all listen on port {port}."
+                what = f"{listing(spark.units)} would all listen on port {one.port}."
                 fix = "Remove it; port 0 lets each JVM choose one."
                 yield Finding(what, fix, hosts=(host,))
 

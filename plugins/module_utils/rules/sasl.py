@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
 from ..model.values import listing, texts
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, rule
-from .shared import Property, java_words, nodes, place, properties
+from .shared import Property, nodes, place, properties
 
 _JAAS = "sasl.jaas.config"
 _ENTRY = re.compile(

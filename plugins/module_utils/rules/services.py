@@ -21,7 +21,6 @@ from .shared import (
     brokers,
     falls_back_to_default,
     free_port,
-    listening_options,
     uses_ansible_host,
 )
 
@@ -44,8 +43,8 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
         others: Ports = {}
         for product, service in cluster.services(host).items():
             (kafka if product == "kafka" else others).update(service.ports)
-            for option, port in listening_options(service).items():
-                others[f"{product}_java_options ({option})"] = port
+            for one in service.java_ports:
+                others[f"{product}_java_options ({one.option})"] = one.port
         yield host, kafka, others
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -14,7 +13,7 @@ from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.kafka import KafkaNode
 from ..model.service import Service
-from ..model.values import listing, sequence
+from ..model.values import listing
 
 HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 """A name or an address as it may stand before `:port`."""
@@ -24,11 +23,6 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
 }
-# Of JMX and of a debugger.
-_LISTENING = re.compile(
-    r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
-    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:[^,]*:)?)(?P<port>\d{1,9})(?!\d)"
-)
 
 PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
@@ -54,22 +48,6 @@ class Property:
     def where(self) -> str:
         """The variable and the key."""
         return f"{self.layer}[{self.key}]"
-
-
-def java_words(given: object) -> list[str]:
-    """Return the options of a JVM as systemd and Spark split them."""
-    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quote that does not end
-        return text.split()
-
-
-def listening_options(service: Service) -> dict[str, int]:
-    """Return each of a service's Java options that opens a port -> the port."""
-    matches = map(_LISTENING.match, java_words(service.settings[f"{service.product}_java_options"]))
-    found = {match["option"] or match["agent"]: int(match["port"]) for match in matches if match}
-    return {option: port for option, port in found.items() if port}  # with 0 Java chooses one
 
 
 def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:

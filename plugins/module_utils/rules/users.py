@@ -51,10 +51,15 @@ def _user_name(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """A principal is a name alone: a user with the name of a node could do all that nodes may."""
     for name in (str(user["name"]) for user in users):
         # Its password is a file of its name.
-        no_file = "/" in name or name.startswith(".")
-        if name in cluster.kafka or name in _RESERVED or not name.strip() or no_file:
+        is_file = name and not name.startswith(".") and "/" not in name
+        if name in cluster.kafka or name in _RESERVED or not is_file or not _is_plain(name):
             why = "is the name of a node" if name in cluster.kafka else "is no name for a user"
             yield Finding(f"{name!r} {why}.", "Choose another name.")
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text stands in an entry of JAAS and in a properties file as it is."""
+    return text.isprintable() and text == text.strip() and not set(text) & set("\"'\\")
 
 
 @rule("user-password", each=_users, where=_VARIABLE)
@@ -65,9 +70,9 @@ def _user_password(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
         if password and len(password) < _SHORTEST:
             what = f"The password of {user['name']} has fewer than {_SHORTEST} characters."
             yield Finding(what, "Choose a longer one, or delete it: then one is generated.")
-        if password and not password.isprintable():
-            what = f"The password of {user['name']} has characters that cannot be typed."
-            fix = "Choose one without line breaks and control characters."
+        if password and not _is_plain(password):
+            what = f"The password of {user['name']} has characters that files of clients lose."
+            fix = "Choose one without quotes, backslashes, line breaks and spaces at its ends."
             yield Finding(what, fix)
 
 

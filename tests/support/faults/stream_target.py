@@ -13,6 +13,8 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import ADMIN
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import KAFKA_AUTHORITY
 from testinfra.host import Host
 
 from ledger.clients import Clients
@@ -157,7 +159,8 @@ def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Itera
         hosts[driver],
         topology.addresses[driver],
         f"{topology.cluster.spark[driver].shared_dir}/failover-stream",
-        topology.cluster.brokers[0].client_config,
+        topology.cluster.brokers[0].user_client_config(ADMIN, KAFKA_AUTHORITY)
+        or topology.cluster.brokers[0].client_config,
         topic,
     )
     load_clients = Clients(topology.connection)

@@ -109,6 +109,7 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
             "client": {
                 "host": node.name,
                 "protocol": node.client_listeners[0].protocol,
+                "bootstrap": node.bootstrap[0],
                 "config": CLIENT_PROPERTIES,
             },
         }

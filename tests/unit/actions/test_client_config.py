@@ -56,6 +56,7 @@ def test_the_file_describes_the_cluster(tmp_path: Path) -> None:
     }
     assert found == {
         "changed": False,
+        "files": [str(path)],
         "brokers": 3,
         "replication_factor": 3,
         "min_insync_replicas": 2,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
 
 from tests.support.clients import guide
 from tests.support.lab.topology import ROOT
@@ -19,7 +20,12 @@ from tests.unit.in_process import AnsibleRun
 pytestmark = pytest.mark.usefixtures("local_tmp")
 PLAY = yaml.safe_load((ROOT / "playbooks/explain.yml").read_text())[0]
 # Variable of the playbook -> option of the action, as the playbook has them.
-OPTIONS = {"explain_key": "key", "explain_change": "change", "explain_json": "path"}
+OPTIONS = {
+    "explain_key": "key",
+    "explain_change": "change",
+    "explain_json": "path",
+    "explain_ports": "ports",
+}
 
 
 @pytest.fixture
@@ -58,7 +64,11 @@ def test_commands_of_the_guide_explain(
     assert "min.insync.replicas" not in texts["explain_key"]
     for part in ("log.retention.ms: dynamic", "queued.max.requests: restart", "node.id: refused"):
         assert part in texts["explain_change"]
+    assert "kafka_controller_listener" in texts["explain_ports"]
+    assert "spark_master_port" in texts["explain_ports"]
+    assert "min.insync.replicas" not in texts["explain_ports"]
     found = json.loads((tmp_path / "explained.json").read_text())
+    assert found["ports"]["k1"][0]["port"] == 9092
     assert found["hosts"]["k3"]["properties"]["min.insync.replicas"]["layer"] == "topology"
 
 
@@ -76,6 +86,17 @@ def test_a_wrong_inventory_is_explained_too(tmp_path: Path) -> None:
     text = explain(AnsibleRun(tmp_path / "hosts.yml"))
     assert "num.partition" in text
     assert "nowhere" in text
+
+
+def test_ports_are_explained_without_kafka_and_equal_hosts_share_a_table(tmp_path: Path) -> None:
+    copy = shutil.copytree(ROOT / "inventories/spark_ha", tmp_path / "inventory")
+    found = AnsibleRun(copy).task("explain", "s1", ports=True)["lines"]
+    assert [line for line in found if line.startswith("On ")] == ["On s1:", "On s2:", "On s3:"]
+    assert [line.split() for line in found if "7337" in line] == 2 * [
+        ["7337", "nodes", "spark.shuffle.service.port"]
+    ]
+    assert "any" in [line.split()[0] for line in found if line]
+    assert set(PLAY["hosts"].split(":")) == set(GROUPS)
 
 
 def test_a_file_that_cannot_be_written_is_named(ansible: AnsibleRun, tmp_path: Path) -> None:

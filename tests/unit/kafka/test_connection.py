@@ -188,3 +188,26 @@ def test_sasl_over_tls_has_both() -> None:
 def test_a_mechanism_or_user_that_is_missing_is_refused(properties: dict[str, str]) -> None:
     with pytest.raises(ConnectionDescriptionError, match="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"):
         security(security_protocol="SASL_SSL", **properties)
+
+
+@pytest.mark.parametrize("password", ["p", 'a"b\\c;d', "p=q r", "ä"])
+def test_a_user_of_scram_is_connected_as(password: str) -> None:
+    connection = Connection(("k1:9092",), PEM | {"security.protocol": "SASL_SSL"})
+    assert connection.as_user("SCRAM-SHA-512", "app", password).security() == {
+        "security_protocol": "SASL_SSL",
+        "ssl_cafile": "/etc/ca.pem",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "app",
+        "sasl_plain_password": password,
+    }
+    assert "sasl.mechanism" not in connection.properties
+    assert "hunter2" not in repr(connection.as_user("SCRAM-SHA-512", "app", "hunter2"))
+
+
+def test_a_name_is_sent_as_scram_has_it() -> None:
+    """kafka-python sends it as it is, and Kafka takes that for no message of SCRAM (RFC 5802)."""
+    found = scram('username="CN=a,O=b" password="p"')
+    assert found["sasl_plain_username"] == "CN=3Da=2CO=3Db"
+    plain = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}
+    jaas = 'PlainLoginModule required username="a=b" password="p";'
+    assert security(**plain, sasl_jaas_config=jaas)["sasl_plain_username"] == "a=b"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
     kafka as model,
 )
@@ -388,3 +389,41 @@ def test_a_controller_alone_takes_nothing_while_it_runs() -> None:
     assert found["c1"].dynamic_keys == []
     assert found["c1"].files()["/etc/kafka/server.properties"]["dynamic"] == []
     assert broker(kafka_version="9.9.9").dynamic_keys == []
+
+
+# The log of denials
+
+
+@pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+def test_denials_have_a_bounded_log_of_their_own_in_the_units_directory(version: str) -> None:
+    files = broker(kafka_version=version).files()
+    unit = files["/etc/systemd/system/kafka.service"]["content"].splitlines()
+    assert {"LogsDirectory=kafka", "LogsDirectoryMode=0750"} <= {*unit}
+    assert model.AUTHORIZER_LOG.startswith("/var/log/kafka/")
+    if version.startswith("3."):
+        config = parse_properties(files["/etc/kafka/log4j.properties"]["content"])
+        assert config["log4j.logger.kafka.authorizer.logger"] == "INFO, authorizer"
+        assert config["log4j.additivity.kafka.authorizer.logger"] == "false"
+        prefix = "log4j.appender.authorizer"
+        assert config[prefix] == "org.apache.log4j.RollingFileAppender"
+        assert config[f"{prefix}.File"] == model.AUTHORIZER_LOG
+        bounds = (config[f"{prefix}.MaxFileSize"], config[f"{prefix}.MaxBackupIndex"])
+    else:
+        config = yaml.safe_load(files["/etc/kafka/log4j2.yaml"]["content"])["Configuration"]
+        appender = config["Appenders"]["RollingFile"]
+        (logger,) = (
+            one for one in config["Loggers"]["Logger"] if one["name"] == "kafka.authorizer.logger"
+        )
+        assert (logger["level"], logger["additivity"]) == ("info", False)
+        assert logger["AppenderRef"] == [{"ref": appender["name"]}]
+        assert appender["fileName"] == model.AUTHORIZER_LOG
+        assert appender["filePattern"].startswith(model.AUTHORIZER_LOG)
+        limit = appender["SizeBasedTriggeringPolicy"]["size"]
+        bounds = (limit, str(appender["DefaultRolloverStrategy"]["max"]))
+    assert bounds == ("10MB", "10")
+
+
+def test_teardown_removes_the_log_of_denials_and_nothing_beside_it() -> None:
+    """Somebody may keep other files, or Kafka's data, in that directory."""
+    assert {f"{model.AUTHORIZER_LOG}*", "/var/log/kafka/"} <= {*broker().leftovers}
+    assert "/var/log/kafka" not in broker().leftovers

@@ -14,6 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     resolve,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_job
+from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
@@ -429,12 +430,12 @@ def test_the_inventory_overrides_a_client_on_the_control_node() -> None:
     assert config["sasl.mechanism"] == security.MECHANISM
 
 
-def test_a_login_is_quoted_as_jaas_reads_it() -> None:
-    users = [{"name": 'a"b', "password": 'c\\d"e'}]
+def test_a_login_is_read_back_from_its_file() -> None:
+    users = [{"name": "app@example.org", "password": "a b=c;d#e"}]
     node = with_secrets(closed(kafka_users=users)).kafka["b1"]
-    entry = node.user_client_config('a"b', "/ca.pem")["sasl.jaas.config"]
-    assert 'username="a\\"b"' in entry
-    assert 'password="c\\\\d\\"e"' in entry
+    config = node.user_client_config("app@example.org", "/ca.pem")
+    assert parse_properties(properties(config)) == config
+    assert 'username="app@example.org" password="a b=c;d#e"' in config["sasl.jaas.config"]
 
 
 def test_a_client_of_an_open_cluster_logs_in_nowhere() -> None:

@@ -107,10 +107,12 @@ def test_a_property_and_a_change_are_explained(tmp_path: Path) -> None:
         "explain_key": "retention",
         "explain_json": "explained.json",
         "explain_change": {"log.retention.ms": 3600000, "queued.max.requests": 1000},
+        "explain_ports": True,
     }
     code, output = run(tmp_path, hosts, "-e", json.dumps(asked), playbook="explain")
     assert code == 0, output
     assert re.search(r"log\.retention\.ms.*3600000", output)
+    assert "who connects" in output
     explained = json.loads((tmp_path / "explained.json").read_text())["hosts"]["k1"]
     assert explained["properties"]["log.retention.ms"]["layer"] == "kafka_config"
     assert "queued.max.requests" not in explained["properties"], "explain_key was ignored"

@@ -160,7 +160,7 @@ REFUSED: list[Case] = [
     ),
     *(
         ("user-name", repr(name), kafka_users({"name": name}), (repr(name), "kafka_users of"))
-        for name in ("k2", "ANONYMOUS", "*", " ")
+        for name in ("k2", "ANONYMOUS", "*", " ", "a'b")
     ),
     (
         "user-password",
@@ -168,11 +168,14 @@ REFUSED: list[Case] = [
         kafka_users({"name": "app", "password": "hunter2"}),
         ("app", "kafka_users of k1, k2, k3"),
     ),
-    (
-        "user-password",
-        "with a line break",
-        kafka_users({"name": "app", "password": f"{PASSWORD}\n"}),
-        ("app", "kafka_users of k1, k2, k3"),
+    *(
+        (
+            "user-password",
+            f"with {sign!r}",
+            kafka_users({"name": "app", "password": f"{PASSWORD}{sign}{PASSWORD}"}),
+            ("app", "kafka_users of k1, k2, k3"),
+        )
+        for sign in ("\n", '"', "\\")
     ),
     (
         "secret-visible",

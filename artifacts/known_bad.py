@@ -1,0 +1,133 @@
+"""Name the parts of distributions and of Millrace itself that known-bad.yml lists.
+
+    python artifacts/known_bad.py [BOM ...]
+
+Without a file it reads what is pinned: the dependencies in each pom.xml, and requirements. With
+CycloneDX files, named PRODUCT-VERSION[-KIND].json, it reads all their parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "artifacts/known-bad.yml"
+_POM = "{http://maven.apache.org/POM/4.0.0}"
+_PIN = re.compile(r"(?m)^([\w.-]+)==([^\s;\\]+)")
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part in a version; `where` is the file that has it, `distribution` as `kafka-4.3.1`.
+
+    `name` is written as in known-bad.yml, and `:name` of a jar whose group is not known.
+    """
+
+    name: str
+    version: str
+    where: str
+    distribution: str = ""
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers that a version begins with, `4.1.118.Final` -> (4, 1, 118).
+
+    Zeros at the end do not matter, so that 2.0 is 2.
+    """
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(map(int, re.sub(r"(\.0+)+$", "", found[0]).split("."))) if found else ()
+
+
+def is_bad(part: Part, entry: Entry) -> bool:
+    """Return whether an entry means a part; a version without a number is one before all others."""
+    same = entry["part"].endswith if part.name.startswith(":") else entry["part"].__eq__
+    if not same(part.name) or part.distribution in entry.get("accepted", {}):
+        return False
+    version = numbers(part.version)
+    first, good = entry.get("from"), entry.get("below")
+    return (not first or numbers(first) <= version) and (not good or version < numbers(good))
+
+
+def problems(parts: Iterable[Part], entries: Iterable[Entry]) -> list[str]:
+    """Return a line for each part that is known to be bad."""
+    known = list(entries)
+    return [
+        f"{part.where}: {part.name} {part.version} ({entry['id']}: {entry['reason']}); "
+        + (f"fixed in {entry['below']}" if "below" in entry else "use another part")
+        for part in parts
+        for entry in known
+        if is_bad(part, entry)
+    ]
+
+
+def of_pom(path: Path, where: str) -> Iterator[Part]:
+    """Yield the dependencies of a pom.xml."""
+    project = ET.parse(path).getroot()  # noqa: S314 - a file of this repository
+    values = {
+        f"${{{one.tag.removeprefix(_POM)}}}": one.text or ""
+        for one in project.iterfind(f"{_POM}properties/*")
+    }
+    for one in project.iterfind(f"{_POM}dependencies/{_POM}dependency"):
+        group, name, version = (
+            one.findtext(f"{_POM}{tag}", "") for tag in ("groupId", "artifactId", "version")
+        )
+        yield Part(f"{group}:{name}", values.get(version, version), where, distribution(path))
+
+
+def of_requirements(path: Path, where: str) -> Iterator[Part]:
+    """Yield the packages that a requirements file pins."""
+    for name, version in _PIN.findall(path.read_text(encoding="utf-8")):
+        yield Part(_package(name), version, where, distribution(path))
+
+
+def of_bom(path: Path) -> Iterator[Part]:
+    """Yield the components of a CycloneDX file."""
+    made_for = "-".join(path.stem.split("-")[:2])
+    for one in json.loads(path.read_text(encoding="utf-8")).get("components", []):
+        python = one.get("purl", "").startswith("pkg:pypi/")
+        name = _package(one["name"]) if python else f"{one.get('group', '')}:{one['name']}"
+        yield Part(name, one.get("version", ""), path.name, made_for)
+
+
+def pinned(root: Path) -> Iterator[Part]:
+    """Yield all that a clone pins."""
+    for path in sorted(root.glob("artifacts/*/*/pom.xml")):
+        yield from of_pom(path, str(path.relative_to(root)))
+    for path in sorted([*root.glob("requirements*.txt"), *root.glob("artifacts/*/*/req*.txt")]):
+        yield from of_requirements(path, str(path.relative_to(root)))
+
+
+def distribution(path: Path) -> str:
+    """Return the distribution that a file describes, artifacts/kafka/4.3.1/* -> kafka-4.3.1."""
+    return f"{path.parent.parent.name}-{path.parent.name}"
+
+
+def _package(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; 1 if a part is known to be bad."""
+    parser = argparse.ArgumentParser(description="Name parts that are known to be bad.")
+    parser.add_argument("boms", nargs="*", type=Path, metavar="BOM", help="CycloneDX file")
+    options = parser.parse_args(arguments)
+    parts = list(pinned(ROOT) if not options.boms else (x for p in options.boms for x in of_bom(p)))
+    found = problems(parts, yaml.safe_load(LIST.read_text(encoding="utf-8")))
+    for line in found:
+        sys.stdout.write(f"{line}\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""ACLs of a cluster's authorizer: those of principals, creating and deleting some.
+
+The admin client's own methods drop the messages of refusals and which ACL they are about, and know
+no operation that is newer than they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import library
+from .answers import check, refusal
+
+ANY_HOST = "*"
+CLUSTER_NAME = "kafka-cluster"
+_ANY = 1
+_SECURITY_DISABLED = 54
+_RESOURCES = {
+    **{"topic": 2, "group": 3, "cluster": 4, "transactional_id": 5},
+    **{"delegation_token": 6, "user": 7},
+}
+_PATTERNS = {"literal": 3, "prefixed": 4}
+_OPERATIONS = {
+    **{"all": 2, "read": 3, "write": 4, "create": 5, "delete": 6, "alter": 7, "describe": 8},
+    **{"cluster_action": 9, "describe_configs": 10, "alter_configs": 11, "idempotent_write": 12},
+    **{"create_tokens": 13, "describe_tokens": 14, "two_phase_commit": 15},
+}
+_PERMISSIONS = {"deny": 2, "allow": 3}
+
+
+@dataclass(frozen=True, order=True)
+class Acl:
+    """An ACL, in the words of Kafka's tool in lower case; what these do not have is a number."""
+
+    principal: str
+    resource: str
+    name: str
+    pattern: str
+    operation: str
+    permission: str = "allow"
+    host: str = ANY_HOST
+
+
+def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:  # noqa: ANN401  no types
+    """Return the ACLs of principals, None if the cluster has no authorizer.
+
+    Raises:
+        RefusedError: Kafka refuses to show them.
+
+    """
+    found: set[Acl] = set()
+    for principal in principals:
+        request = library.DescribeAclsRequest(
+            resource_type_filter=_ANY,
+            resource_name_filter=None,
+            pattern_type_filter=_ANY,
+            principal_filter=principal,
+            host_filter=None,
+            operation=_ANY,
+            permission_type=_ANY,
+        )
+        answer = _ask(admin, request)
+        if answer.error_code == _SECURITY_DISABLED:
+            return None
+        check(answer)
+        found |= {
+            Acl(
+                one.principal,
+                _word(_RESOURCES, resource.resource_type),
+                resource.resource_name,
+                _word(_PATTERNS, resource.pattern_type),
+                _word(_OPERATIONS, one.operation),
+                _word(_PERMISSIONS, one.permission_type),
+                one.host,
+            )
+            for resource in answer.resources
+            for one in resource.acls
+        }
+    return frozenset(found)
+
+
+def create(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  as above
+    """Create ACLs; return ACL -> why Kafka refuses, of those that it does."""
+    creations = [
+        library.CreateAclsRequest.AclCreation(
+            resource_type=_code(_RESOURCES, one.resource),
+            resource_name=one.name,
+            resource_pattern_type=_code(_PATTERNS, one.pattern),
+            principal=one.principal,
+            host=one.host,
+            operation=_code(_OPERATIONS, one.operation),
+            permission_type=_code(_PERMISSIONS, one.permission),
+        )
+        for one in acls
+    ]
+    results = _ask(admin, library.CreateAclsRequest(creations=creations)).results
+    return _refused(acls, [[one] for one in results])
+
+
+def delete(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  as above
+    """Delete ACLs, and no others; return ACL -> why Kafka refuses, of those that it does."""
+    filters = [
+        library.DeleteAclsRequest.DeleteAclsFilter(
+            resource_type_filter=_code(_RESOURCES, one.resource),
+            resource_name_filter=one.name,
+            pattern_type_filter=_code(_PATTERNS, one.pattern),
+            principal_filter=one.principal,
+            host_filter=one.host,
+            operation=_code(_OPERATIONS, one.operation),
+            permission_type=_code(_PERMISSIONS, one.permission),
+        )
+        for one in acls
+    ]
+    results = _ask(admin, library.DeleteAclsRequest(filters=filters)).filter_results
+    return _refused(acls, [[one, *one.matching_acls] for one in results])
+
+
+def _ask(admin: Any, request: Any) -> Any:  # noqa: ANN401  as above
+    return admin._manager.run(admin._manager.send, request)
+
+
+def _refused(acls: Sequence[Acl], answers: Sequence[Sequence[Any]]) -> dict[Acl, str]:
+    """Return ACL -> reason; `answers` has the parts of the answer about each, in their order."""
+    if len(answers) != len(acls):
+        text = f"{len(answers)} answers about {len(acls)} ACLs"
+        raise LookupError(text)
+    reasons = {
+        acl: next(filter(None, map(refusal, parts)), "") for acl, parts in zip(acls, answers)
+    }
+    return {acl: reason for acl, reason in reasons.items() if reason}
+
+
+def _word(words: Mapping[str, int], code: int) -> str:
+    return next((word for word, one in words.items() if one == code), str(code))
+
+
+def _code(words: Mapping[str, int], word: str) -> int:
+    return words[word] if word in words else int(word)

@@ -1,0 +1,38 @@
+"""What error codes in Kafka's answers mean: try again, or a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import library
+
+
+class RefusedError(Exception):
+    """Kafka refuses a whole request, and will again; the text says why."""
+
+
+def refusal(answer: Any) -> str:  # noqa: ANN401  kafka-python has no types
+    """Return why Kafka refuses what an answer, or a part of one, is about; empty if it does not.
+
+    Raises:
+        KafkaError: the error may pass.
+
+    """
+    error = library.errors.for_code(answer.error_code)
+    if answer.error_code and error.retriable:
+        raise error(answer.error_message)
+    if not answer.error_code:
+        return ""
+    return str(answer.error_message or f"{error.__name__}: {error.description}")
+
+
+def check(answer: Any) -> None:  # noqa: ANN401  as above
+    """Check the answer to a whole request.
+
+    Raises:
+        RefusedError: Kafka refuses it.
+        KafkaError: the error may pass.
+
+    """
+    if reason := refusal(answer):
+        raise RefusedError(reason)

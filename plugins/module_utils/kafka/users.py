@@ -1,0 +1,175 @@
+"""SCRAM credentials of a cluster's users (KIP-554), and logging in with them.
+
+The admin client's own methods drop error codes, and take a refusal without a message for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..host.network import connect
+from . import library
+from .answers import check, refusal
+from .client import REQUEST_MS, UnavailableError
+from .connection import Connection, ConnectionDescriptionError
+
+MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+"""Their numbers in Kafka's protocol."""
+ITERATIONS = range(4096, 16384 + 1)
+"""What Kafka takes (ScramMechanism, ScramControlManager)."""
+_RESOURCE_NOT_FOUND = 91
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A credential to set."""
+
+    user: str
+    mechanism: str
+    iterations: int
+    password: str = field(repr=False)
+
+
+def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:  # noqa: ANN401  no types
+    """Return user -> mechanism -> iterations, of these users.
+
+    Raises:
+        RefusedError: Kafka refuses to show them.
+
+    """
+    if not users:
+        return {}  # Kafka would return all.
+    request = library.DescribeUserScramCredentialsRequest(users=[(name,) for name in users])
+    answer = admin._manager.run(admin._manager.send, request)
+    check(answer)
+    words = {number: name for name, number in MECHANISMS.items()}
+    found: dict[str, dict[str, int]] = {}
+    for one in answer.results:
+        if one.error_code != _RESOURCE_NOT_FOUND:
+            check(one)
+        infos = one.credential_infos or ()
+        found[one.user] = {
+            words.get(info.mechanism, str(info.mechanism)): info.iterations for info in infos
+        }
+    _complete(users, found)
+    return found
+
+
+def set_credentials(admin: Any, credentials: Sequence[Credential]) -> dict[str, str]:  # noqa: ANN401
+    """Set a credential of each of some users; return user -> why Kafka refuses."""
+    salted = [
+        library.UserScramCredentialUpsertion(
+            one.user, one.mechanism, one.password, iterations=one.iterations
+        )
+        for one in credentials
+    ]
+    upsertions = [
+        (one.user, int(one.mechanism), one.iterations, one.salt, one.salted_password)
+        for one in salted
+    ]
+    return _alter(admin, [one.user for one in credentials], upsertions=upsertions)
+
+
+def delete_credentials(admin: Any, users: Sequence[str], mechanism: str) -> dict[str, str]:  # noqa: ANN401
+    """Delete the credentials of a mechanism; return user -> why Kafka refuses.
+
+    One request alters a user once, hence one mechanism at a time. A user who has none any more is
+    no refusal: the answer to an earlier request may have been lost.
+    """
+    number = MECHANISMS[mechanism]
+    deletions = [(name, number) for name in users]
+    return _alter(admin, users, deletions=deletions, passed=(_RESOURCE_NOT_FOUND,))
+
+
+def _alter(
+    admin: Any,  # noqa: ANN401  kafka-python has no types
+    users: Collection[str],
+    *,
+    deletions: Sequence[Any] = (),
+    upsertions: Sequence[Any] = (),
+    passed: Sequence[int] = (),
+) -> dict[str, str]:
+    request = library.AlterUserScramCredentialsRequest(
+        deletions=list(deletions), upsertions=list(upsertions)
+    )
+    # With ZooKeeper only the controller takes it.
+    answer = admin._manager.run(admin._send_request_to_controller, request)
+    reasons = {one.user: "" if one.error_code in passed else refusal(one) for one in answer.results}
+    _complete(users, reasons)
+    return {user: reason for user, reason in reasons.items() if reason}
+
+
+def _complete(users: Iterable[str], answered: Collection[str]) -> None:
+    if missing := sorted(set(users) - set(answered)):
+        text = f"no answer about {', '.join(missing)}"
+        raise LookupError(text)
+
+
+class Logins:
+    """Logging in at the listener of a cluster's clients."""
+
+    def __init__(self, connection: Connection, mechanism: str) -> None:
+        """Keep the listener's addresses, how to connect to it, and the mechanism.
+
+        Raises:
+            ConnectionDescriptionError: the properties do not lead to a listener with SASL.
+
+        """
+        self._connection, self._mechanism = connection, mechanism
+        protocol = connection.properties.get("security.protocol", "")
+        if not protocol.startswith("SASL_"):
+            text = f"security.protocol is {protocol or 'not set'}: it must be SASL_SSL or "
+            raise ConnectionDescriptionError(text + "SASL_PLAINTEXT, else any password would do")
+        connection.as_user(mechanism, "u", "p").security()
+
+    def accepted(self, user: str, password: str, *, everywhere: bool = False) -> bool:
+        """Return whether the first broker that answers accepts the password, or every such one.
+
+        Raises:
+            UnavailableError: no broker answers.
+
+        """
+        reasons: list[str] = []
+        answered = False
+        wanted = self._connection.as_user(self._mechanism, user, password)
+        for address in wanted.bootstrap:
+            try:
+                if not _log_in(wanted.at(address)):
+                    return False
+            except library.errors.UnsupportedSaslMechanismError:
+                reasons.append(f"{address}: {self._mechanism} is not enabled there")
+            except (library.errors.KafkaError, OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+                reasons.append(f"{address}: {reason}")
+            else:
+                answered = True
+                if not everywhere:
+                    break
+        if not answered:
+            raise UnavailableError("; ".join(reasons))
+        return True
+
+
+def _log_in(connection: Connection) -> bool:
+    """Return whether the broker at the only address of a connection accepts its user.
+
+    An admin client would try again until its timeout, and not tell that the password is wrong.
+    """
+    connect(connection.bootstrap[0])
+    client = library.KafkaNetClient(**connection.settings(), request_timeout_ms=REQUEST_MS)
+    manager = client._manager
+    (broker, *_) = manager.cluster.bootstrap_brokers()
+
+    async def attempt() -> None:
+        made = manager.get_connection(broker.node_id, refresh_metadata_on_err=False)
+        await manager.wait_for(made.init_future, REQUEST_MS)
+
+    try:
+        manager.run(attempt)
+    except library.errors.SaslAuthenticationFailedError:
+        return False
+    finally:
+        client.close()
+    return True

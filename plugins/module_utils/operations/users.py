@@ -1,0 +1,236 @@
+"""What has to be changed so that users have their SCRAM credentials and ACLs.
+
+Pure: the caller reads what the cluster has, and tries passwords, which Kafka shows to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..kafka.acls import ANY_HOST, CLUSTER_NAME, Acl
+from ..kafka.users import ITERATIONS
+
+RESOURCES = ("topic", "group", "transactional_id", "cluster")
+
+
+@dataclass(frozen=True)
+class User:
+    """A user as it should be; without `password` its credentials are none of ours."""
+
+    name: str
+    password: str | None = field(default=None, repr=False)
+    absent: bool = False
+    acls: frozenset[Acl] = frozenset()
+
+    @property
+    def principal(self) -> str:
+        """Return the principal that Kafka makes of the name."""
+        return f"User:{self.name}"
+
+
+@dataclass(frozen=True)
+class Scram:
+    """The credential that every user with a password should have, and no other."""
+
+    mechanism: str
+    iterations: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to change of a user.
+
+    `credentials` is what the user has, mechanism -> iterations; `set` says whether to set the
+    credential, `deleted` are mechanisms whose credential goes.
+    """
+
+    user: User
+    credentials: Mapping[str, int] = field(default_factory=dict)
+    set: bool = False
+    deleted: tuple[str, ...] = ()
+    granted: tuple[Acl, ...] = ()
+    revoked: tuple[Acl, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to change."""
+        return bool(self.set or self.deleted or self.granted or self.revoked)
+
+
+def users_of(given: Iterable[Mapping[str, Any]]) -> list[User]:
+    """Return the users that a module's options describe."""
+    return [
+        User(one["name"], absent=True)
+        if one["state"] == "absent"
+        else User(one["name"], one["password"], acls=frozenset(_acls(one)))
+        for one in given
+    ]
+
+
+def problems(given: Sequence[Mapping[str, Any]], scram: Scram, login: Sequence[str]) -> list[str]:
+    """Say what of the users' options Kafka would refuse, or would not do as meant."""
+    names = [one["name"] for one in given]
+    found = [
+        f"user {name} is there more than once: describe it once"
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+    for one in given:
+        found += [f"user {one['name'] or '(without a name)'}: {text}" for text in _problems(one)]
+    if any(one["password"] is not None and one["state"] == "present" for one in given):
+        if scram.iterations not in ITERATIONS:
+            found.append(
+                f"iterations is {scram.iterations}: Kafka takes {ITERATIONS[0]} to {ITERATIONS[-1]}"
+            )
+        if not login:
+            found.append(
+                "login_bootstrap is empty: whether a password is current can only be seen by "
+                "logging in; set host:port of the clients' listener"
+            )
+    return found
+
+
+def without_authorizer(users: Iterable[User]) -> str:
+    """Say which users cannot have their grants where the cluster has no authorizer."""
+    names = ", ".join(user.name for user in users if user.acls)
+    return names and (
+        "the cluster has no authorizer and keeps no ACLs: set authorizer.class.name, or remove "
+        f"the grants of {names}"
+    )
+
+
+def needs_login(user: User, credentials: Mapping[str, int], scram: Scram) -> bool:
+    """Return whether only a login shows if the user's credential is as it should be."""
+    return user.password is not None and credentials.get(scram.mechanism) == scram.iterations
+
+
+def change(
+    user: User,
+    credentials: Mapping[str, int],
+    acls: Iterable[Acl],
+    scram: Scram,
+    *,
+    accepted: bool,
+) -> Change:
+    """Return what makes a user as it should be.
+
+    `credentials` is what the user has, mechanism -> iterations; `acls` those of all users;
+    `accepted` says whether its password was accepted.
+    """
+    found = {one for one in acls if one.principal == user.principal}
+    deleted: Iterable[str] = ()
+    if user.absent:
+        deleted = credentials
+    elif user.password is not None:
+        # A credential of another mechanism would keep a former password valid.
+        deleted = set(credentials) - {scram.mechanism}
+    return Change(
+        user,
+        credentials,
+        set=user.password is not None and not (needs_login(user, credentials, scram) and accepted),
+        deleted=tuple(sorted(deleted)),
+        granted=tuple(sorted(user.acls - found)),
+        revoked=tuple(sorted(found - user.acls)),
+    )
+
+
+def lines(one: Change, scram: Scram) -> tuple[list[str], list[str]]:
+    """Return what is changed of a user as lines before and after."""
+    before = [_credential(one, mechanism) for mechanism in one.deleted]
+    after = []
+    if one.set:
+        if scram.mechanism in one.credentials:
+            before.append(_credential(one, scram.mechanism))
+        other = needs_login(one.user, one.credentials, scram)
+        after.append(
+            f"user {one.user.name}: {scram.mechanism}, {scram.iterations} iterations"
+            + (", another password" if other else "")
+        )
+    before += map(acl_line, one.revoked)
+    after += map(acl_line, one.granted)
+    return before, after
+
+
+def unusable(one: Change, scram: Scram) -> list[str]:
+    """Say why a user cannot log in yet, after its credential was set."""
+    if not one.set:
+        return []
+    refused = needs_login(one.user, one.credentials, scram)
+    return ["a broker does not accept its password" if refused else f"it has no {scram.mechanism}"]
+
+
+def missing(one: Change, scram: Scram) -> list[str]:
+    """Say what of a user is not yet as it should be, after it was changed."""
+    return [
+        *unusable(one, scram),
+        *(f"it still has {mechanism}" for mechanism in one.deleted),
+        *(f"missing: {acl_line(acl)}" for acl in one.granted),
+        *(f"still there: {acl_line(acl)}" for acl in one.revoked),
+    ]
+
+
+def diff(changes: Iterable[Change], scram: Scram) -> dict[str, str]:
+    """Return changes as Ansible shows them."""
+    header = "users of the cluster"
+    shown = [lines(one, scram) for one in changes]
+    return {
+        "before_header": header,
+        "after_header": header,
+        "before": "".join(f"{line}\n" for before, _ in shown for line in before),
+        "after": "".join(f"{line}\n" for _, after in shown for line in after),
+    }
+
+
+def summary(one: Change) -> dict[str, Any]:
+    """Return what is changed of a user as part of a module's result."""
+    credential = "set" if one.set else "deleted" if one.deleted else "unchanged"
+    return {
+        "name": one.user.name,
+        "changed": bool(one),
+        "credential": credential,
+        "deleted": list(one.deleted),
+        "granted": [acl_line(acl) for acl in one.granted],
+        "revoked": [acl_line(acl) for acl in one.revoked],
+    }
+
+
+def acl_line(acl: Acl) -> str:
+    """Return an ACL as a line."""
+    pattern = "" if acl.pattern == "literal" else f" {acl.pattern}"
+    where = "" if acl.host == ANY_HOST else f" from {acl.host}"
+    what = f"{acl.permission} {acl.operation} of {acl.resource}{pattern} {acl.name}"
+    return f"{acl.principal}: {what}{where}"
+
+
+def _credential(one: Change, mechanism: str) -> str:
+    return f"user {one.user.name}: {mechanism}, {one.credentials[mechanism]} iterations"
+
+
+def _acls(one: Mapping[str, Any]) -> Iterable[Acl]:
+    for grant in one["grants"]:
+        resource = next(name for name in RESOURCES if grant[name] is not None)
+        name = CLUSTER_NAME if resource == "cluster" else grant[resource]
+        for operation in grant["operations"]:
+            yield Acl(f"User:{one['name']}", resource, name, grant["pattern"], operation)
+
+
+def _problems(one: Mapping[str, Any]) -> Iterable[str]:
+    if not one["name"]:
+        yield "a name is needed"
+    if one["state"] == "absent":
+        return
+    if one["password"] is not None:
+        if not one["password"]:
+            yield "the password is empty: give one, or leave it out for a user of certificates"
+        if not one["name"].isascii():
+            yield "Kafka's SCRAM takes names in ASCII only: nobody could log in with it"
+    for grant in one["grants"]:
+        if not grant["operations"]:
+            yield "a grant has no operations: name some, or remove it"
+        if any(grant[name] == "" for name in RESOURCES):
+            yield "a grant names an empty resource: Kafka refuses it"
+        if grant["cluster"] is False:
+            yield "a grant has cluster: false; it is true, or left out"
+        if grant["cluster"] and grant["pattern"] != "literal":
+            yield "a grant of the cluster has a pattern: there is one cluster, leave it out"

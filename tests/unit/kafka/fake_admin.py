@@ -1,0 +1,170 @@
+"""An admin client of a cluster with users: takes kafka-python's requests, answers as Kafka does."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+NUMBERS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+OK, NOT_FOUND, DUPLICATE = 0, 91, 92
+ANY = 1
+
+AclKey = tuple[int, str, int, str, str, int, int]
+"""Resource type, name, pattern, principal, host, operation, permission: numbers of Kafka's."""
+
+
+@dataclass
+class Stored:
+    """What Kafka keeps of a credential."""
+
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+@dataclass
+class FakeAdmin:
+    """A cluster with credentials, user and mechanism -> one, and ACLs.
+
+    `codes` is user or principal -> the error code of its changes, `whole` that of every question,
+    `message` what Kafka says with them. `requests` are those that were sent, `writes` those of them
+    that change something.
+    """
+
+    credentials: dict[tuple[str, int], Stored] = field(default_factory=dict)
+    acls: set[AclKey] = field(default_factory=set)
+    codes: dict[str, int] = field(default_factory=dict)
+    whole: int = OK
+    acls_whole: int = OK
+    message: str | None = "not today"
+    requests: list[Any] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
+
+    @property
+    def _manager(self) -> FakeAdmin:
+        return self
+
+    def run(self, send: Callable[[Any], Any], request: Any) -> Any:
+        return send(request)
+
+    def send(self, request: Any) -> Any:
+        """Answer a request that any broker takes."""
+        self.requests.append(request)
+        name = type(request).__name__
+        if not name.startswith("Describe"):
+            self.writes.append(name)
+        return getattr(self, f"_{name}")(request)
+
+    def _send_request_to_controller(self, request: Any) -> Any:
+        self.requests.append(request)
+        self.writes.append(type(request).__name__)
+        return SimpleNamespace(results=[*self._altered(request)])
+
+    def set(
+        self, user: str, password: str, mechanism: str = "SCRAM-SHA-512", i: int = 8192
+    ) -> None:
+        """Give a user a credential."""
+        salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), b"salt", i)
+        self.credentials[user, NUMBERS[mechanism]] = Stored(i, b"salt", salted)
+
+    def accepts(self, user: str, password: str, mechanism: str) -> bool:
+        """Return whether a user can log in."""
+        one = self.credentials.get((user, NUMBERS[mechanism]))
+        if one is None:
+            return False
+        salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), one.salt, one.iterations)
+        return salted == one.salted_password
+
+    def has(self, user: str) -> dict[int, int]:
+        """Return mechanism -> iterations."""
+        return {
+            number: one.iterations
+            for (name, number), one in self.credentials.items()
+            if name == user
+        }
+
+    def part(self, code: int, **more: Any) -> Any:
+        """Return a part of an answer with an error code."""
+        return SimpleNamespace(
+            error_code=code, error_message=self.message if code else None, **more
+        )
+
+    def _altered(self, request: Any) -> Iterator[Any]:
+        names = [one[0] for one in (*request.deletions, *request.upsertions)]
+        for name in dict.fromkeys(names):
+            code = DUPLICATE if names.count(name) > 1 else self.codes.get(name, OK)
+            own = [one[1] for one in request.deletions if one[0] == name]
+            if not code and any((name, number) not in self.credentials for number in own):
+                code = NOT_FOUND
+            if not code:
+                for number in own:
+                    del self.credentials[name, number]
+                for user, number, iterations, salt, salted in request.upsertions:
+                    if user == name:
+                        self.credentials[user, number] = Stored(iterations, salt, salted)
+            yield self.part(code, user=name)
+
+    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+        def described(name: str) -> Any:
+            infos = [
+                SimpleNamespace(mechanism=number, iterations=i)
+                for number, i in self.has(name).items()
+            ]
+            return self.part(OK if infos else NOT_FOUND, user=name, credential_infos=infos)
+
+        results = [] if self.whole else [described(name) for (name,) in request.users]
+        return self.part(self.whole, results=results)
+
+    def _DescribeAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+        found = [one for one in self.acls if one[3] == request.principal_filter]
+        resources = [
+            SimpleNamespace(
+                resource_type=kind,
+                resource_name=name,
+                pattern_type=pattern,
+                acls=[
+                    SimpleNamespace(
+                        principal=principal,
+                        host=host,
+                        operation=operation,
+                        permission_type=permission,
+                    )
+                ],
+            )
+            for kind, name, pattern, principal, host, operation, permission in sorted(found)
+        ]
+        code = self.whole or self.acls_whole
+        return self.part(code, resources=[] if code else resources)
+
+    def _CreateAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+        results = []
+        for one in request.creations:
+            code = self.codes.get(one.principal, OK)
+            results.append(self.part(code))
+            if not code:
+                self.acls.add(
+                    (
+                        *(one.resource_type, one.resource_name, one.resource_pattern_type),
+                        *(one.principal, one.host, one.operation, one.permission_type),
+                    )
+                )
+        return SimpleNamespace(results=results)
+
+    def _DeleteAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+        results = []
+        for one in request.filters:
+            code = self.codes.get(one.principal_filter, OK)
+            key = (
+                *(one.resource_type_filter, one.resource_name_filter, one.pattern_type_filter),
+                *(one.principal_filter, one.host_filter, one.operation, one.permission_type),
+            )
+            # A filter is taken, and each ACL that it finds may be refused.
+            found = [self.part(code)] if key in self.acls else []
+            results.append(self.part(OK, matching_acls=found))
+            if not code:
+                self.acls.discard(key)
+        return SimpleNamespace(filter_results=results)

@@ -1,0 +1,95 @@
+"""How far systemd confines the services of every inventory, by systemd's own measure.
+
+The same is asked on running hosts by tests/cluster/test_hosts.py.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
+
+from tests.support.lab.topology import ROOT
+from tests.unit.model.test_golden import INVENTORIES, all_entries, read
+
+MOST_EXPOSED = 3.0
+"""Of 10, which is a service that is not confined at all."""
+_VERDICT = re.compile(r"Overall exposure level for \S+: ([\d.]+)")
+
+
+def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = ["systemd-analyze", "--no-pager", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - its own words
+
+
+def reads_files() -> bool:
+    """Whether this machine has a systemd-analyze that judges files: 250 or newer."""
+    if not shutil.which("systemd-analyze"):
+        return False
+    return int(analyze("--version").stdout.split()[1]) >= 250
+
+
+needs_systemd = pytest.mark.skipif(
+    not reads_files(), reason="no systemd-analyze of 250 or newer here (apt-get install systemd)"
+)
+
+
+def unit_files(cluster: Cluster, job: Job) -> dict[str, str]:
+    """Return every different service of an inventory, `host/unit` to its text; one per text."""
+    found: dict[str, str] = {}
+    for host in cluster.hosts:
+        entries = all_entries(cluster, host)
+        if host in cluster.spark:
+            entries |= cluster.spark[host].job_files(job)
+        for path, entry in entries.items():
+            if path.endswith(".service"):
+                found.setdefault(entry["content"], f"{host}/{Path(path).name}")
+    return {name: text for text, name in found.items()}
+
+
+def exposures(folder: Path, texts: dict[str, str]) -> tuple[dict[str, float], str]:
+    """Return the exposure of each unit, and what systemd finds wrong with their files."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    measured, messages = {}, ""
+    for name in texts:
+        done = analyze("security", "--offline=true", folder / name)
+        verdict = _VERDICT.search(done.stdout)
+        assert verdict, done.stderr
+        measured[name] = float(verdict[1])
+        messages += done.stderr
+    return measured, messages
+
+
+@needs_systemd
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_path: Path) -> None:
+    job = Job("flights", "flights.stream", str(ROOT / "spark/flights"))
+    cluster = read(name, tmp_path)
+    texts = unit_files(cluster, job)
+    services = [one for host in cluster.hosts for one in cluster.services(host).values()]
+    jobs = {job.unit} if cluster.spark else set()
+    assert {Path(name).stem for name in texts} == {
+        unit for one in services for unit in one.units
+    } | jobs
+    found, messages = exposures(tmp_path, texts)
+    assert not messages
+    assert not {name: one for name, one in found.items() if one > MOST_EXPOSED}
+
+
+@needs_systemd
+def test_a_unit_that_is_not_confined_is_found(tmp_path: Path) -> None:
+    text = (
+        ROOT / "tests/unit/golden/zookeeper/z1/etc/systemd/system/zookeeper.service"
+    ).read_text()
+    open_text = re.sub(r"(?m)^(Protect|Private|Restrict|System|Capability|NoNew).*\n", "", text)
+    wrong = text.replace("ProtectClock=", "ProtectClocks=")
+    found, messages = exposures(tmp_path, {"z1/a.service": open_text, "z1/b.service": wrong})
+    assert found["z1/a.service"] > MOST_EXPOSED >= found["z1/b.service"]
+    assert "ProtectClocks" in messages
