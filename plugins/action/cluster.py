@@ -72,7 +72,7 @@ class ActionModule(Action):
         else:
             path = Path(cluster.inventory.directory) / CLUSTER_ID_FILE
             kept = cluster_id.keep(path, args["known_cluster_id"])
-        run.renew(self.variables, {}, kept)
+        self.cluster = run.renew(self.variables, {}, kept)
         return True
 
     def _complete_secrets(self) -> bool:
@@ -82,7 +82,7 @@ class ActionModule(Action):
         found = secrets.complete(self.cluster, given, store=not self._task.check_mode)
         if found == before:
             return False
-        run.renew(self.variables, {}, secrets=found)
+        self.cluster = run.renew(self.variables, {}, secrets=found)
         return True
 
 

@@ -219,7 +219,7 @@ def between_nodes() -> dict[str, str]:
     """Return how the Kafka node that is configured here talks to others: role -> protocol."""
     config = parse_or_empty(read(SERVER_PROPERTIES))
     pairs = config.get("listener.security.protocol.map", "").split(",")
-    protocols = dict(pair.rpartition(":")[::2] for pair in pairs)
+    protocols = dict(pair.rpartition(":")[::2] for pair in pairs if pair)
     names = {
         "brokers": config.get("inter.broker.listener.name", ""),
         "controllers": config.get("controller.listener.names", "").partition(",")[0],

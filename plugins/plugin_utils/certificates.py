@@ -82,6 +82,14 @@ def issue(authority: Authority, wanted: Certificate) -> str:
         CertificateError: the authority's key or certificate cannot be used.
 
     """
+    try:
+        return _issue(authority, wanted)
+    except (ValueError, TypeError) as error:  # a name that is too long, a key that does not sign so
+        message = f"no certificate can be made for {wanted.common_name}: {error}"
+        raise CertificateError(message) from error
+
+
+def _issue(authority: Authority, wanted: Certificate) -> str:
     key, issuer = ec.generate_private_key(ec.SECP256R1()), authority.issuer
     names: list[x509.GeneralName] = [
         x509.IPAddress(ipaddress.ip_address(one)) if is_address(one) else x509.DNSName(one)

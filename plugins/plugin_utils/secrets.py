@@ -46,15 +46,14 @@ def read(directory: Path) -> Secrets:
         AnsibleActionFail: a file cannot be read.
 
     """
-    try:
-        files = {
-            str(path.relative_to(directory)): path.read_text(encoding="utf-8")
-            for path in sorted(directory.rglob("*"))
-            if path.is_file() and not path.name.startswith(".")
-        }
-    except (OSError, ValueError) as error:
-        message = f"the secrets in {directory} cannot be read: {error}"
-        raise AnsibleActionFail(message) from error
+    files: dict[str, str] = {}
+    for path in sorted(directory.rglob("*")):
+        try:
+            if path.is_file() and not path.name.startswith("."):
+                files[str(path.relative_to(directory))] = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            message = f"the secret {path} cannot be read: {error}"
+            raise AnsibleActionFail(message) from error
 
     def below(folder: str) -> dict[str, str]:
         return {
@@ -88,6 +87,8 @@ def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secre
 
     """
     directory = Path(cluster.inventory.secrets.directory)
+    if not any(node.certificates or node.users_without_password for node in cluster.kafka.values()):
+        return read(directory)
     try:
         with _lock(directory, store=store):
             return _complete(cluster, given, directory, store=store)
@@ -106,6 +107,13 @@ def _complete(
     if nodes:
         authority_pem = given.certificate if given else found.authority
         authority = given
+        if given and found.authority and Authority(found.authority, "").issuer != given.issuer:
+            message = (
+                f"{directory / CERTIFICATE} is another CA than kafka_ca_certificate, and nodes "
+                "that trust one do not trust the other; if no node was deployed yet, delete "
+                f"{directory}"
+            )
+            raise CertificateError(message)
         if not authority_pem:
             authority = new_authority(f"Millrace {next(iter(nodes)).cluster_id or 'Kafka'}")
             authority_pem = authority.certificate
@@ -121,7 +129,13 @@ def _complete(
                 authority = authority or _kept(directory, authority_pem)
                 certificates[wanted.name] = issue(authority, wanted)
                 new[f"{_CERTIFICATES}/{wanted.name}.pem"] = certificates[wanted.name]
-    users = {user.name for node in cluster.kafka.values() for user in node.users_without_password}
+    # Another run may have made some of them since the cluster was resolved.
+    users = {
+        user.name
+        for node in cluster.kafka.values()
+        for user in node.users_without_password
+        if not found.passwords.get(user.name)
+    }
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
     new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
     texts = dict(found.texts)
@@ -151,7 +165,7 @@ def _kept(directory: Path, certificate: str) -> Authority:
 
 def _write(path: Path, text: str) -> None:
     """Write a secret that only its owner can read; it appears with its content."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make(path.parent)
     draft = path.with_name(f".{path.name}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as stream:
@@ -162,13 +176,20 @@ def _write(path: Path, text: str) -> None:
     draft.replace(path)
 
 
+def _make(directory: Path) -> None:
+    """Make a directory that only its owner can enter, and those above it that are missing."""
+    if not directory.is_dir():
+        _make(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
 @contextmanager
 def _lock(directory: Path, *, store: bool) -> Iterator[None]:
     """Let one run complete the secrets at a time, so that two runs agree on them."""
     if not store:
         yield
         return
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make(directory)
     with (directory / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

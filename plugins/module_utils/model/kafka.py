@@ -74,6 +74,7 @@ _JAAS = "sasl.jaas.config"
 _SECRET_ENDS = ("password", "secret", _JAAS)
 # Whichever of them the inventory sets, it brings the keys of all listeners.
 _KEY_STORES = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
+_TRUST_STORES = ("ssl.truststore.location", "ssl.truststore.certificates")
 # Listeners and their security belong together, and Kafka takes many of them per listener alone.
 _RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
 _RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
@@ -177,10 +178,11 @@ class KafkaNode(Server):
     @property
     def inter_broker_listener(self) -> str:
         """The name of the listener that brokers use among themselves."""
-        names = [one.name for one in self.client_listeners]
-        default = self._preset.inter_broker_listener
-        fallback = default if default in names else names[0]
-        return str(self.settings["kafka_inter_broker_listener"] or fallback)
+        # Kafka compares names of listeners in capitals.
+        names = {one.name.upper(): one.name for one in self.client_listeners}
+        fallback = names.get(self._preset.inter_broker_listener, next(iter(names.values())))
+        given = str(self.settings["kafka_inter_broker_listener"] or fallback)
+        return names.get(given.upper(), given)
 
     @property
     def node_listener(self) -> Listener:
@@ -308,12 +310,12 @@ class KafkaNode(Server):
         inner = [self.inter_broker_listener, *(one.name for one in controllers)]
         given = {key for layer in LAYERS for key in by_name(self.settings[layer])}
         names = [peer.name for peer in (*self.brokers, *self.voters)]
+        own_keys = not given.isdisjoint(_KEY_STORES)
+        own_trust = own_keys or not given.isdisjoint(_TRUST_STORES)
         return {
-            **security.tls(
-                {one.name: one.protocol for one in encrypted},
-                inner,
-                own_keys=not given.isdisjoint(_KEY_STORES),
-            ),
+            **({} if own_keys else security.store("keystore", security.NODE_STORE)),
+            **({} if own_trust else security.store("truststore", security.AUTHORITY)),
+            **security.tls({x.name: x.protocol for x in encrypted}, inner, own_keys=own_keys),
             **security.authorization(self.mode, names),
         }
 
@@ -388,21 +390,25 @@ class KafkaNode(Server):
         stores = {key for key in self.client_config if key.startswith("ssl.") and "store" in key}
         return {k: one for k, one in self.client_config.items() if k not in stores} | own
 
+    @property
+    def clients_log_in(self) -> bool:
+        """Whether clients are users with a password."""
+        return bool(self.users) and self.client_listeners[0].protocol.startswith("SASL_")
+
     def user_client_config(self, user: str, authority: str) -> dict[str, Any]:
-        """Return what a user's client needs, empty where clients do not log in with a password.
+        """Return what a user's client needs, empty for none that logs in with a password.
 
         `authority` is the path of the CA's certificate where the client runs; with a site's own
         keys the client brings the trust store too.
         """
-        listener = self.client_listeners[0]
-        if not self.users or not listener.protocol.startswith("SASL_"):
+        passwords = {one.name: one.password for one in self.users if one.present and one.scram}
+        if not self.clients_log_in or user not in passwords:
             return {}
-        passwords = {one.name: one.password for one in self.users}
         return {
             "bootstrap.servers": ",".join(self.client_bootstrap),
-            "security.protocol": listener.protocol,
+            "security.protocol": self.client_listeners[0].protocol,
             **(security.store("truststore", authority) if self.keys_are_ours else {}),
-            **security.login(user, passwords.get(user, "")),
+            **security.login(user, passwords[user]),
         }
 
     @cached_property

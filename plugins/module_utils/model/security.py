@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .values import is_ipv6
+from .values import canonical, is_ipv6
 
 STANDARD, OPEN = "standard", "open"
 DIRECTORY = "/etc/kafka/certificates"
@@ -90,7 +90,7 @@ class User:
 
 def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
     """Return the certificates of the node of a host."""
-    names = tuple(dict.fromkeys([name, *(one.strip("[]") for one in addresses)]))
+    names = tuple(dict.fromkeys(canonical(one) for one in (name, *addresses)))
     return [
         Certificate(f"{name}/node", NODE_STORE, name, names, client=True),
         Certificate(f"{name}/clients", CLIENTS_STORE, name, names, client=False),
@@ -114,8 +114,6 @@ def tls(
     have a key of their own unless the inventory brings keys (`own_keys`).
     """
     found: Properties = {
-        **store("keystore", NODE_STORE),
-        **store("truststore", AUTHORITY),
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         "ssl.endpoint.identification.algorithm": "https",
         # A certificate's common name is the principal.

@@ -56,15 +56,18 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
         yield Finding(what, f"Set {_AUTHORIZER}: {right}.", place(node, _AUTHORIZER))
 
 
-@rule("open-to-everybody", each=nodes, where="kafka_security")
-def _open_to_everybody(node: KafkaNode) -> Findings:
+@rule("open-to-everybody", where="kafka_security")
+def _open_to_everybody(cluster: Cluster) -> Findings:
     """Whoever reaches the address may read, write and administer, and may exhaust a broker's memory
     (CVE-2026-111115).
     """
-    address = node.address.strip("[]")
-    if not node.is_secured and is_public(address):
-        what = f"The cluster is open, and {address} is an address of the internet."
-        yield Finding(what, "Set kafka_security: standard, or private addresses.")
+    every = {node.address.strip("[]") for _, node in nodes(cluster) if not node.is_secured}
+    found = sorted(filter(is_public, every))
+    if found:
+        what = "The cluster is open, and the internet reaches "
+        what += f"{'addresses' if len(found) > 1 else 'an address'} of it, {listing(found)}."
+        fix = "Set kafka_security: standard, or private addresses."
+        yield Finding(what, fix, hosts=tuple(cluster.kafka))
 
 
 @rule("authorizer-differs")
@@ -100,7 +103,8 @@ def _super_users_anonymous(node: KafkaNode) -> Findings:
     """
     users, names = node.config.get("super.users"), _plaintext_between_nodes(node)
     everybody = is_true(node.config.get("allow.everyone.if.no.acl.found"))
-    if not node.config.get(_AUTHORIZER) or not users or not names or everybody:
+    # On a closed cluster plaintext-listener refuses such listeners.
+    if not node.config.get(_AUTHORIZER) or not users or not names or everybody or node.is_secured:
         return
     if _ANONYMOUS not in str(users):
         what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is not a "

@@ -9,7 +9,7 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
-from .shared import nodes, shared_values
+from .shared import falls_back_to_default, nodes, shared_values
 
 _VARIABLE = "kafka_users"
 _CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
@@ -50,7 +50,9 @@ def _user_duplicate(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 def _user_name(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """A principal is a name alone: a user with the name of a node could do all that nodes may."""
     for name in (str(user["name"]) for user in users):
-        if name in cluster.kafka or name in _RESERVED or not name or not _is_plain(name):
+        # Its password is a file of its name.
+        is_file = name and not name.startswith(".") and "/" not in name
+        if name in cluster.kafka or name in _RESERVED or not is_file or not _is_plain(name):
             why = "is the name of a node" if name in cluster.kafka else "is no name for a user"
             yield Finding(f"{name!r} {why}.", "Choose another name.")
 
@@ -120,7 +122,9 @@ def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 @rule("users-unused", each=_users, where=_VARIABLE)
 def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """On an open cluster nobody logs in, and everybody may do everything."""
-    node = next(iter(cluster.kafka.values()))
+    host, node = next(iter(cluster.kafka.items()))
+    if falls_back_to_default(cluster, host, "kafka_config", "kafka_listeners", "kafka_security"):
+        return
     logs_in = any(one.protocol.startswith("SASL_") for one in node.client_listeners)
     if users and not (logs_in or node.config.get("authorizer.class.name")):
         fix = "Set kafka_security: standard, or delete kafka_users."

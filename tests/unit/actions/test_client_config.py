@@ -30,7 +30,11 @@ def written(place: Path, brokers: int = 3, **variables: Any) -> AnsibleRun:
 
 def closed(place: Path, *known: str) -> AnsibleRun:
     """Write a closed cluster with some users, and the passwords of those that are known."""
-    users = [{"name": "app"}, {"name": "bridge", "authentication": "tls"}]
+    users = [
+        {"name": "app"},
+        {"name": "bridge", "authentication": "tls"},
+        {"name": "gone", "state": "absent"},
+    ]
     for name in known:
         password = place / ".secrets/passwords" / name
         password.parent.mkdir(parents=True, exist_ok=True)
@@ -128,11 +132,12 @@ def test_the_file_is_that_of_a_user(tmp_path: Path, args: dict[str, str], user: 
     assert "hunter2" not in str(result)
 
 
-@pytest.mark.parametrize("user", ["nobody", "bridge"])
+@pytest.mark.parametrize("user", ["nobody", "bridge", "gone"])
 def test_an_unknown_user_is_refused_with_those_that_log_in(tmp_path: Path, user: str) -> None:
+    """Even one that once had a password."""
     path = tmp_path / "client.properties"
     with pytest.raises(AnsibleError) as refusal:
-        config(closed(tmp_path, "admin", "app"), path=str(path), user=user)
+        config(closed(tmp_path, "admin", "app", "bridge", "gone"), path=str(path), user=user)
     for part in (user, "admin", "ledger", "app"):
         assert part in str(refusal.value)
     assert "hunter2" not in str(refusal.value)

@@ -83,7 +83,7 @@ def test_stores_that_millrace_writes_are_not_inspected() -> None:
     groups = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
     found = cluster(groups, kafka_security="standard")
     assert (options(found, "h1")["stores"], options(found, "h1")["keystores"]) == ([], [])
-    trusted = {"ssl.truststore.location": "/etc/ssl/all.pem"}
+    trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/etc/ssl/all.pem"}
     own = cluster(groups, kafka_security="standard", kafka_config=trusted)
     assert options(own, "h1")["stores"] == ["/etc/ssl/all.pem"]
 

@@ -215,6 +215,42 @@ def test_key_stores_of_the_inventory_are_for_all_listeners() -> None:
     }, "the client brings its own trust store"
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"ssl.keystore.key": "${file:/etc/kafka/secrets:key}"},
+        {"ssl.engine.factory.class": "com.example.Engine"},
+        {"ssl.keystore.location": "/etc/kafka/tls/node.jks"},
+    ],
+    ids=lambda own: next(iter(own)),
+)
+def test_nothing_of_the_preset_is_beside_keys_of_the_inventory(own: dict[str, str]) -> None:
+    """Kafka refuses a key beside a key store, and takes a store without a type for JKS."""
+    node = closed_broker(kafka_config=own)
+    stores = {key for key in node.config if "store" in key}
+    assert stores == {key for key in own if "store" in key}
+    assert (node.keys_are_ours, node.certificates) == (False, [])
+
+
+def test_a_trust_store_of_the_inventory_leaves_the_keys() -> None:
+    own = {"ssl.truststore.certificates": "-----BEGIN CERTIFICATE-----"}
+    node = closed_broker(kafka_config=own)
+    assert {key for key in node.config if "truststore" in key} == own.keys()
+    assert node.keys_are_ours
+
+
+def test_a_name_of_a_listener_is_meant_in_any_case() -> None:
+    node = closed_broker(kafka_inter_broker_listener="internal")
+    assert node.inter_broker_listener == "INTERNAL"
+    assert node.node_listener.name == "INTERNAL"
+    assert of_listener(node, "internal") == {"ssl.client.auth": "required"}
+    small = [
+        {"name": "client", "port": 9092, "protocol": "SASL_SSL"},
+        {"name": "internal", "port": 9094, "protocol": "SSL"},
+    ]
+    assert closed_broker(kafka_listeners=small).node_listener.name == "internal"
+
+
 def test_a_key_store_of_one_listener_leaves_the_others() -> None:
     key = "listener.name.client.ssl.keystore.location"
     node = closed_broker(kafka_config={key: OWN})
@@ -462,6 +498,17 @@ def test_the_properties_of_jobs_win(tmp_path: Path) -> None:
     host = with_secrets(with_spark(spark_kafka_client_config=own)).spark["s1"]
     entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
     assert parse_properties(entry["content"])["sasl.jaas.config"] == own["sasl.jaas.config"]
+
+
+def test_a_job_whose_user_the_cluster_does_not_have_logs_in_by_itself() -> None:
+    listeners = [{"name": "CLIENT", "port": 9092, "protocol": "SASL_PLAINTEXT"}]
+    found = with_spark(
+        kafka_security=OPEN, kafka_listeners=listeners, kafka_users=[{"name": "app"}]
+    )
+    host = found.spark["s1"]
+    assert host.kafka_login == {}
+    assert not [key for key in host.kafka_client if key.startswith(("sasl.", "config."))]
+    assert KAFKA_LOGIN not in host.files()
 
 
 def test_without_a_login_a_job_has_what_the_brokers_say() -> None:

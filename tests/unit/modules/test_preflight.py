@@ -214,6 +214,20 @@ def test_how_nodes_talk_to_each_other_is_read(
     assert configured(tmp_path, monkeypatch, PROTOCOLS + text) == expected
 
 
+@pytest.mark.parametrize("text", ["", "inter.broker.listener.name=CLIENT\n", "\\u12\n\x00"])
+def test_a_configuration_without_protocols_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    assert configured(tmp_path, monkeypatch, text) == {}
+
+
+def test_a_host_without_kafka_talks_to_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "SERVER_PROPERTIES", f"{tmp_path}/absent")
+    assert found()["between_nodes"] == {}
+
+
 def test_protocols_are_read_from_what_the_model_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

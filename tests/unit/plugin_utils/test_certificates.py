@@ -185,6 +185,16 @@ def test_a_key_is_not_shown(authority: Authority) -> None:
     assert authority.key not in repr(authority)
 
 
+def test_a_ca_that_signs_in_another_way_is_refused(tmp_path: Path) -> None:
+    openssl(
+        *("req", "-x509", "-newkey", "ed25519", "-nodes", "-days", SITE_DAYS, "-subj", "/CN=x"),
+        *("-keyout", tmp_path / "ca.key", "-out", tmp_path / "ca.pem"),
+    )
+    given = Authority(*((tmp_path / name).read_text() for name in ("ca.pem", "ca.key")))
+    with pytest.raises(CertificateError, match="k1"):
+        issue(given, NODE)
+
+
 # When they are replaced
 
 

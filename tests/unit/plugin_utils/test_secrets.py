@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 )
 from cryptography import x509
 
-from tests.unit.model.small import kafka
+from tests.unit.model.small import cluster, kafka
 
 FILES = {
     *("ca.pem", "ca.key", "passwords/admin", "passwords/ledger"),
@@ -85,7 +86,7 @@ def test_the_key_of_the_ca_is_not_read(directory: Path) -> None:
 def test_a_file_that_cannot_be_read_is_an_error(directory: Path) -> None:
     (directory / "passwords").mkdir(parents=True)
     (directory / "passwords/admin").write_bytes(b"\xff")
-    with pytest.raises(AnsibleError, match=str(directory)):
+    with pytest.raises(AnsibleError, match=str(directory / "passwords/admin")):
         secrets.read(directory)
 
 
@@ -120,9 +121,9 @@ def test_what_is_missing_is_made_once(directory: Path) -> None:
 
 def test_nobody_else_reads_them(directory: Path) -> None:
     complete(directory)
-    assert mode(directory) == 0o700
-    for name in stored(directory):
-        assert mode(directory / name) == 0o600, name
+    for path in (directory, *directory.rglob("*")):
+        if path.name != ".lock":
+            assert mode(path) == (0o700 if path.is_dir() else 0o600), path
     assert not list(directory.rglob("*.new")), "no draft is left"
 
 
@@ -189,7 +190,7 @@ def test_a_damaged_certificate_is_replaced(directory: Path) -> None:
 def test_an_open_cluster_needs_none(directory: Path) -> None:
     found = complete(directory, kafka_security=security.OPEN)
     assert found == Secrets(str(directory))
-    assert stored(directory) == {}
+    assert not directory.exists()
 
 
 def test_keys_of_the_inventory_need_none(directory: Path) -> None:
@@ -228,7 +229,41 @@ def test_a_site_whose_key_is_not_its_certificates_is_refused(directory: Path) ->
     assert stored(directory) == {}
 
 
-# Failures
+def test_another_ca_of_a_site_replaces_none_that_nodes_may_trust(directory: Path) -> None:
+    first = complete(directory)
+    before = stored(directory)
+    with pytest.raises(AnsibleError, match="kafka_ca_certificate"):
+        complete(directory, new_authority("Site"))
+    assert stored(directory) == before
+    assert complete(directory) == first
+
+
+def test_a_name_that_no_certificate_can_have_is_an_error(directory: Path) -> None:
+    for name in ("k" * 65, "käfka"):
+        groups = {"kafka_brokers": [name], "kafka_controllers": [name]}
+        found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
+        known = resolve(replace(found.inventory, secrets=Secrets(str(directory))))
+        with pytest.raises(AnsibleError, match=name):
+            secrets.complete(known, None, store=True)
+
+
+def test_an_address_in_another_notation_is_the_same(directory: Path) -> None:
+    own = {"b1": {"kafka_advertised_host": "[2001:DB8:0::1]"}}
+    found = closed(directory, of_hosts=own)
+    first = secrets.complete(found, None, store=True)
+    assert secrets.complete(found, None, store=True) == first
+
+
+# Several at once, and failures
+
+
+def test_two_runs_at_once_agree(directory: Path) -> None:
+    found = closed(directory)
+    with ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(secrets.complete, found, None, store=True) for _ in range(4)]
+        results = [run.result() for run in runs]
+    assert [one == results[0] for one in results] == [True] * 4
+    assert secrets.read(directory) == results[0]
 
 
 def test_a_place_that_cannot_be_written_is_named(directory: Path) -> None:

@@ -88,6 +88,30 @@ REFUSED: list[Case] = [
         for address in PUBLIC
     ),
     (
+        "open-to-everybody",
+        "one of three nodes",
+        lambda d: d.variable("kafka_advertised_host", PUBLIC[0], on=("k2",)),
+        ("kafka_security of k1, k2, k3", PUBLIC[0]),
+    ),
+    (
+        "plaintext-listener",
+        "the brokers' alone",
+        lambda d: closed(d).listeners(("CLIENT", 9092, "PLAINTEXT")),
+        ("CLIENT (PLAINTEXT)",),
+    ),
+    (
+        "unresolved-variable",
+        "listeners, at which users may log in",
+        lambda d: d.variable("kafka_users", [{"name": "app"}]).unresolvable(
+            "kafka_listeners", "'y' is undefined"
+        ),
+        ("kafka_listeners of",),
+    ),
+    *(
+        ("user-name", f"no file, {name}", kafka_users({"name": name}), (repr(name),))
+        for name in ("team/app", "../ca.key", ".app")
+    ),
+    (
         "client-certificate-optional",
         "of every listener",
         lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.client.auth", "requested"),
