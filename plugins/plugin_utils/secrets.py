@@ -87,7 +87,9 @@ def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secre
 
     """
     directory = Path(cluster.inventory.secrets.directory)
-    if not any(node.certificates or node.users_without_password for node in cluster.kafka.values()):
+    of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
+    of_spark = (host.lacks_secret for host in cluster.spark.values())
+    if not any(of_kafka) and not any(of_spark):
         return read(directory)
     try:
         with _lock(directory, store=store):
@@ -139,7 +141,7 @@ def _complete(
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
     new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
     texts = dict(found.texts)
-    if any(host.lacks_secret for host in cluster.spark.values()):
+    if any(x.lacks_secret for x in cluster.spark.values()) and not texts.get(SPARK_SECRET):
         texts[SPARK_SECRET] = new[SPARK_SECRET] = random_text()
     if store:
         for name, text in new.items():

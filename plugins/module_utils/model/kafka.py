@@ -341,14 +341,22 @@ class KafkaNode(Server):
     @cached_property
     def users(self) -> list[User]:
         """The users of the cluster that Millrace makes, its own and those of the inventory."""
-        if not any(one.protocol.startswith("SASL_") for one in self.client_listeners):
+        with_passwords = any(one.protocol.startswith("SASL_") for one in self.client_listeners)
+        if not with_passwords and not self.config.get("authorizer.class.name"):
             return []
         given = [_user(one) for one in self.settings["kafka_users"]]
         named = {user.name for user in given}
-        ours = security.own_users(with_spark=self.with_spark) if self.is_secured else []
-        every = [*(user for user in ours if user.name not in named), *given]
+        own = security.own_users(with_spark=self.with_spark) if self.is_secured else []
+        ours = [user for user in own if with_passwords and user.name not in named]
         kept = self.secrets.passwords
-        return [replace(one, password=one.password or kept.get(one.name, "")) for one in every]
+        return [
+            replace(
+                one,
+                password=one.password or kept.get(one.name, ""),
+                scram=one.scram and with_passwords,
+            )
+            for one in (*ours, *given)
+        ]
 
     @property
     def users_without_password(self) -> list[User]:

@@ -166,12 +166,14 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
         addressed = {other: {other, one.address} for other, one in nodes(cluster)}
         ours = [other for other, names in addressed.items() if names & named]
         missing = [other for other in addressed if other not in ours]
-        if named - set().union(*addressed.values()):  # one certificate for all nodes of a role
+        others = named - set().union(*addressed.values())
+        if others and not node.keys_are_ours:  # one certificate for all nodes of a role
             roles = {_role(cluster.kafka[other]) for other in ours}
             missing = [other for other in missing if _role(cluster.kafka[other]) in roles]
-        if node.config.get(_AUTHORIZER) and len(ours) > 1 and missing:
-            what = f"super.users names {listing(ours)} and not {listing(missing)}."
-            fix = f"Add the principals of {listing(missing)}, written like the others."
+        known = len(ours) > 1 or (users and node.keys_are_ours)
+        if node.config.get(_AUTHORIZER) and known and missing:
+            what = f"super.users names {listing(ours or named)} and not {listing(missing)}."
+            fix = f"Add the principals of {listing(missing)}, as in User:{missing[0]}."
             yield Finding(what, fix, place(node, "super.users"), (name,))
 
 

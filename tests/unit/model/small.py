@@ -37,7 +37,8 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    variables.setdefault("kafka_security", "open")
+    for name in ("kafka_security", "spark_security"):
+        variables.setdefault(name, "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)
     own = of_hosts or {}

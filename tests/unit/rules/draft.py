@@ -50,6 +50,7 @@ class Draft:
                 "kafka_node_id": number,
                 "kafka_advertised_host": name,
                 "kafka_security": "open",
+                "spark_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }

@@ -139,6 +139,14 @@ def deployed(
     )
 
 
+def sharing(found: str | None, secret: str) -> list[InspectedHost]:
+    """A host whose Spark has a secret with this digest, and an inventory with a secret."""
+    draft = Draft().variable("spark_security", "standard")
+    kept = Secrets("/inventory/.secrets", texts={"spark_secret": secret} if secret else {})
+    cluster = resolve(replace(draft.inventory(), secrets=kept))
+    return [InspectedHost(cluster, HOST, Inspection(spark_secret=found))]
+
+
 def trusting(kept: str, digest: str, security: str = "standard") -> list[InspectedHost]:
     """A node that trusts a CA of one digest, and the CA whose certificate is kept."""
     [one] = host(lambda d: d.variable("kafka_security", security), authority=digest)
@@ -590,6 +598,14 @@ CASES = [
             ("ca", "", "standard"),  # a new host
             ("", DIGEST_OF_OTHER, "standard"),  # another rule's, or made by site.yml
             ("ca", DIGEST_OF_OTHER, "open"),
+        )
+    ),
+    *(
+        Case("spark-secret-differs", (f"spark_security of {HOST}",), sharing(*bad), sharing(*good))
+        for bad, good in (
+            ((DIGEST_OF_OTHER, "ca"), (DIGEST_OF_CA, "ca")),
+            (("", "ca"), (None, "ca")),  # without a secret; without Spark
+            ((DIGEST_OF_OTHER, "ca"), (DIGEST_OF_OTHER, "")),  # made by site.yml
         )
     ),
     Case(
