@@ -106,9 +106,11 @@ def named_path(word: str) -> bool:
 
 
 def prose_paths(text: str) -> set[str]:
-    """The paths of this tree in single backquotes; a placeholder or runtime state is none."""
+    """The paths of this tree in single backquotes; a placeholder, or what runs make, is none."""
     folders = "|".join(
-        path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir() and path.name[0] != "." and path.name != "build"
     )
     return set(re.findall(rf"`((?:{folders})/[\w./-]*)`", prose(text)))
 

@@ -158,7 +158,7 @@ class Draft:
     def add_host(self, name: str, **variables: object) -> Self:
         """Add a host to no group."""
         self.groups["all"].append(name)
-        self.variables[name] = dict(variables)
+        self.variables[name] = {"kafka_security": "open", "spark_security": "open", **variables}
         return self
 
     def join(self, group: str, name: str) -> Self:
