@@ -581,7 +581,10 @@ class KafkaNode(Server):
         if not listener.encrypted:
             return {}
         config = self.listener_config(listener)
-        asked = config.get("ssl.client.auth", "none") != "none"
+        # A controller alone does not have the properties of the brokers' listeners.
+        asked = (self.is_secured and listener.protocol == "SSL") or (
+            config.get("ssl.client.auth", "none") != "none"
+        )
         keys = (*_CLIENT_KEYS, *_CLIENT_TLS) if asked else _CLIENT_TLS
         return {key: config[key] for key in keys if key in config}
 

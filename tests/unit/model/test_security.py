@@ -401,6 +401,12 @@ def test_a_password_is_not_shown() -> None:
 # Clients
 
 
+def test_a_client_on_a_controllers_host_is_the_node_too() -> None:
+    found = closed().kafka
+    assert found["c1"].client_config == found["b1"].client_config
+    assert found["c1"].client_config["ssl.keystore.location"] == security.NODE_STORE
+
+
 def test_a_client_on_a_brokers_host_is_the_node() -> None:
     config = closed_broker().client_config
     assert config["security.protocol"] == "SSL"
