@@ -8,6 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.kafka import certificates
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.snapshot import Snapshot
 from ..module_utils.operations import gate, health, options
@@ -35,6 +36,8 @@ options:
       - Also check what must hold before any node may be stopped; C(blockers) is what forbids it.
       - The controllers' metadata log must grow meanwhile, as it does by itself twice a second
         (KIP-835).
+      - The certificates that listeners show must be valid for two days; C(expiring) has those that
+        end within thirty.
     type: bool
     default: false
   strict:
@@ -179,6 +182,7 @@ def report(result: dict[str, Any]) -> list[str]:
         f"partitions: {len(result['offline'])} offline, {len(result['under_min_isr'])} below "
         f"min.insync.replicas, {len(result['under_replicated'])} under-replicated",
         *wrong,
+        *result.get("expiring", ()),
     ]
 
 
@@ -190,6 +194,11 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     result = wait_healthy(cluster, expected, params["wait"], policy, params["steady"])
     # Blockers say it more exactly than problems do.
     result["wrong"] = [one["text"] for one in result["blockers"]] or list(result["problems"])
+    if params["gate"] and params["tls_addresses"]:
+        found = certificates.shown(options.connection_of(params), params["tls_addresses"])
+        invalid, result["expiring"] = health.certificate_lines(found)
+        result["wrong"] += invalid
+        result["healthy"] = result["healthy"] and not invalid
     result["lines"] = report(result)
     if params["fail"] and not result["healthy"]:
         wrong = "\n- ".join(result["wrong"])
@@ -206,6 +215,7 @@ def main() -> None:
         "wait": {"type": "float", "default": 0},
         "steady": {"type": "float", "default": 0},
         "gate": {"type": "bool", "default": False},
+        "tls_addresses": {"type": "list", "elements": "str", "default": []},
         "fail": {"type": "bool", "default": True},
     }
     options.run(work, spec)

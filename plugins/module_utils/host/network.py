@@ -17,8 +17,18 @@ def connect(address: str, seconds: float = CONNECT_SECONDS) -> None:
         OSError: the connection is refused, or not accepted within `seconds`.
 
     """
+    connected(address, seconds).close()
+
+
+def connected(address: str, seconds: float) -> socket.socket:
+    """Return a connection to `host:port`.
+
+    Raises:
+        OSError: as `connect`.
+
+    """
     host, _, port = address.rpartition(":")
-    socket.create_connection((host.strip("[]"), int(port)), seconds).close()
+    return socket.create_connection((host.strip("[]"), int(port)), seconds)
 
 
 def listens(address: str, seconds: float = CONNECT_SECONDS) -> bool:

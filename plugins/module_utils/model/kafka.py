@@ -290,6 +290,13 @@ class KafkaNode(Server):
         """The controllers' listeners of all voters, `host:port`."""
         return [f"{voter.host}:{self.controller_listener.port}" for voter in self.voters]
 
+    @property
+    def tls_addresses(self) -> list[str]:
+        """What the nodes of the cluster listen on with TLS, `host:port`."""
+        found = [(one, self.brokers) for one in self.client_listeners]
+        found += [(self.controller_listener, self.voters)] if self.mode == "kraft" else []
+        return [x for one, peers in found if one.encrypted for x in _addresses(one, peers)]
+
     def _defaults(self) -> dict[str, dict[str, Any]]:
         profile = PROFILES.get(self.settings["kafka_profile"])
         settings = profile.settings if profile else {}
@@ -639,8 +646,8 @@ def is_secret(key: str, table: key_table.Table, value: object = "password") -> b
     return kind == "password" or key.endswith(_SECRET_ENDS)
 
 
-def _addresses(listener: Listener, brokers: Iterable[Peer]) -> list[str]:
-    return [f"{one.host}:{listener.port}" for one in brokers]
+def _addresses(listener: Listener, peers: Iterable[Peer]) -> list[str]:
+    return [f"{one.host}:{listener.port}" for one in peers]
 
 
 def _user(given: Mapping[str, Any]) -> User:

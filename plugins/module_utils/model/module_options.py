@@ -34,6 +34,10 @@ def _spark_health(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_health(cluster: Cluster, host: str) -> Options:
+    return {**_gate(cluster, host), "tls_addresses": cluster.kafka[host].tls_addresses}
+
+
+def _gate(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     return {
         "bootstrap": node.other_brokers_first,
@@ -50,7 +54,7 @@ def _kafka_restart(cluster: Cluster, host: str) -> Options:
     # The options that stay the same for a whole roll.
     node = cluster.kafka[host]
     return {
-        **_kafka_health(cluster, host),
+        **_gate(cluster, host),
         "node": {
             "id": node.id,
             "broker": node.is_broker,
@@ -98,7 +102,7 @@ def _kafka_voter(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_features(cluster: Cluster, host: str) -> Options:
-    asked = _kafka_health(cluster, host)
+    asked = _gate(cluster, host)
     names = ("bootstrap", "expect_brokers", "expect_voters", "cluster_id")
     return {
         **{name: asked[name] for name in names if name in asked},

@@ -41,6 +41,7 @@ def test_the_gate_asks_others_and_expects_all() -> None:
         "strict": True,
         "allow_outage": [],
         "allow_unsafe_quorum": False,
+        "tls_addresses": [],
     }
 
 
