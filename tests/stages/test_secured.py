@@ -130,8 +130,8 @@ class Site:
 
     def properties(self, user: str, password: str = "") -> dict[str, Any]:
         """The client properties of a user on this machine."""
-        found = self.known.cluster.brokers[0].local_client_config(user)
-        if password:
+        found = self.known.cluster.brokers[0].local_client_config("admin" if password else user)
+        if password:  # of a user that the cluster may not have
             module = found["sasl.jaas.config"].partition("username=")[0]
             login = f'username="{user}" password="{password}";'
             found["sasl.jaas.config"] = module + login
