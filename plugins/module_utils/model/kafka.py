@@ -101,7 +101,7 @@ class Listener:
 class Peer:
     """A node as the others know it: its id, the name or address that it advertises, its own name.
 
-    The last is the host's in the inventory, and that of its certificate.
+    The last is the host's in the inventory, and that of a certificate that the site brings.
     """
 
     id: int | None
@@ -309,8 +309,9 @@ class KafkaNode(Server):
             return {}
         inner = [self.inter_broker_listener, *(one.name for one in controllers)]
         given = {key for layer in LAYERS for key in by_name(self.settings[layer])}
-        names = [peer.name for peer in (*self.brokers, *self.voters)]
         own_keys = not given.isdisjoint(_KEY_STORES)
+        peers = [peer.name for peer in (*self.brokers, *self.voters)]
+        names = peers if own_keys else [security.NODES]
         own_trust = own_keys or not given.isdisjoint(_TRUST_STORES)
         return {
             **({} if own_keys else security.store("keystore", security.NODE_STORE)),
@@ -328,6 +329,11 @@ class KafkaNode(Server):
     def keys_are_ours(self) -> bool:
         """Whether Millrace makes the keys and certificates of this node."""
         return self.is_secured and self.config.get(_KEY_STORES[0]) == security.NODE_STORE
+
+    @property
+    def common_name(self) -> str:
+        """The common name of the certificate by which other nodes know it."""
+        return security.NODES if self.keys_are_ours else self.host.name
 
     @cached_property
     def certificates(self) -> list[Certificate]:

@@ -15,6 +15,8 @@ NODE_STORE = f"{DIRECTORY}/node.pem"
 """The key and certificate by which a node is known to the others."""
 CLIENTS_STORE = f"{DIRECTORY}/clients.pem"
 """The key and certificate that a node shows clients; nobody takes them for a node's."""
+NODES = "kafka-nodes"
+"""The common name by which each node knows the others: one that joins is a super user already."""
 AUTHORITY_FILE = "ca.pem"
 AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
 MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
@@ -92,8 +94,9 @@ def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
     """Return the certificates of the node of a host."""
     names = tuple(dict.fromkeys(canonical(one) for one in (name, *addresses)))
     return [
-        Certificate(f"{name}/node", NODE_STORE, name, names, client=True),
-        Certificate(f"{name}/clients", CLIENTS_STORE, name, names, client=False),
+        Certificate(f"{name}/node", NODE_STORE, NODES, names, client=True),
+        # X.509 allows 64 characters; clients compare the other names.
+        Certificate(f"{name}/clients", CLIENTS_STORE, name[:64], names, client=False),
     ]
 
 
@@ -136,7 +139,7 @@ def tls(
 def authorization(mode: str, nodes: Sequence[str]) -> Properties:
     """Return the properties that deny what is not granted; nodes and the admin may do everything.
 
-    `mode` is kraft or zookeeper, `nodes` are the common names of all nodes.
+    `mode` is kraft or zookeeper, `nodes` are the common names of the nodes' certificates.
     """
     return {
         "authorizer.class.name": _AUTHORIZERS[mode],

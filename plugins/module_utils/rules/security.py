@@ -163,7 +163,10 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
         if is_true(node.config.get("allow.everyone.if.no.acl.found")):
             continue
         named = set(re.findall(r"User:(?:CN=)?([^,;]+)", str(users or "")))
-        addressed = {other: {other, one.address} for other, one in nodes(cluster)}
+        addressed = {
+            other: {one.common_name} if one.keys_are_ours else {other, one.address}
+            for other, one in nodes(cluster)
+        }
         ours = [other for other, names in addressed.items() if names & named]
         missing = [other for other in addressed if other not in ours]
         others = named - set().union(*addressed.values())
@@ -173,7 +176,8 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
         known = len(ours) > 1 or (users and node.keys_are_ours)
         if node.config.get(_AUTHORIZER) and known and missing:
             what = f"super.users names {listing(ours or named)} and not {listing(missing)}."
-            fix = f"Add the principals of {listing(missing)}, as in User:{missing[0]}."
+            principal = f"User:{cluster.kafka[missing[0]].common_name}"
+            fix = f"Add the principals of {listing(missing)}, as in {principal}."
             yield Finding(what, fix, place(node, "super.users"), (name,))
 
 

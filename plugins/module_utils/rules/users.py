@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
+from ..model.security import NODES
 from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, nodes, shared_values
@@ -28,7 +29,7 @@ _OPERATIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 _SHORTEST = 8
-_RESERVED = ("ANONYMOUS", "*")
+_RESERVED = ("ANONYMOUS", "*", NODES)
 
 
 def _users(cluster: Cluster) -> Iterator[tuple[str, Cluster, list[Mapping[str, Any]]]]:

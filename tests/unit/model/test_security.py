@@ -131,12 +131,12 @@ def test_what_clients_and_nodes_show_each_other() -> None:
         (
             closed_broker(),
             "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "User:b1;User:b2;User:c1;User:admin",
+            "User:kafka-nodes;User:admin",
         ),
         (
             zookeeper_broker(),
             "kafka.security.authorizer.AclAuthorizer",
-            "User:b1;User:b2;User:admin",
+            "User:kafka-nodes;User:admin",
         ),
     ],
     ids=["kraft", "zookeeper"],
@@ -281,10 +281,31 @@ def test_without_an_encrypted_listener_there_is_nothing_to_set() -> None:
 )
 def test_a_certificate_has_every_name_of_its_node(address: str, name: str) -> None:
     node, clients = closed_broker(kafka_advertised_host=address).certificates
-    assert node.common_name == clients.common_name == "b1", "the principal"
+    assert (node.common_name, clients.common_name) == (security.NODES, "b1")
     assert {*node.names} == {*clients.names} == {"b1", name, "localhost"}
     assert (node.client, clients.client) == (True, False), "a client learns no key of a node"
     assert (node.name, clients.name) == ("b1/node", "b1/clients")
+
+
+def test_a_node_that_joins_changes_nothing_of_the_others() -> None:
+    before, after = (
+        kafka(brokers, 1, kafka_security=STANDARD, kafka_cluster_id="0" * 22).kafka["b1"]
+        for brokers in (2, 3)
+    )
+    assert before.config[SUPER_USERS] == after.config[SUPER_USERS]
+    assert after.common_name in after.config[SUPER_USERS]
+
+
+def test_keys_of_the_site_have_the_names_of_their_hosts() -> None:
+    node = closed_broker(kafka_config=OWN_KEYS)
+    assert node.config[SUPER_USERS] == "User:b1;User:b2;User:c1;User:admin"
+    assert node.common_name == "b1"
+
+
+def test_a_certificate_of_a_host_with_a_long_name() -> None:
+    name = f"{'x' * 60}.example.org"
+    found = security.certificates(name, [])
+    assert all(len(one.common_name) <= 64 and one.names == (name,) for one in found)
 
 
 def test_a_controller_has_nothing_to_show_clients() -> None:

@@ -239,12 +239,11 @@ def test_another_ca_of_a_site_replaces_none_that_nodes_may_trust(directory: Path
 
 
 def test_a_name_that_no_certificate_can_have_is_an_error(directory: Path) -> None:
-    for name in ("k" * 65, "käfka"):
-        groups = {"kafka_brokers": [name], "kafka_controllers": [name]}
-        found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
-        known = resolve(replace(found.inventory, secrets=Secrets(str(directory))))
-        with pytest.raises(AnsibleError, match=name):
-            secrets.complete(known, None, store=True)
+    groups = {"kafka_brokers": ["käfka"], "kafka_controllers": ["käfka"]}
+    found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
+    known = resolve(replace(found.inventory, secrets=Secrets(str(directory))))
+    with pytest.raises(AnsibleError, match="käfka"):
+        secrets.complete(known, None, store=True)
 
 
 def test_an_address_in_another_notation_is_the_same(directory: Path) -> None:
