@@ -19,7 +19,7 @@ from .profiles import PROFILES
 from .security import Certificate, User
 from .service import CLIENTS, NODES, Server
 from .uuids import directory_id, is_cluster_id
-from .values import bracketed, by_name, integer
+from .values import bracketed, by_name, integer, texts
 from .versions import release_numbers
 
 LAYERS = ("kafka_config", "kafka_host_config")
@@ -271,7 +271,19 @@ class KafkaNode(Server):
     @property
     def client_bootstrap(self) -> list[str]:
         """Where clients connect to all brokers, `host:port`."""
-        return _addresses(self.client_listeners[0], self.brokers)
+        return _addresses(self.login_listener or self.client_listeners[0], self.brokers)
+
+    @cached_property
+    def login_listener(self) -> Listener | None:
+        """The first listener at which users log in with the passwords that Millrace sets."""
+        return next(filter(self._takes_passwords, self.client_listeners), None)
+
+    def _takes_passwords(self, listener: Listener) -> bool:
+        if not listener.protocol.startswith("SASL_"):
+            return False
+        # A controller alone does not have the properties of the brokers' listeners.
+        enabled = texts(self.listener_config(listener).get(security.MECHANISMS))
+        return not enabled or any(one == security.MECHANISM or "${" in one for one in enabled)
 
     @property
     def other_brokers_first(self) -> list[str]:
@@ -316,7 +328,12 @@ class KafkaNode(Server):
         return {
             **({} if own_keys else security.store("keystore", security.NODE_STORE)),
             **({} if own_trust else security.store("truststore", security.AUTHORITY)),
-            **security.tls({x.name: x.protocol for x in encrypted}, inner, own_keys=own_keys),
+            **security.tls(
+                {x.name: x.protocol for x in encrypted},
+                inner,
+                own_keys=own_keys,
+                own_mechanisms=security.MECHANISMS in given,
+            ),
             **security.authorization(self.mode, names),
         }
 
@@ -347,7 +364,7 @@ class KafkaNode(Server):
     @cached_property
     def users(self) -> list[User]:
         """The users of the cluster that Millrace makes, its own and those of the inventory."""
-        with_passwords = any(one.protocol.startswith("SASL_") for one in self.client_listeners)
+        with_passwords = self.login_listener is not None
         if not with_passwords and not self.config.get("authorizer.class.name"):
             return []
         given = [_user(one) for one in self.settings["kafka_users"]]
@@ -407,7 +424,7 @@ class KafkaNode(Server):
     @property
     def clients_log_in(self) -> bool:
         """Whether clients are users with a password."""
-        return bool(self.users) and self.client_listeners[0].protocol.startswith("SASL_")
+        return bool(self.users) and self.login_listener is not None
 
     def user_client_config(self, user: str, authority: str) -> dict[str, Any]:
         """Return what a user's client needs, empty for none that logs in with a password.
@@ -416,11 +433,11 @@ class KafkaNode(Server):
         keys the client brings the trust store too.
         """
         passwords = {one.name: one.password for one in self.users if one.present and one.scram}
-        if not self.clients_log_in or user not in passwords:
+        if self.login_listener is None or user not in passwords:
             return {}
         return {
             "bootstrap.servers": ",".join(self.client_bootstrap),
-            "security.protocol": self.client_listeners[0].protocol,
+            "security.protocol": self.login_listener.protocol,
             **(security.store("truststore", authority) if self.keys_are_ours else {}),
             **security.login(user, passwords[user]),
         }

@@ -121,14 +121,15 @@ def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
 def _kafka_users(cluster: Cluster, host: str) -> Options:
     # A login shows whether a user's password is the one that it should have.
     node = cluster.kafka[host]
+    login = node.login_listener
     trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
     return {
         "bootstrap": node.bootstrap,
         "users": [_user(one) for one in node.users],
         "mechanism": security.MECHANISM,
         "iterations": security.ITERATIONS,
-        "login_bootstrap": node.client_bootstrap,
-        "login_properties": {"security.protocol": node.client_listeners[0].protocol, **trust},
+        "login_bootstrap": node.client_bootstrap if login else [],
+        "login_properties": {"security.protocol": login.protocol, **trust} if login else {},
         "wait": node.settings["kafka_start_timeout"],
     }
 

@@ -20,6 +20,7 @@ NODES = "kafka-nodes"
 AUTHORITY_FILE = "ca.pem"
 AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
 MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
+MECHANISMS = "sasl.enabled.mechanisms"
 ADMIN = "admin"
 """The user that may do everything, for the operator."""
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
@@ -109,12 +110,17 @@ def is_address(name: str) -> bool:
 
 
 def tls(
-    protocols: Mapping[str, str], between_nodes: Sequence[str], *, own_keys: bool
+    protocols: Mapping[str, str],
+    between_nodes: Sequence[str],
+    *,
+    own_keys: bool,
+    own_mechanisms: bool,
 ) -> Properties:
     """Return the properties of encrypted listeners: listener -> protocol.
 
     `between_nodes` are those by which nodes talk to each other; the others are for clients, and
-    have a key of their own unless the inventory brings keys (`own_keys`).
+    have a key of their own unless the inventory brings keys (`own_keys`). With `own_mechanisms` it
+    says for all listeners how clients log in.
     """
     found: Properties = {
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
@@ -127,9 +133,9 @@ def tls(
         if protocol == "SSL":
             found[f"{prefix}ssl.client.auth"] = "required"
         else:
-            mechanism = MECHANISM.lower()
-            found[f"{prefix}sasl.enabled.mechanisms"] = MECHANISM
-            found[f"{prefix}{mechanism}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            found[f"{prefix}{MECHANISM.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            if not own_mechanisms:
+                found[f"{prefix}{MECHANISMS}"] = MECHANISM
         if name not in between_nodes and not own_keys:
             own = store("keystore", CLIENTS_STORE)
             found |= {f"{prefix}{key}": value for key, value in own.items()}

@@ -17,6 +17,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.desired i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
+    of_module,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
@@ -400,6 +403,38 @@ def test_users_of_an_open_cluster_are_the_inventorys_alone() -> None:
     node = closed_broker(kafka_security=OPEN, kafka_listeners=listeners, kafka_users=users)
     assert names(node) == ["app"]
     assert closed_broker(kafka_security=OPEN, kafka_users=users).users == [], "nobody logs in"
+
+
+def logins(**variables: Any) -> tuple[list[str], dict[str, Any]]:
+    """Return where users of a closed cluster log in to be checked, and how."""
+    found = of_module("kafka_users", with_secrets(closed(**variables)), "b1")
+    assert all("password" not in one or found["login_bootstrap"] for one in found["users"])
+    return found["login_bootstrap"], found["login_properties"]
+
+
+def test_passwords_are_checked_at_the_listener_that_takes_them() -> None:
+    client = {"name": "CLIENT", "port": 9092, "protocol": "SASL_SSL"}
+    inner = {"name": "INTERNAL", "port": 9094, "protocol": "SSL"}
+    for listeners in ([client, inner], [inner, client]):
+        addresses, properties = logins(kafka_listeners=listeners)
+        assert addresses == ["b1:9092", "b2:9092"]
+        assert properties["security.protocol"] == "SASL_SSL"
+        node = with_secrets(closed(kafka_listeners=listeners)).kafka["b1"]
+        assert node.local_client_config()["bootstrap.servers"] == "b1:9092,b2:9092"
+
+
+def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
+    users = [{"name": "app", "authentication": "tls"}]
+    inner = {"name": "INTERNAL", "port": 9094, "protocol": "SSL"}
+    assert logins(kafka_listeners=[inner], kafka_users=users) == ([], {})
+    other = {"listener.name.client.sasl.enabled.mechanisms": "OAUTHBEARER"}
+    assert logins(kafka_config=other, kafka_users=users) == ([], {})
+    node = closed_broker(kafka_config=other, kafka_users=users)
+    assert (names(node), node.users_without_password, node.clients_log_in) == (["app"], [], False)
+    everywhere = {"sasl.enabled.mechanisms": "OAUTHBEARER"}
+    assert logins(kafka_config=everywhere, kafka_users=users) == ([], {}), "the preset is below it"
+    both = {"listener.name.client.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512"}
+    assert logins(kafka_config=both)[0] == ["b1:9092", "b2:9092"]
 
 
 def test_a_password_is_the_given_one_else_the_kept_one() -> None:

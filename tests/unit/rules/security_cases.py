@@ -245,6 +245,15 @@ REFUSED: list[Case] = [
         lambda d: d.variable("kafka_users", [{"name": "app"}]),
         ("kafka_users of k1, k2, k3", "kafka_security: standard"),
     ),
+    (
+        "users-unused",
+        "a password of another mechanism",
+        lambda d: (
+            for_users("SASL_SSL", **{MECHANISMS: "SCRAM-SHA-256"})(d),
+            kafka_users({"name": "app", "password": PASSWORD})(d),
+        ),
+        ("passwords of app", "SCRAM-SHA-512", "authentication: tls"),
+    ),
 ]
 
 LEGAL: list[Legal] = [
