@@ -23,7 +23,7 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import AUTHORITY_FILE, SPARK_SECRET
+from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
 from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
 
 DIRECTORY = ".secrets"
@@ -116,6 +116,12 @@ def _complete(
                 f"{directory}"
             )
             raise CertificateError(message)
+        if not authority_pem and certificates:
+            message = (
+                f"{CERTIFICATE} is missing, and nodes that trust it would not trust another; copy "
+                f"it from another control node, or from {AUTHORITY} of a node"
+            )
+            raise CertificateError(message)
         if not authority_pem:
             authority = new_authority(f"Millrace {next(iter(nodes)).cluster_id or 'Kafka'}")
             authority_pem = authority.certificate
@@ -159,7 +165,7 @@ def _kept(directory: Path, certificate: str) -> Authority:
     if not path.is_file():
         message = (
             f"{path} is missing, so no certificate can be made; copy it from the control node that "
-            "made it"
+            "made it, or set kafka_ca_certificate and kafka_ca_key if the CA is the site's"
         )
         raise CertificateError(message)
     return Authority(certificate, path.read_text(encoding="utf-8"))

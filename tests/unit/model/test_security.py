@@ -336,7 +336,7 @@ def test_only_kafka_reads_the_keys() -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    assert closed().missing_secrets("b1", "kafka") == ["b1/node", "b1/clients"]
+    assert closed().missing_secrets("b1", "kafka") == ["b1/node", "b1/clients", "ca.pem"]
     assert closed(kafka_security=OPEN).missing_secrets("b1", "kafka") == []
     assert closed(kafka_config=OWN_KEYS).missing_secrets("b1", "kafka") == []
 

@@ -238,6 +238,24 @@ def test_another_ca_of_a_site_replaces_none_that_nodes_may_trust(directory: Path
     assert complete(directory) == first
 
 
+def test_the_key_of_a_ca_whose_certificate_is_missing_is_kept(directory: Path) -> None:
+    complete(directory)
+    (directory / "ca.pem").unlink()
+    before = stored(directory)
+    with pytest.raises(AnsibleError, match=r"ca\.pem is missing"):
+        complete(directory)
+    assert stored(directory) == before
+    found = closed(directory)
+    assert found.missing_secrets("b1", "kafka") == ["ca.pem"]
+
+
+def test_a_ca_that_was_made_in_part_is_made_anew(directory: Path) -> None:
+    directory.mkdir(parents=True)
+    (directory / "ca.key").write_text("of an interrupted run\n")
+    assert complete(directory).authority
+    assert complete(directory, brokers=2).certificates["b2/node"]
+
+
 def test_a_name_that_no_certificate_can_have_is_an_error(directory: Path) -> None:
     groups = {"kafka_brokers": ["käfka"], "kafka_controllers": ["käfka"]}
     found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
