@@ -15,7 +15,7 @@ import fcntl
 import os
 import secrets
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,9 +34,27 @@ _LETTERS = string.ascii_letters + string.digits
 _LENGTH = 44  # of a password: 262 bits
 
 
-def directory_of(given: str, inventory: str) -> Path:
-    """Return where the secrets of an inventory are, by the variable or beside the inventory."""
-    return Path(given).expanduser() if given else Path(inventory) / DIRECTORY
+def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Path:
+    """Return where the secrets of an inventory are, by the variable or beside the inventory.
+
+    `sources` are the files and directories that Ansible reads as inventory.
+
+    Raises:
+        AnsibleActionFail: the directory is in one of them.
+
+    """
+    directory = Path(inventory) / Path(given or DIRECTORY).expanduser()
+    for source in map(Path, sources):
+        if source.is_dir() and directory.is_relative_to(source):
+            (first, *_) = (*directory.relative_to(source).parts, "")
+            if not first.startswith("."):
+                message = (
+                    f"kafka_secrets_dir is {directory}, which Ansible reads as a part of the "
+                    "inventory, passwords as names of hosts: set a directory elsewhere, or one "
+                    "whose name begins with a dot"
+                )
+                raise AnsibleActionFail(message)
+    return directory
 
 
 def read(directory: Path) -> Secrets:

@@ -91,12 +91,27 @@ def test_a_file_that_cannot_be_read_is_an_error(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("", "/i/.secrets"), ("/srv/secrets", "/srv/secrets")]
+    ("given", "expected"),
+    [("", "/i/.secrets"), ("/srv/secrets", "/srv/secrets"), ("../secrets", "/i/../secrets")],
 )
 def test_secrets_are_beside_the_inventory_unless_it_says_otherwise(
     given: str, expected: str
 ) -> None:
     assert secrets.directory_of(given, "/i") == Path(expected)
+
+
+@pytest.mark.parametrize("given", ["secrets", "secrets/.own", "."])
+def test_secrets_are_not_read_as_inventory(tmp_path: Path, given: str) -> None:
+    with pytest.raises(AnsibleError, match="begins with a dot"):
+        secrets.directory_of(given, str(tmp_path), [str(tmp_path)])
+
+
+def test_secrets_that_ansible_does_not_read_may_be_beside_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("")
+    source = str(tmp_path / "hosts.yml")
+    assert secrets.directory_of("secrets", str(tmp_path), [source]) == tmp_path / "secrets"
+    hidden = secrets.directory_of(".own/secrets", str(tmp_path), [str(tmp_path)])
+    assert hidden == tmp_path / ".own/secrets"
 
 
 def test_a_home_directory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
