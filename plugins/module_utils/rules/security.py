@@ -256,6 +256,23 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
             yield Finding(what, fix)
 
 
+@host_rule("authorizer-new", where="kafka_security")
+def _authorizer_new(host: InspectedHost) -> Findings:
+    """Clients that work now would be denied from the first restart on, and so would nodes whose
+    certificates have other names than the super users.
+    """
+    node = host.kafka
+    if node is None or not any(found.meta for _, found in host.data()):
+        return
+    preset = node.config.get(_AUTHORIZER) and not node.layer_of(_AUTHORIZER)
+    if host.found.authorizer == "" and preset:
+        what = "The node runs without an authorizer, and kafka_security would set one."
+        fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
+        fix += f"{_AUTHORIZER} and, until all clients have grants, "
+        fix += "allow.everyone.if.no.acl.found: true."
+        yield Finding(what, fix)
+
+
 @host_rule("authority-differs", where="kafka_secrets_dir")
 def _authority_differs(host: InspectedHost) -> Findings:
     """Nodes trust the certificates of one CA: with those of another they could not talk to the
