@@ -134,7 +134,8 @@ class KafkaNode(Server):
     scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
     previous = PREVIOUS
     leftovers = (
-        *("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
+        *(security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY),
+        *(f"{security.DIRECTORY}/", "/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
         *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
     )
 

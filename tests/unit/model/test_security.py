@@ -13,7 +13,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     Cluster,
     resolve,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_job
+from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
+    of_job,
+    removal,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
@@ -309,6 +312,13 @@ def test_a_certificate_of_a_host_with_a_long_name() -> None:
     name = f"{'x' * 60}.example.org"
     found = security.certificates(name, [])
     assert all(len(one.common_name) <= 64 and one.names == (name,) for one in found)
+
+
+@pytest.mark.parametrize("wanted", [STANDARD, OPEN])
+def test_a_removal_leaves_no_key(wanted: str) -> None:
+    removed = removal(closed(kafka_security=wanted), "b1", "kafka")["removed"]
+    assert {security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY} <= {*removed}
+    assert removed.index(f"{security.DIRECTORY}/") < removed.index("/etc/kafka/")
 
 
 def test_a_controller_has_nothing_to_show_clients() -> None:
