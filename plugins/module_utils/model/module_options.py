@@ -107,10 +107,12 @@ def _kafka_features(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
-    # The connection is to the broker itself.
+    # The connection is to the broker itself. Before its restart the certificate that it shows lacks
+    # an address that has changed since.
     node = cluster.kafka[host]
+    port = node.own_address.rpartition(":")[2]
     return {
-        "bootstrap": [node.own_address],
+        "bootstrap": [f"localhost:{port}" if node.keys_are_ours else node.own_address],
         "node_id": node.id,
         "keys": node.dynamic_keys,
         "path": kafka.SERVER_PROPERTIES,

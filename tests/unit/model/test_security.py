@@ -447,6 +447,16 @@ def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
     assert logins(kafka_config=both)[0] == ["b1:9092", "b2:9092"]
 
 
+def test_a_node_with_a_changed_address_is_still_known_to_its_own_host() -> None:
+    for node, port in (("b1", 9094), ("c1", 9093)):
+        [address] = of_module("kafka_dynamic_config", closed(), node)["bootstrap"]
+        assert address == f"localhost:{port}"
+        for one in closed().kafka[node].certificates:
+            assert "localhost" in one.names
+    own = of_module("kafka_dynamic_config", closed(kafka_config=OWN_KEYS), "b1")
+    assert own["bootstrap"] == ["b1:9094"], "who knows which names it has"
+
+
 def test_a_password_is_the_given_one_else_the_kept_one() -> None:
     users = [{"name": "app", "password": "given-secret"}, {"name": "other"}]
     kept = {"app": "kept-1", "other": "kept-2", security.ADMIN: "kept-3", "unknown": "kept-4"}
