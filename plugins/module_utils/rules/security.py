@@ -284,7 +284,8 @@ def _authority_differs(host: InspectedHost) -> Findings:
         return
     if found != hashlib.sha256(node.secrets.authority.encode()).hexdigest():
         what = f"The node trusts another CA than that of {node.secrets.directory}."
-        fix = "Copy that directory from the control node that deployed the cluster."
+        fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
+        fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml."
         yield Finding(what, fix)
 
 

@@ -611,7 +611,7 @@ CASES = [
     ),
     Case(
         "authority-differs",
-        ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}"),
+        ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}", "teardown.yml"),
         trusting("ca", DIGEST_OF_OTHER),
         trusting("ca", DIGEST_OF_CA),
     ),
