@@ -11,7 +11,7 @@ from ..model.kafka import KafkaNode
 from ..model.values import is_public, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import MODES, Property, differing, nodes, place, properties
+from .shared import MODES, Property, differing, nodes, nodes_as_written, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
 # Kafka hides these like passwords, although certificates are public.
@@ -158,14 +158,14 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
     """Nodes send each other requests that only a super user may make; those that are left out
     could not vote, replicate or register.
     """
-    for name, node in nodes(cluster):
+    for name, node in nodes_as_written(cluster):
         users = node.config.get("super.users")
         if is_true(node.config.get("allow.everyone.if.no.acl.found")):
             continue
         named = set(re.findall(r"User:(?:CN=)?([^,;]+)", str(users or "")))
         addressed = {
             other: {one.common_name} if one.keys_are_ours else {other, one.address}
-            for other, one in nodes(cluster)
+            for other, one in nodes_as_written(cluster)
         }
         ours = [other for other, names in addressed.items() if names & named]
         missing = [other for other in addressed if other not in ours]
