@@ -227,6 +227,12 @@ def between_nodes() -> dict[str, str]:
     return {role: protocols[name] for role, name in names.items() if name in protocols}
 
 
+def authorizer() -> str | None:
+    """Return the authorizer of the Kafka node that is configured here, None without a node."""
+    config = parse_or_empty(read(SERVER_PROPERTIES))
+    return config.get("authorizer.class.name", "") if config else None
+
+
 def spark_secret() -> str | None:
     """Return the sha256 of Spark's secret, empty where it has none, None where it is not there."""
     text = read(SPARK_DEFAULTS)
@@ -305,6 +311,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
         "between_nodes": between_nodes(),
+        "authorizer": authorizer(),
         "authority": digest(AUTHORITY),
         "spark_secret": spark_secret(),
         "operation": operation_file.read(Path(operation_file.PATH)),

@@ -85,7 +85,7 @@ def issue(authority: Authority, wanted: Certificate) -> str:
     try:
         return _issue(authority, wanted)
     except (ValueError, TypeError) as error:  # a name that is too long, a key that does not sign so
-        message = f"no certificate can be made for {wanted.common_name}: {error}"
+        message = f"no certificate can be made for {wanted.name}: {error}"
         raise CertificateError(message) from error
 
 

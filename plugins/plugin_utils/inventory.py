@@ -48,6 +48,7 @@ def from_hostvars(
     hosts: dict[str, HostVariables] = {}
     directory = ""
     members = {str(group): [str(host) for host in names] for group, names in groups.items()}
+    sources = [str(source) for source in hostvars._inventory._sources or ()]
     ours = {name for group in GROUPS for name in members.get(group, ())}
     for name in (str(host) for host in hostvars if str(host) in ours):
         own, unreadable = raw_of(hostvars, name)
@@ -60,8 +61,8 @@ def from_hostvars(
         directory,
         *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
         plain(hostvars._variable_manager.extra_vars),
-        inventory_files.findings(map(str, hostvars._inventory._sources or ()), members, ours),
-        secrets.read(secrets.directory_of(_given(hosts, SECRETS_DIRECTORY), directory)),
+        inventory_files.findings(sources, members, ours),
+        secrets.read(secrets.directory_of(_given(hosts, SECRETS_DIRECTORY), directory, sources)),
     )
 
 

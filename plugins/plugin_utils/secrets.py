@@ -15,7 +15,7 @@ import fcntl
 import os
 import secrets
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import AUTHORITY_FILE, SPARK_SECRET
+from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
 from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
 
 DIRECTORY = ".secrets"
@@ -34,9 +34,27 @@ _LETTERS = string.ascii_letters + string.digits
 _LENGTH = 44  # of a password: 262 bits
 
 
-def directory_of(given: str, inventory: str) -> Path:
-    """Return where the secrets of an inventory are, by the variable or beside the inventory."""
-    return Path(given).expanduser() if given else Path(inventory) / DIRECTORY
+def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Path:
+    """Return where the secrets of an inventory are, by the variable or beside the inventory.
+
+    `sources` are the files and directories that Ansible reads as inventory.
+
+    Raises:
+        AnsibleActionFail: the directory is in one of them.
+
+    """
+    directory = Path(inventory) / Path(given or DIRECTORY).expanduser()
+    for source in map(Path, sources):
+        if source.is_dir() and directory.is_relative_to(source):
+            (first, *_) = (*directory.relative_to(source).parts, "")
+            if not first.startswith("."):
+                message = (
+                    f"kafka_secrets_dir is {directory}, which Ansible reads as a part of the "
+                    "inventory, passwords as names of hosts: set a directory elsewhere, or one "
+                    "whose name begins with a dot"
+                )
+                raise AnsibleActionFail(message)
+    return directory
 
 
 def read(directory: Path) -> Secrets:
@@ -116,6 +134,12 @@ def _complete(
                 f"{directory}"
             )
             raise CertificateError(message)
+        if not authority_pem and certificates:
+            message = (
+                f"{CERTIFICATE} is missing, and nodes that trust it would not trust another; copy "
+                f"it from another control node, or from {AUTHORITY} of a node"
+            )
+            raise CertificateError(message)
         if not authority_pem:
             authority = new_authority(f"Millrace {next(iter(nodes)).cluster_id or 'Kafka'}")
             authority_pem = authority.certificate
@@ -159,7 +183,7 @@ def _kept(directory: Path, certificate: str) -> Authority:
     if not path.is_file():
         message = (
             f"{path} is missing, so no certificate can be made; copy it from the control node that "
-            "made it"
+            "made it, or set kafka_ca_certificate and kafka_ca_key if the CA is the site's"
         )
         raise CertificateError(message)
     return Authority(certificate, path.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from . import kafka, spark, variables, zookeeper
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
-from .security import SPARK_SECRET
+from .security import AUTHORITY_FILE, SPARK_SECRET
 from .service import Listening, Service
 from .spark import SparkHost
 from .variables import Invalid
@@ -104,9 +104,12 @@ class Cluster:
 
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
-        known = self.inventory.secrets.certificates
+        secrets = self.inventory.secrets
         if service == "kafka":
-            return [one.name for one in self.kafka[host].certificates if not known.get(one.name)]
+            wanted = self.kafka[host].certificates
+            authority = [AUTHORITY_FILE] if wanted and not secrets.authority else []
+            lacking = [one.name for one in wanted if not secrets.certificates.get(one.name)]
+            return [*lacking, *authority]
         if service != "spark":
             return []
         spark = self.spark[host]

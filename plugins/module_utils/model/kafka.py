@@ -19,7 +19,7 @@ from .profiles import PROFILES
 from .security import Certificate, User
 from .service import CLIENTS, NODES, Server
 from .uuids import directory_id, is_cluster_id
-from .values import bracketed, by_name, integer
+from .values import bracketed, by_name, integer, texts
 from .versions import release_numbers
 
 LAYERS = ("kafka_config", "kafka_host_config")
@@ -101,7 +101,7 @@ class Listener:
 class Peer:
     """A node as the others know it: its id, the name or address that it advertises, its own name.
 
-    The last is the host's in the inventory, and that of its certificate.
+    The last is the host's in the inventory, and that of a certificate that the site brings.
     """
 
     id: int | None
@@ -134,7 +134,8 @@ class KafkaNode(Server):
     scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
     previous = PREVIOUS
     leftovers = (
-        *("/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
+        *(security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY),
+        *(f"{security.DIRECTORY}/", "/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
         *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
     )
 
@@ -271,7 +272,19 @@ class KafkaNode(Server):
     @property
     def client_bootstrap(self) -> list[str]:
         """Where clients connect to all brokers, `host:port`."""
-        return _addresses(self.client_listeners[0], self.brokers)
+        return _addresses(self.login_listener or self.client_listeners[0], self.brokers)
+
+    @cached_property
+    def login_listener(self) -> Listener | None:
+        """The first listener at which users log in with the passwords that Millrace sets."""
+        return next(filter(self._takes_passwords, self.client_listeners), None)
+
+    def _takes_passwords(self, listener: Listener) -> bool:
+        if not listener.protocol.startswith("SASL_"):
+            return False
+        # A controller alone does not have the properties of the brokers' listeners.
+        enabled = texts(self.listener_config(listener).get(security.MECHANISMS))
+        return not enabled or any(one == security.MECHANISM or "${" in one for one in enabled)
 
     @property
     def other_brokers_first(self) -> list[str]:
@@ -316,13 +329,19 @@ class KafkaNode(Server):
             return {}
         inner = [self.inter_broker_listener, *(one.name for one in controllers)]
         given = {key for layer in LAYERS for key in by_name(self.settings[layer])}
-        names = [peer.name for peer in (*self.brokers, *self.voters)]
         own_keys = not given.isdisjoint(_KEY_STORES)
+        peers = [peer.name for peer in (*self.brokers, *self.voters)]
+        names = peers if own_keys else [security.NODES]
         own_trust = own_keys or not given.isdisjoint(_TRUST_STORES)
         return {
             **({} if own_keys else security.store("keystore", security.NODE_STORE)),
             **({} if own_trust else security.store("truststore", security.AUTHORITY)),
-            **security.tls({x.name: x.protocol for x in encrypted}, inner, own_keys=own_keys),
+            **security.tls(
+                {x.name: x.protocol for x in encrypted},
+                inner,
+                own_keys=own_keys,
+                own_mechanisms=security.MECHANISMS in given,
+            ),
             **security.authorization(self.mode, names),
         }
 
@@ -336,6 +355,11 @@ class KafkaNode(Server):
         """Whether Millrace makes the keys and certificates of this node."""
         return self.is_secured and self.config.get(_KEY_STORES[0]) == security.NODE_STORE
 
+    @property
+    def common_name(self) -> str:
+        """The common name of the certificate by which other nodes know it."""
+        return security.NODES if self.keys_are_ours else self.host.name
+
     @cached_property
     def certificates(self) -> list[Certificate]:
         """The certificates that Millrace makes for this node."""
@@ -348,7 +372,7 @@ class KafkaNode(Server):
     @cached_property
     def users(self) -> list[User]:
         """The users of the cluster that Millrace makes, its own and those of the inventory."""
-        with_passwords = any(one.protocol.startswith("SASL_") for one in self.client_listeners)
+        with_passwords = self.login_listener is not None
         if not with_passwords and not self.config.get("authorizer.class.name"):
             return []
         given = [_user(one) for one in self.settings["kafka_users"]]
@@ -408,7 +432,7 @@ class KafkaNode(Server):
     @property
     def clients_log_in(self) -> bool:
         """Whether clients are users with a password."""
-        return bool(self.users) and self.client_listeners[0].protocol.startswith("SASL_")
+        return bool(self.users) and self.login_listener is not None
 
     def user_client_config(self, user: str, authority: str) -> dict[str, Any]:
         """Return what a user's client needs, empty for none that logs in with a password.
@@ -417,11 +441,11 @@ class KafkaNode(Server):
         keys the client brings the trust store too.
         """
         passwords = {one.name: one.password for one in self.users if one.present and one.scram}
-        if not self.clients_log_in or user not in passwords:
+        if self.login_listener is None or user not in passwords:
             return {}
         return {
             "bootstrap.servers": ",".join(self.client_bootstrap),
-            "security.protocol": self.client_listeners[0].protocol,
+            "security.protocol": self.login_listener.protocol,
             **(security.store("truststore", authority) if self.keys_are_ours else {}),
             **security.login(user, passwords[user]),
         }

@@ -111,10 +111,12 @@ def _kafka_features(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
-    # The connection is to the broker itself.
+    # The connection is to the broker itself. Before its restart the certificate that it shows lacks
+    # an address that has changed since.
     node = cluster.kafka[host]
+    port = node.own_address.rpartition(":")[2]
     return {
-        "bootstrap": [node.own_address],
+        "bootstrap": [f"localhost:{port}" if node.keys_are_ours else node.own_address],
         "node_id": node.id,
         "keys": node.dynamic_keys,
         "path": kafka.SERVER_PROPERTIES,
@@ -125,14 +127,15 @@ def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
 def _kafka_users(cluster: Cluster, host: str) -> Options:
     # A login shows whether a user's password is the one that it should have.
     node = cluster.kafka[host]
+    login = node.login_listener
     trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
     return {
         "bootstrap": node.bootstrap,
         "users": [_user(one) for one in node.users],
         "mechanism": security.MECHANISM,
         "iterations": security.ITERATIONS,
-        "login_bootstrap": node.client_bootstrap,
-        "login_properties": {"security.protocol": node.client_listeners[0].protocol, **trust},
+        "login_bootstrap": node.client_bootstrap if login else [],
+        "login_properties": {"security.protocol": login.protocol, **trust} if login else {},
         "wait": node.settings["kafka_start_timeout"],
     }
 

@@ -15,9 +15,12 @@ NODE_STORE = f"{DIRECTORY}/node.pem"
 """The key and certificate by which a node is known to the others."""
 CLIENTS_STORE = f"{DIRECTORY}/clients.pem"
 """The key and certificate that a node shows clients; nobody takes them for a node's."""
+NODES = "kafka-nodes"
+"""The common name by which each node knows the others: one that joins is a super user already."""
 AUTHORITY_FILE = "ca.pem"
 AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
 MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
+MECHANISMS = "sasl.enabled.mechanisms"
 ADMIN = "admin"
 """The user that may do everything, for the operator."""
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
@@ -92,8 +95,9 @@ def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
     """Return the certificates of the node of a host."""
     names = tuple(dict.fromkeys(canonical(one) for one in (name, *addresses)))
     return [
-        Certificate(f"{name}/node", NODE_STORE, name, names, client=True),
-        Certificate(f"{name}/clients", CLIENTS_STORE, name, names, client=False),
+        Certificate(f"{name}/node", NODE_STORE, NODES, names, client=True),
+        # X.509 allows 64 characters; clients compare the other names.
+        Certificate(f"{name}/clients", CLIENTS_STORE, name[:64], names, client=False),
     ]
 
 
@@ -106,12 +110,17 @@ def is_address(name: str) -> bool:
 
 
 def tls(
-    protocols: Mapping[str, str], between_nodes: Sequence[str], *, own_keys: bool
+    protocols: Mapping[str, str],
+    between_nodes: Sequence[str],
+    *,
+    own_keys: bool,
+    own_mechanisms: bool,
 ) -> Properties:
     """Return the properties of encrypted listeners: listener -> protocol.
 
     `between_nodes` are those by which nodes talk to each other; the others are for clients, and
-    have a key of their own unless the inventory brings keys (`own_keys`).
+    have a key of their own unless the inventory brings keys (`own_keys`). With `own_mechanisms` it
+    says for all listeners how clients log in.
     """
     found: Properties = {
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
@@ -124,9 +133,9 @@ def tls(
         if protocol == "SSL":
             found[f"{prefix}ssl.client.auth"] = "required"
         else:
-            mechanism = MECHANISM.lower()
-            found[f"{prefix}sasl.enabled.mechanisms"] = MECHANISM
-            found[f"{prefix}{mechanism}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            found[f"{prefix}{MECHANISM.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            if not own_mechanisms:
+                found[f"{prefix}{MECHANISMS}"] = MECHANISM
         if name not in between_nodes and not own_keys:
             own = store("keystore", CLIENTS_STORE)
             found |= {f"{prefix}{key}": value for key, value in own.items()}
@@ -136,7 +145,7 @@ def tls(
 def authorization(mode: str, nodes: Sequence[str]) -> Properties:
     """Return the properties that deny what is not granted; nodes and the admin may do everything.
 
-    `mode` is kraft or zookeeper, `nodes` are the common names of all nodes.
+    `mode` is kraft or zookeeper, `nodes` are the common names of the nodes' certificates.
     """
     return {
         "authorizer.class.name": _AUTHORIZERS[mode],

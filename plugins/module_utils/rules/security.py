@@ -11,7 +11,7 @@ from ..model.kafka import KafkaNode
 from ..model.values import is_public, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import MODES, Property, differing, nodes, place, properties
+from .shared import MODES, Property, differing, nodes, nodes_as_written, place, properties
 
 _PRINCIPAL_PER_COMMA = ",User:"
 # Kafka hides these like passwords, although certificates are public.
@@ -158,12 +158,15 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
     """Nodes send each other requests that only a super user may make; those that are left out
     could not vote, replicate or register.
     """
-    for name, node in nodes(cluster):
+    for name, node in nodes_as_written(cluster):
         users = node.config.get("super.users")
         if is_true(node.config.get("allow.everyone.if.no.acl.found")):
             continue
         named = set(re.findall(r"User:(?:CN=)?([^,;]+)", str(users or "")))
-        addressed = {other: {other, one.address} for other, one in nodes(cluster)}
+        addressed = {
+            other: {one.common_name} if one.keys_are_ours else {other, one.address}
+            for other, one in nodes_as_written(cluster)
+        }
         ours = [other for other, names in addressed.items() if names & named]
         missing = [other for other in addressed if other not in ours]
         others = named - set().union(*addressed.values())
@@ -173,7 +176,8 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
         known = len(ours) > 1 or (users and node.keys_are_ours)
         if node.config.get(_AUTHORIZER) and known and missing:
             what = f"super.users names {listing(ours or named)} and not {listing(missing)}."
-            fix = f"Add the principals of {listing(missing)}, as in User:{missing[0]}."
+            principal = f"User:{cluster.kafka[missing[0]].common_name}"
+            fix = f"Add the principals of {listing(missing)}, as in {principal}."
             yield Finding(what, fix, place(node, "super.users"), (name,))
 
 
@@ -252,6 +256,23 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
             yield Finding(what, fix)
 
 
+@host_rule("authorizer-new", where="kafka_security")
+def _authorizer_new(host: InspectedHost) -> Findings:
+    """Clients that work now would be denied from the first restart on, and so would nodes whose
+    certificates have other names than the super users.
+    """
+    node = host.kafka
+    if node is None or not any(found.meta for _, found in host.data()):
+        return
+    preset = node.config.get(_AUTHORIZER) and not node.layer_of(_AUTHORIZER)
+    if host.found.authorizer == "" and preset:
+        what = "The node runs without an authorizer, and kafka_security would set one."
+        fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
+        fix += f"{_AUTHORIZER} and, until all clients have grants, "
+        fix += "allow.everyone.if.no.acl.found: true."
+        yield Finding(what, fix)
+
+
 @host_rule("authority-differs", where="kafka_secrets_dir")
 def _authority_differs(host: InspectedHost) -> Findings:
     """Nodes trust the certificates of one CA: with those of another they could not talk to the
@@ -263,7 +284,8 @@ def _authority_differs(host: InspectedHost) -> Findings:
         return
     if found != hashlib.sha256(node.secrets.authority.encode()).hexdigest():
         what = f"The node trusts another CA than that of {node.secrets.directory}."
-        fix = "Copy that directory from the control node that deployed the cluster."
+        fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
+        fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml."
         yield Finding(what, fix)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
+from ..model.security import MECHANISM, NODES
 from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, nodes, shared_values
@@ -28,7 +29,7 @@ _OPERATIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 _SHORTEST = 8
-_RESERVED = ("ANONYMOUS", "*")
+_RESERVED = ("ANONYMOUS", "*", NODES)
 
 
 def _users(cluster: Cluster) -> Iterator[tuple[str, Cluster, list[Mapping[str, Any]]]]:
@@ -121,11 +122,18 @@ def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 
 @rule("users-unused", each=_users, where=_VARIABLE)
 def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
-    """On an open cluster nobody logs in, and everybody may do everything."""
-    host, node = next(iter(cluster.kafka.items()))
-    if falls_back_to_default(cluster, host, "kafka_config", "kafka_listeners", "kafka_security"):
+    """On an open cluster nobody logs in, and everybody may do everything; a password is one of
+    SCRAM-SHA-512.
+    """
+    node = next(iter(cluster.brokers), None)
+    written = ("kafka_config", "kafka_listeners", "kafka_security")
+    if node is None or node.login_listener or falls_back_to_default(cluster, node.name, *written):
         return
-    logs_in = any(one.protocol.startswith("SASL_") for one in node.client_listeners)
-    if users and not (logs_in or node.config.get("authorizer.class.name")):
+    if users and not node.config.get("authorizer.class.name"):
         fix = "Set kafka_security: standard, or delete kafka_users."
         yield Finding("There are users, and no listener at which they log in.", fix)
+    elif names := [str(user["name"]) for user in users if user.get("password")]:
+        what = f"No listener takes the passwords of {listing(names)}."
+        fix = "Set authentication: tls and delete the password of those who log in otherwise, or "
+        fix += f"give a SASL_SSL listener {MECHANISM} in sasl.enabled.mechanisms."
+        yield Finding(what, fix)

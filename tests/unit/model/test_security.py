@@ -13,10 +13,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     Cluster,
     resolve,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_job
+from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
+    of_job,
+    removal,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import KafkaNode
+from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
+    of_module,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
@@ -131,12 +137,12 @@ def test_what_clients_and_nodes_show_each_other() -> None:
         (
             closed_broker(),
             "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "User:b1;User:b2;User:c1;User:admin",
+            "User:kafka-nodes;User:admin",
         ),
         (
             zookeeper_broker(),
             "kafka.security.authorizer.AclAuthorizer",
-            "User:b1;User:b2;User:admin",
+            "User:kafka-nodes;User:admin",
         ),
     ],
     ids=["kraft", "zookeeper"],
@@ -281,10 +287,38 @@ def test_without_an_encrypted_listener_there_is_nothing_to_set() -> None:
 )
 def test_a_certificate_has_every_name_of_its_node(address: str, name: str) -> None:
     node, clients = closed_broker(kafka_advertised_host=address).certificates
-    assert node.common_name == clients.common_name == "b1", "the principal"
+    assert (node.common_name, clients.common_name) == (security.NODES, "b1")
     assert {*node.names} == {*clients.names} == {"b1", name, "localhost"}
     assert (node.client, clients.client) == (True, False), "a client learns no key of a node"
     assert (node.name, clients.name) == ("b1/node", "b1/clients")
+
+
+def test_a_node_that_joins_changes_nothing_of_the_others() -> None:
+    before, after = (
+        kafka(brokers, 1, kafka_security=STANDARD, kafka_cluster_id="0" * 22).kafka["b1"]
+        for brokers in (2, 3)
+    )
+    assert before.config[SUPER_USERS] == after.config[SUPER_USERS]
+    assert after.common_name in after.config[SUPER_USERS]
+
+
+def test_keys_of_the_site_have_the_names_of_their_hosts() -> None:
+    node = closed_broker(kafka_config=OWN_KEYS)
+    assert node.config[SUPER_USERS] == "User:b1;User:b2;User:c1;User:admin"
+    assert node.common_name == "b1"
+
+
+def test_a_certificate_of_a_host_with_a_long_name() -> None:
+    name = f"{'x' * 60}.example.org"
+    found = security.certificates(name, [])
+    assert all(len(one.common_name) <= 64 and one.names == (name,) for one in found)
+
+
+@pytest.mark.parametrize("wanted", [STANDARD, OPEN])
+def test_a_removal_leaves_no_key(wanted: str) -> None:
+    removed = removal(closed(kafka_security=wanted), "b1", "kafka")["removed"]
+    assert {security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY} <= {*removed}
+    assert removed.index(f"{security.DIRECTORY}/") < removed.index("/etc/kafka/")
 
 
 def test_a_controller_has_nothing_to_show_clients() -> None:
@@ -312,7 +346,7 @@ def test_only_kafka_reads_the_keys() -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    assert closed().missing_secrets("b1", "kafka") == ["b1/node", "b1/clients"]
+    assert closed().missing_secrets("b1", "kafka") == ["b1/node", "b1/clients", "ca.pem"]
     assert closed(kafka_security=OPEN).missing_secrets("b1", "kafka") == []
     assert closed(kafka_config=OWN_KEYS).missing_secrets("b1", "kafka") == []
 
@@ -379,6 +413,48 @@ def test_users_of_an_open_cluster_are_the_inventorys_alone() -> None:
     node = closed_broker(kafka_security=OPEN, kafka_listeners=listeners, kafka_users=users)
     assert names(node) == ["app"]
     assert closed_broker(kafka_security=OPEN, kafka_users=users).users == [], "nobody logs in"
+
+
+def logins(**variables: Any) -> tuple[list[str], dict[str, Any]]:
+    """Return where users of a closed cluster log in to be checked, and how."""
+    found = of_module("kafka_users", with_secrets(closed(**variables)), "b1")
+    assert all("password" not in one or found["login_bootstrap"] for one in found["users"])
+    return found["login_bootstrap"], found["login_properties"]
+
+
+def test_passwords_are_checked_at_the_listener_that_takes_them() -> None:
+    client = {"name": "CLIENT", "port": 9092, "protocol": "SASL_SSL"}
+    inner = {"name": "INTERNAL", "port": 9094, "protocol": "SSL"}
+    for listeners in ([client, inner], [inner, client]):
+        addresses, properties = logins(kafka_listeners=listeners)
+        assert addresses == ["b1:9092", "b2:9092"]
+        assert properties["security.protocol"] == "SASL_SSL"
+        node = with_secrets(closed(kafka_listeners=listeners)).kafka["b1"]
+        assert node.local_client_config()["bootstrap.servers"] == "b1:9092,b2:9092"
+
+
+def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
+    users = [{"name": "app", "authentication": "tls"}]
+    inner = {"name": "INTERNAL", "port": 9094, "protocol": "SSL"}
+    assert logins(kafka_listeners=[inner], kafka_users=users) == ([], {})
+    other = {"listener.name.client.sasl.enabled.mechanisms": "OAUTHBEARER"}
+    assert logins(kafka_config=other, kafka_users=users) == ([], {})
+    node = closed_broker(kafka_config=other, kafka_users=users)
+    assert (names(node), node.users_without_password, node.clients_log_in) == (["app"], [], False)
+    everywhere = {"sasl.enabled.mechanisms": "OAUTHBEARER"}
+    assert logins(kafka_config=everywhere, kafka_users=users) == ([], {}), "the preset is below it"
+    both = {"listener.name.client.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512"}
+    assert logins(kafka_config=both)[0] == ["b1:9092", "b2:9092"]
+
+
+def test_a_node_with_a_changed_address_is_still_known_to_its_own_host() -> None:
+    for node, port in (("b1", 9094), ("c1", 9093)):
+        [address] = of_module("kafka_dynamic_config", closed(), node)["bootstrap"]
+        assert address == f"localhost:{port}"
+        for one in closed().kafka[node].certificates:
+            assert "localhost" in one.names
+    own = of_module("kafka_dynamic_config", closed(kafka_config=OWN_KEYS), "b1")
+    assert own["bootstrap"] == ["b1:9094"], "who knows which names it has"
 
 
 def test_a_password_is_the_given_one_else_the_kept_one() -> None:

@@ -237,6 +237,17 @@ def test_protocols_are_read_from_what_the_model_writes(
     assert configured(tmp_path, monkeypatch, text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("node.id=1\nauthorizer.class.name=a.B\n", "a.B"), ("node.id=1\n", ""), ("", None)],
+)
+def test_the_authorizer_of_a_configured_node_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: str | None
+) -> None:
+    configured(tmp_path, monkeypatch, text)
+    assert found()["authorizer"] == expected
+
+
 def test_the_authority_is_known_by_its_digest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

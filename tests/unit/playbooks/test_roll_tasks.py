@@ -26,3 +26,16 @@ def test_what_follows_a_role_is_left_out_with_what_it_reads() -> None:
     for task in tasks:
         assert task["tags"] == [tag for name, tag in read.items() if name in str(task)]
     assert len(tasks) == 4
+
+
+def test_users_log_in_where_the_nodes_listen_by_then() -> None:
+    """A changed listener is only there after the restarts, and a login before them fails."""
+    tasks = ROOT / "roles/kafka/tasks"
+    (*_, applied) = yaml.safe_load((tasks / "main.yml").read_text())
+    roll, late = yaml.safe_load((tasks / "restart.yml").read_text())
+    (early,) = [one for one in applied["block"] if "users.yml" in str(one)]
+    assert "roll.yml" in str(roll)
+    assert "users.yml" in str(late)
+    pending = late["when"][-1]
+    assert pending.endswith("length > 0")
+    assert early["when"] == pending.replace("> 0", "== 0")

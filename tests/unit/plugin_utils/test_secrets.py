@@ -91,12 +91,27 @@ def test_a_file_that_cannot_be_read_is_an_error(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("", "/i/.secrets"), ("/srv/secrets", "/srv/secrets")]
+    ("given", "expected"),
+    [("", "/i/.secrets"), ("/srv/secrets", "/srv/secrets"), ("../secrets", "/i/../secrets")],
 )
 def test_secrets_are_beside_the_inventory_unless_it_says_otherwise(
     given: str, expected: str
 ) -> None:
     assert secrets.directory_of(given, "/i") == Path(expected)
+
+
+@pytest.mark.parametrize("given", ["secrets", "secrets/.own", "."])
+def test_secrets_are_not_read_as_inventory(tmp_path: Path, given: str) -> None:
+    with pytest.raises(AnsibleError, match="begins with a dot"):
+        secrets.directory_of(given, str(tmp_path), [str(tmp_path)])
+
+
+def test_secrets_that_ansible_does_not_read_may_be_beside_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("")
+    source = str(tmp_path / "hosts.yml")
+    assert secrets.directory_of("secrets", str(tmp_path), [source]) == tmp_path / "secrets"
+    hidden = secrets.directory_of(".own/secrets", str(tmp_path), [str(tmp_path)])
+    assert hidden == tmp_path / ".own/secrets"
 
 
 def test_a_home_directory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,13 +253,30 @@ def test_another_ca_of_a_site_replaces_none_that_nodes_may_trust(directory: Path
     assert complete(directory) == first
 
 
+def test_the_key_of_a_ca_whose_certificate_is_missing_is_kept(directory: Path) -> None:
+    complete(directory)
+    (directory / "ca.pem").unlink()
+    before = stored(directory)
+    with pytest.raises(AnsibleError, match=r"ca\.pem is missing"):
+        complete(directory)
+    assert stored(directory) == before
+    found = closed(directory)
+    assert found.missing_secrets("b1", "kafka") == ["ca.pem"]
+
+
+def test_a_ca_that_was_made_in_part_is_made_anew(directory: Path) -> None:
+    directory.mkdir(parents=True)
+    (directory / "ca.key").write_text("of an interrupted run\n")
+    assert complete(directory).authority
+    assert complete(directory, brokers=2).certificates["b2/node"]
+
+
 def test_a_name_that_no_certificate_can_have_is_an_error(directory: Path) -> None:
-    for name in ("k" * 65, "käfka"):
-        groups = {"kafka_brokers": [name], "kafka_controllers": [name]}
-        found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
-        known = resolve(replace(found.inventory, secrets=Secrets(str(directory))))
-        with pytest.raises(AnsibleError, match=name):
-            secrets.complete(known, None, store=True)
+    groups = {"kafka_brokers": ["käfka"], "kafka_controllers": ["käfka"]}
+    found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
+    known = resolve(replace(found.inventory, secrets=Secrets(str(directory))))
+    with pytest.raises(AnsibleError, match="käfka"):
+        secrets.complete(known, None, store=True)
 
 
 def test_an_address_in_another_notation_is_the_same(directory: Path) -> None:

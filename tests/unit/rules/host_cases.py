@@ -139,6 +139,19 @@ def deployed(
     )
 
 
+def authorized(
+    found: str | None, security: str = "standard", data: str | None = "version=1", **config: str
+) -> list[InspectedHost]:
+    """A node with this authorizer, in a cluster whose preset would set one."""
+
+    def change(draft: Draft) -> None:
+        draft.variable("kafka_security", security)
+        for key, value in config.items():
+            draft.own(key.replace("_", "."), value)
+
+    return host(change, authorizer=found, exists=True, meta=data)
+
+
 def sharing(found: str | None, secret: str) -> list[InspectedHost]:
     """A host whose Spark has a secret with this digest, and an inventory with a secret."""
     draft = Draft().variable("spark_security", "standard")
@@ -581,9 +594,24 @@ CASES = [
         # Nothing was ever stored, so there is no cluster yet.
         deployed("standard", "brokers", "PLAINTEXT", data=None),
     ),
+    *(
+        Case(
+            "authorizer-new",
+            ("kafka_security: open", f"kafka_security of {HOST}"),
+            authorized(""),
+            legal,
+        )
+        for legal in (
+            authorized("org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+            authorized("", "open"),
+            authorized("", data=None),
+            authorized(None),
+            authorized("", authorizer_class_name="org.example.Authorizer"),
+        )
+    ),
     Case(
         "authority-differs",
-        ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}"),
+        ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}", "teardown.yml"),
         trusting("ca", DIGEST_OF_OTHER),
         trusting("ca", DIGEST_OF_CA),
     ),

@@ -112,6 +112,12 @@ REFUSED: list[Case] = [
         for name in ("team/app", "../ca.key", ".app")
     ),
     (
+        "super-users-nodes",
+        "by the names of hosts",
+        lambda d: closed(d).own("super.users", "User:k1;User:k2;User:k3;User:admin"),
+        ("k1, k2 and k3", "User:kafka-nodes"),
+    ),
+    (
         "client-certificate-optional",
         "of every listener",
         lambda d: d.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.client.auth", "requested"),
@@ -163,7 +169,7 @@ REFUSED: list[Case] = [
     ),
     *(
         ("user-name", repr(name), kafka_users({"name": name}), (repr(name), "kafka_users of"))
-        for name in ("k2", "ANONYMOUS", "*", " ", "a'b")
+        for name in ("k2", "kafka-nodes", "ANONYMOUS", "*", " ", "a'b")
     ),
     (
         "user-password",
@@ -238,6 +244,15 @@ REFUSED: list[Case] = [
         "on an open cluster",
         lambda d: d.variable("kafka_users", [{"name": "app"}]),
         ("kafka_users of k1, k2, k3", "kafka_security: standard"),
+    ),
+    (
+        "users-unused",
+        "a password of another mechanism",
+        lambda d: (
+            for_users("SASL_SSL", **{MECHANISMS: "SCRAM-SHA-256"})(d),
+            kafka_users({"name": "app", "password": PASSWORD})(d),
+        ),
+        ("passwords of app", "SCRAM-SHA-512", "authentication: tls"),
     ),
 ]
 
