@@ -62,6 +62,9 @@ def refuse_unknown(broker: KafkaNode, user: str) -> None:
     names = [one.name for one in broker.users if one.present and one.scram]
     if not broker.clients_log_in:
         return
+    if user in [one.name for one in broker.users if one.present and not one.scram]:
+        message = f"{user} has no password: its clients need a certificate with that name"
+        raise AnsibleActionFail(message)
     if user not in names:
         message = f"Kafka has no user {user}; there are {listing(names)}"
         raise AnsibleActionFail(message)

@@ -23,6 +23,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import files, operation_file, storage
 from ..module_utils.host import mounts as mount_table
 from ..module_utils.model.properties import parse_or_empty
+from ..module_utils.model.security import secret_digest
 
 DOCUMENTATION = r"""
 module: preflight
@@ -215,8 +216,11 @@ def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str
     return found
 
 
-def between_nodes() -> dict[str, str]:
-    """Return how the Kafka node that is configured here talks to others: role -> protocol."""
+def between_nodes() -> tuple[dict[str, str], dict[str, str]]:
+    """Return how the Kafka node that is configured here talks to others.
+
+    That is role -> listener, and listener -> protocol of all that it knows.
+    """
     config = parse_or_empty(read(SERVER_PROPERTIES))
     pairs = config.get("listener.security.protocol.map", "").split(",")
     protocols = dict(pair.rpartition(":")[::2] for pair in pairs if pair)
@@ -224,7 +228,7 @@ def between_nodes() -> dict[str, str]:
         "brokers": config.get("inter.broker.listener.name", ""),
         "controllers": config.get("controller.listener.names", "").partition(",")[0],
     }
-    return {role: protocols[name] for role, name in names.items() if name in protocols}
+    return {role: name for role, name in names.items() if name in protocols}, protocols
 
 
 def authorizer() -> str | None:
@@ -234,12 +238,12 @@ def authorizer() -> str | None:
 
 
 def spark_secret() -> str | None:
-    """Return the sha256 of Spark's secret, empty where it has none, None where it is not there."""
+    """Return the digest of Spark's secret, empty where it has none, None where it is not there."""
     text = read(SPARK_DEFAULTS)
     secret = parse_or_empty(text).get("spark.authenticate.secret", "")
     if not text:
         return None
-    return hashlib.sha256(secret.encode()).hexdigest() if secret else ""
+    return secret_digest(secret) if secret else ""
 
 
 def digest(path: str) -> str:
@@ -310,7 +314,8 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
-        "between_nodes": between_nodes(),
+        "between_nodes": between_nodes()[0],
+        "protocols": between_nodes()[1],
         "authorizer": authorizer(),
         "authority": digest(AUTHORITY),
         "spark_secret": spark_secret(),

@@ -28,6 +28,8 @@ from .certificates import Authority, CertificateError, issue, new_authority, ren
 
 DIRECTORY = ".secrets"
 """The name of the directory, beside the inventory. Ansible reads no hidden file as inventory."""
+IGNORED = ".gitignore"
+"""Keeps the directory out of the repository of an inventory."""
 CERTIFICATE, KEY = AUTHORITY_FILE, "ca.key"
 _CERTIFICATES, _PASSWORDS = "certificates", "passwords"
 _LETTERS = string.ascii_letters + string.digits
@@ -218,4 +220,6 @@ def _lock(directory: Path, *, store: bool) -> Iterator[None]:
     _make(directory)
     with (directory / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / IGNORED).exists():
+            _write(directory / IGNORED, "*\n")
         yield

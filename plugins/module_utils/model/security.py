@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -163,6 +164,11 @@ def login(user: str, password: str) -> Properties:
 def store(kind: str, path: str) -> Properties:
     """Return the properties of a PEM file, as `keystore` or `truststore`."""
     return {f"ssl.{kind}.type": "PEM", f"ssl.{kind}.location": path}
+
+
+def secret_digest(secret: str) -> str:
+    """Return what tells whether two secrets are the same; slow, since others may see it."""
+    return hashlib.pbkdf2_hmac("sha256", secret.encode(), b"millrace", 100_000).hex()
 
 
 def own_users(*, with_spark: bool) -> list[User]:

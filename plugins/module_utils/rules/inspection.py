@@ -69,12 +69,13 @@ class Inspection:
     advertised names to, `homes` says whether a distribution is unpacked, `installed` is service ->
     the name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
     not exist, `occupied` its paths that hold something. `between_nodes` is how a Kafka node that is
-    configured there talks to brokers and controllers, role -> protocol, `authorizer` its own, empty
-    without one, None without a node, `authority` the sha256 of the CA's certificate that it trusts,
-    empty without one that Millrace made. `spark_secret` is the sha256 of the secret that Spark has
-    there, empty without one, None without Spark. `operation` is the record of the last rolling
-    change, with its `age` in seconds. `clock_offset` is in seconds against the control node, less
-    the transfer time of the answer; `time_service` is the one that runs.
+    configured there talks to brokers and controllers, role -> listener, `protocols` what it knows,
+    listener -> protocol, `authorizer` its own, empty without one, None without a node, `authority`
+    the sha256 of the CA's certificate that it trusts, empty without one that Millrace made.
+    `spark_secret` is the digest of the secret that Spark has there, empty without one, None without
+    Spark. `operation` is the record of the last rolling change, with its `age` in seconds.
+    `clock_offset` is in seconds against the control node, less the transfer time of the answer;
+    `time_service` is the one that runs.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -104,6 +105,7 @@ class Inspection:
     installed: Mapping[str, str] = field(default_factory=dict)
     opt_free: int = 0
     between_nodes: Mapping[str, str] = field(default_factory=dict)
+    protocols: Mapping[str, str] = field(default_factory=dict)
     authorizer: str | None = None
     authority: str = ""
     spark_secret: str | None = None

@@ -237,22 +237,24 @@ def _principal_mapping(node: KafkaNode) -> Findings:
 
 @host_rule("protocol-between-nodes", where="kafka_security")
 def _protocol_between_nodes(host: InspectedHost) -> Findings:
-    """A node with the old protocol and one with the new cannot talk to each other: the cluster
-    would fall apart while its nodes are restarted one after the other.
+    """While nodes are restarted one after the other, those with the old configuration and those
+    with the new one talk to each other: both need both listeners, with the same protocols.
     """
     node = host.kafka
     if node is None or not any(found.meta for _, found in host.data()):
         return
-    inner = {one.name: one.protocol for one in node.client_listeners}
-    wanted = {
-        "brokers": inner.get(node.inter_broker_listener, ""),
-        "controllers": node.controller_listener.protocol,
-    }
-    for role, before in host.found.between_nodes.items():
-        if wanted[role] not in ("", before):
-            what = f"Nodes talk to {role} by {before}, and would by {wanted[role]}."
-            fix = "Set kafka_security, kafka_inter_broker_listener and kafka_controller_listener "
-            fix += "to what the cluster was deployed with; listeners for clients can be added."
+    every = (*node.client_listeners, node.controller_listener)
+    new = {one.name.upper(): one.protocol for one in every}
+    old = {name.upper(): protocol for name, protocol in host.found.protocols.items()}
+    wanted = {"brokers": node.inter_broker_listener, "controllers": node.controller_listener.name}
+    for role, name in host.found.between_nodes.items():
+        before, after = name.upper(), wanted[role].upper()
+        if any(old.get(one) != new.get(one) for one in (before, after)):
+            what = f"Nodes talk to {role} by {before} ({old.get(before)}), and would by {after} "
+            what += f"({new.get(after)})."
+            fix = "Set kafka_security, kafka_listeners, kafka_inter_broker_listener and "
+            fix += "kafka_controller_listener to what the cluster was deployed with; listeners for "
+            fix += "clients can be added."
             yield Finding(what, fix)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 import zoneinfo
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from ..model.cluster import Cluster
 from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
+from ..model.security import secret_digest
 from ..model.spark import SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence
@@ -109,7 +109,7 @@ def _spark_secret_differs(host: InspectedHost) -> Findings:
     if host.spark is None or found is None or host.spark.lacks_secret:
         return
     wanted = str(host.spark.config.get(SECRET) or "")
-    if found != (hashlib.sha256(wanted.encode()).hexdigest() if wanted else ""):
+    if found != (secret_digest(wanted) if wanted else ""):
         what = f"Spark runs {'with another secret' if found else 'without a secret'} there."
         fix = "Set spark_security to what it was deployed with, or copy kafka_secrets_dir from the "
         fix += "control node that deployed it. To change it, remove Spark first (teardown.yml)."

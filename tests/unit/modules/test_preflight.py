@@ -187,8 +187,8 @@ def configured(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> dict
     path = folder / "server.properties"
     path.write_text(text)
     monkeypatch.setattr(preflight, "SERVER_PROPERTIES", str(path))
-    answer: dict[str, str] = found()["between_nodes"]
-    return answer
+    answer = found()
+    return {role: answer["protocols"][name] for role, name in answer["between_nodes"].items()}
 
 
 PROTOCOLS = "listener.security.protocol.map=CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:PLAINTEXT\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import secret_digest
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Certificate,
@@ -131,11 +132,24 @@ def deployed(
     wanted: str, role: str, found: str, data: str | None = "version=1"
 ) -> list[InspectedHost]:
     """A node that talks to others by one protocol, and would by that of kafka_security."""
+    name = "CONTROLLER" if role == "controllers" else {"standard": "INTERNAL"}.get(wanted, "CLIENT")
     return host(
         lambda d: d.variable("kafka_security", wanted),
-        between_nodes={role: found},
+        between_nodes={role: name},
+        protocols={name: found},
         exists=True,
         meta=data,
+    )
+
+
+def moved(name: str, protocols: dict[str, str]) -> list[InspectedHost]:
+    """A closed node whose brokers talk to each other by one of these listeners."""
+    return host(
+        lambda d: d.variable("kafka_security", "standard"),
+        between_nodes={"brokers": name},
+        protocols=protocols,
+        exists=True,
+        meta="version=1",
     )
 
 
@@ -596,6 +610,26 @@ CASES = [
     ),
     *(
         Case(
+            "protocol-between-nodes",
+            ("brokers", f"kafka_security of {HOST}"),
+            moved(*bad),
+            moved(*good),
+        )
+        for bad, good in (
+            # The brokers' listener is new, or is not there any more, or becomes another.
+            (("CLIENT", {"CLIENT": "SSL"}), ("INTERNAL", {"INTERNAL": "SSL"})),
+            (
+                ("BROKERS", {"BROKERS": "SSL", "INTERNAL": "SSL"}),
+                ("INTERNAL", {"INTERNAL": "SSL", "OLD": "SSL"}),
+            ),
+            (
+                ("CLIENT", {"CLIENT": "SSL", "INTERNAL": "SSL"}),
+                ("CLIENT", {"CLIENT": "SASL_SSL", "INTERNAL": "SSL"}),
+            ),
+        )
+    ),
+    *(
+        Case(
             "authorizer-new",
             ("kafka_security: open", f"kafka_security of {HOST}"),
             authorized(""),
@@ -631,9 +665,9 @@ CASES = [
     *(
         Case("spark-secret-differs", (f"spark_security of {HOST}",), sharing(*bad), sharing(*good))
         for bad, good in (
-            ((DIGEST_OF_OTHER, "ca"), (DIGEST_OF_CA, "ca")),
-            (("", "ca"), (None, "ca")),  # without a secret; without Spark
-            ((DIGEST_OF_OTHER, "ca"), (DIGEST_OF_OTHER, "")),  # made by site.yml
+            ((secret_digest("other"), "one"), (secret_digest("one"), "one")),
+            (("", "one"), (None, "one")),  # without a secret; without Spark
+            ((secret_digest("other"), "one"), (secret_digest("other"), "")),  # made by site.yml
         )
     ),
     Case(
