@@ -132,7 +132,7 @@ def test_the_file_is_that_of_a_user(tmp_path: Path, args: dict[str, str], user: 
     assert "hunter2" not in str(result)
 
 
-@pytest.mark.parametrize("user", ["nobody", "bridge", "gone"])
+@pytest.mark.parametrize("user", ["nobody", "gone"])
 def test_an_unknown_user_is_refused_with_those_that_log_in(tmp_path: Path, user: str) -> None:
     """Even one that once had a password."""
     path = tmp_path / "client.properties"
@@ -141,6 +141,13 @@ def test_an_unknown_user_is_refused_with_those_that_log_in(tmp_path: Path, user:
     for part in (user, "admin", "ledger", "app"):
         assert part in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
+    assert not path.exists()
+
+
+def test_a_user_with_a_certificate_has_no_file_with_a_password(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    with pytest.raises(AnsibleError, match="bridge.*certificate"):
+        config(closed(tmp_path, "admin", "app", "bridge"), path=str(path), user="bridge")
     assert not path.exists()
 
 

@@ -54,7 +54,7 @@ def stored(directory: Path) -> dict[str, str]:
     return {
         str(path.relative_to(directory)): path.read_text()
         for path in directory.rglob("*")
-        if path.is_file() and path.name != ".lock"
+        if path.is_file() and path.name not in (".lock", ".gitignore")
     }
 
 
