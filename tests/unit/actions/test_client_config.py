@@ -146,7 +146,7 @@ def test_an_unknown_user_is_refused_with_those_that_log_in(tmp_path: Path, user:
 
 def test_a_user_with_a_certificate_has_no_file_with_a_password(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
-    with pytest.raises(AnsibleError, match="bridge.*certificate"):
+    with pytest.raises(AnsibleError, match=r"bridge.*certificate"):
         config(closed(tmp_path, "admin", "app", "bridge"), path=str(path), user="bridge")
     assert not path.exists()
 
