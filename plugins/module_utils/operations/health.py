@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..kafka.certificates import Shown
+from ..kafka.certificate_expiry import Shown
 from ..kafka.snapshot import Replica, Snapshot
 from .gate import MAX_LAG, Expected, Policy, cluster_blockers
 

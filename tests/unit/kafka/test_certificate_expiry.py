@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.certificates import shown
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.certificate_expiry import (
+    shown,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import (
