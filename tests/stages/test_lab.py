@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.support.faults.target import skip_unless_full
-from tests.support.lab.lab import NAME, lab, leftovers, podman, succeed
+from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.refusal import seconds_to_refuse
 from tests.support.wait import wait_for
@@ -115,6 +116,22 @@ def test_report_has_the_facts() -> None:
     assert {"validate", "hosts", "artifacts", "platform", "flights", "smoke"} <= set(
         report["seconds"]
     )
+
+
+def test_the_streams_password_is_nowhere() -> None:
+    """Not on the pages of the driver, in an event log, a journal or the arguments of a process."""
+    password = (STATE / "inventory/.secrets/passwords/flights-stream").read_text().strip()
+    report: dict[str, Any] = json.loads((STATE / "report.json").read_text())
+    for page in ("environment", "SQL", "jobs", "StreamingQuery"):
+        address = f"http://{report['hosts']['k1']['address']}:4040/{page}/"
+        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - our own host
+            shown = answer.read().decode()
+        assert "flights" in shown
+        assert password not in shown
+    for host in ("k1", "k2", "k3"):
+        assert on_host(host, readable(password)) == ""
+    events = f"grep -rlF '{password}' /srv/shared/spark/events || true"
+    assert on_host("k1", events) == ""
 
 
 def test_second_up_changes_and_restarts_nothing() -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 
 from tests.support.lab.topology import ROOT
+from tests.support.wait import scaled
 
 # A lab of the tests' own, which is also the scenario's: one that somebody has up is left alone.
 NAME = "test-kraft_combined"
@@ -34,6 +35,38 @@ def succeed(*arguments: str, seconds: float, env: Mapping[str, str] | None = Non
     done = lab(*arguments, seconds=seconds, env=env)
     assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{done.stdout[-8000:]}"
     return done.stdout
+
+
+def on_host(host: str, script: str, env: Mapping[str, str] | None = None) -> str:
+    """Return what a script of root prints on a host; it comes by standard input, so no log has it.
+
+    Raises CalledProcessError.
+    """
+    done = subprocess.run(  # noqa: S603 - our own command
+        ["./lab", "ssh", host, "sudo sh -s"],
+        cwd=ROOT,
+        env={**os.environ, "LAB_NAME": NAME, **(env or {})},
+        input=script,
+        capture_output=True,
+        text=True,
+        timeout=scaled(120),
+        check=True,
+    )
+    return done.stdout
+
+
+def readable(text: str, folders: str = "/etc /opt /var /tmp /home /srv") -> str:
+    """The script that prints where a text is that only one file should hold.
+
+    In the journal, among the arguments and environments of processes, and in files that others
+    may read. The text comes by a file, since an argument of grep would be found.
+    """
+    return f"""pattern=$(mktemp); echo '{text}' > $pattern
+journalctl --no-pager | grep -F -f $pattern
+cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2> /dev/null | tr '\\0' '\\n' | grep -F -f $pattern
+find {folders} -xdev -type f -perm /o=r -size -4M -exec grep -lF -f $pattern {{}} +
+rm $pattern
+"""
 
 
 def podman(*words: str) -> str:
