@@ -340,8 +340,6 @@ def main() -> None:
             "kafka_user": {"type": "str", "default": "kafka"},
         },
         supports_check_mode=True,
-        # The host's journal would otherwise hold the content of files.
-        no_log=True,
     )
     current = files_current(module.params.pop("files"))
     found = inspection(module)

@@ -70,11 +70,15 @@ class Action(ActionBase):
         return run.current(self.variables)
 
     def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
-        """Return the answer of a module on the host, by default of the one of the same name."""
+        """Return the answer of a module on the host, by default of the one of the same name.
+
+        Its options hold the content of files, among them keys and passwords: the host's journal
+        does not get them.
+        """
         answer: dict[str, Any] = self._execute_module(
             module_name=f"millrace.streaming.{module or self.name}",
             module_args=dict(args),
-            task_vars=self.variables,
+            task_vars={**self.variables, "ansible_no_target_syslog": True},
         )
         return answer
 

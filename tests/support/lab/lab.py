@@ -55,13 +55,13 @@ def on_host(host: str, script: str, env: Mapping[str, str] | None = None) -> str
     return done.stdout
 
 
-def readable(text: str, folders: str = "/etc /opt /var /tmp /home /srv") -> str:
-    """The script that prints where a text is that only one file should hold.
+def readable(texts: str, folders: str = "/etc /opt /var /tmp /home /srv") -> str:
+    """The script that prints where texts are, one a line, that only their own files should hold.
 
     In the journal, among the arguments and environments of processes, and in files that others
-    may read. The text comes by a file, since an argument of grep would be found.
+    may read. The texts come by a file, since an argument of grep would be found.
     """
-    return f"""pattern=$(mktemp); echo '{text}' > $pattern
+    return f"""pattern=$(mktemp); echo '{texts}' > $pattern
 journalctl --no-pager | grep -F -f $pattern
 cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2> /dev/null | tr '\\0' '\\n' | grep -F -f $pattern
 find {folders} -xdev -type f -perm /o=r -size -4M -exec grep -lF -f $pattern {{}} +
