@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.security import AUTHORITY_FILE
 from ..module_utils.model.values import listing
 from ..plugin_utils.action import Action
+from ..plugin_utils.files import write_private
 from ..plugin_utils.inventory import plain
 
 
@@ -39,7 +39,8 @@ class ActionModule(Action):
                 client = {**brokers[0].local_client_config(args["user"]), **own}
                 written = {path: files.properties(client)}
             for file, text in written.items():
-                _write(file, text)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_private(file, text)
         except (OSError, ConnectionDescriptionError) as error:
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error
@@ -84,11 +85,3 @@ def _all(broker: KafkaNode, user: str, folder: Path, own: dict[str, Any]) -> dic
     if login and broker.secrets.authority:
         found[AUTHORITY_FILE] = broker.secrets.authority
     return {folder / name: text for name, text in found.items()}
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that may hold a password."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as one:
-        os.fchmod(one.fileno(), 0o600)  # one that was there before
-        one.write(text)

@@ -290,6 +290,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         path: {one.name for one in Path(path).glob("*")} - {"lost+found"}
         for path in params["mounts"]
     }
+    roles, protocols = between_nodes()
     return {
         "python": list(sys.version_info[:3]),
         "os_release": system,
@@ -314,8 +315,8 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
-        "between_nodes": between_nodes()[0],
-        "protocols": between_nodes()[1],
+        "between_nodes": roles,
+        "protocols": protocols,
         "authorizer": authorizer(),
         "authority": digest(AUTHORITY),
         "spark_secret": spark_secret(),

@@ -25,6 +25,7 @@ from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
 from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
+from .files import write_private
 
 DIRECTORY = ".secrets"
 """The name of the directory, beside the inventory. Ansible reads no hidden file as inventory."""
@@ -192,16 +193,8 @@ def _kept(directory: Path, certificate: str) -> Authority:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a secret that only its owner can read; it appears with its content."""
     _make(path.parent)
-    draft = path.with_name(f".{path.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as stream:
-        os.fchmod(stream.fileno(), 0o600)
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(path)
+    write_private(path, text)
 
 
 def _make(directory: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 import subprocess
+import threading
+import warnings
 from pathlib import Path
 
 DAYS = 60
@@ -39,3 +43,24 @@ def issue(folder: Path, name: str, *names: str) -> Path:
     path = folder / f"{name}.pem"
     path.write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.crt").read_text())
     return path
+
+
+def version_with_itself(server: Path, client: ssl.SSLContext) -> str | None:
+    """Return the version that a client speaks with a server on loopback that takes any."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(server)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+    near, far = socket.socketpair()
+
+    def serve() -> None:
+        context.wrap_socket(far, server_side=True).close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with client.wrap_socket(near) as connected:
+        found = connected.version()
+    thread.join()
+    return found
