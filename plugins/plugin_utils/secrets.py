@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import fcntl
-import os
 import secrets
 import string
 from collections.abc import Iterable, Iterator
