@@ -67,7 +67,9 @@ def parser() -> argparse.ArgumentParser:
     checked.add_argument("dir", type=Path)
     ended = commands.add_parser("stop", help="end a run, show its report")
     ended.add_argument("dir", type=Path)
-    ended.add_argument("--seconds", type=_positive, default=120.0, help="wait at most this long")
+    ended.add_argument(
+        "--seconds", type=_positive, default=run.STOP_SECONDS, help="wait at most this long"
+    )
     report = commands.add_parser("page", parents=[judged], help="the report of a suite of faults")
     report.add_argument(
         "dirs", type=Path, nargs="+", metavar="dir", help="a ledger's, with the suite's faults.json"

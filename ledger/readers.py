@@ -28,6 +28,8 @@ BACKOFF_SECONDS = 0.5
 ASK_MS = 5_000
 SAMPLE_SECONDS = 2.0
 COMMIT_SECONDS = 1.0
+STUCK_SECONDS = 30.0
+"""How long a client may give nothing although there is more to read: its own limits are shorter."""
 READ_BACK_EVERY = 5
 """Commits after which the group's offsets are read back."""
 
@@ -112,24 +114,22 @@ class Live(threading.Thread):
         """
         super().__init__(name=f"ledger-{group or 'assign'}", daemon=True)
         self.progress = Progress(journal, run.topic, markers=isolation is not None)
-        self._consumer = clients.consumer(group, isolation or "read_uncommitted")
+        self._new = lambda: clients.consumer(group, isolation or "read_uncommitted")
         self._journal = journal
+        self._topic = run.topic
         self._partitions = [TopicPartition(run.topic, number) for number in range(run.partitions)]
         self._ends: Mapping[int, int] | None = None
         self._deadline = float("inf")
+        self._stuck_at = float("inf")
         self._commits = 0
         self._committed: dict[Any, int] = {}
         self._group = group
-        if group is None:
-            self._consumer.assign(self._partitions)
-            for partition in self._partitions:
-                self._consumer.seek(partition, 0)
-        else:
-            self._consumer.subscribe([run.topic])
+        self._consumer = self._placed()
 
     def end_at(self, ends: Mapping[int, int], deadline: float) -> None:
         """Read up to `ends`, for no longer than `deadline` (monotonic seconds)."""
         self._deadline = deadline
+        self._stuck_at = time.monotonic() + STUCK_SECONDS
         self._ends = ends
 
     def run(self) -> None:
@@ -137,13 +137,40 @@ class Live(threading.Thread):
         due = 0.0
         every = SAMPLE_SECONDS if self._group is None else COMMIT_SECONDS
         while not self._over():
+            read = self.progress.read
             self.progress.poll(self._consumer)
+            if self.progress.read > read and self._ends is not None:
+                self._stuck_at = time.monotonic() + STUCK_SECONDS
+            elif time.monotonic() >= self._stuck_at:
+                self._replace()
             if time.monotonic() >= due:
                 self._beside()
                 due = time.monotonic() + every
         self._beside()
         self.progress.finish(self._ends)
         self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
+
+    def _placed(self) -> Any:  # noqa: ANN401  as above
+        """Return a new consumer: a group's goes on where it has committed, others where they are."""
+        consumer = self._new()
+        if self._group is None:
+            consumer.assign(self._partitions)
+            for place in self._partitions:
+                consumer.seek(place, self.progress.next.get(place.partition, 0))
+        else:
+            consumer.subscribe([self._topic])
+        return consumer
+
+    def _replace(self) -> None:
+        """Go on with a new client; the log gets what is known of the one that gives nothing."""
+        manager = self._consumer._client._manager
+        known = ", ".join(
+            f"{one} ({len(one.in_flight_requests)} requests)" for one in manager._conns.values()
+        )
+        LOG.warning("%s gives nothing and is replaced; its connections: %s", self.name, known)
+        self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
+        self._consumer = self._placed()
+        self._stuck_at = time.monotonic() + STUCK_SECONDS
 
     def _over(self) -> bool:
         ends = self._ends

@@ -32,6 +32,8 @@ STATUS_SECONDS = 0.5
 DRAIN_SECONDS = 120.0
 END_SECONDS = 60.0
 READ_SECONDS = 120.0
+STOP_SECONDS = DRAIN_SECONDS + END_SECONDS + 2 * READ_SECONDS
+"""How long a run may take to end."""
 LIVE = ("consumer-assign", "consumer-group")
 FINAL = ("final-1", "final-2")
 FAILURES = (errors.KafkaError, ConnectionDescriptionError, JournalError, OSError, SetupError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 
@@ -30,11 +31,22 @@ def lab(
     )
 
 
+FAILURE = re.compile(r"fatal:|FAILED|\[ERROR\]|^E  |Traceback|not proven|UNKNOWN:")
+
+
 def succeed(*arguments: str, seconds: float, env: Mapping[str, str] | None = None) -> str:
     """Run a verb that has to succeed, and return its output."""
     done = lab(*arguments, seconds=seconds, env=env)
-    assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{done.stdout[-8000:]}"
+    assert done.returncode == 0, f"./lab {' '.join(arguments)}:\n{excerpt(done.stdout)}"
     return done.stdout
+
+
+def excerpt(output: str) -> str:
+    """What of a failed run's output says why: the first failures, then the end."""
+    lines = output.splitlines()
+    failures = [at for at, line in enumerate(lines) if FAILURE.search(line)]
+    first = failures[0] if failures else len(lines)
+    return "\n".join([*lines[max(0, first - 25) : first + 40], "...", *lines[-40:]])
 
 
 def on_host(host: str, script: str, env: Mapping[str, str] | None = None) -> str:
