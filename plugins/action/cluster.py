@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..module_utils.model import transition
 from ..module_utils.model.inventory import CLUSTER_ID_FILE
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.uuids import random_cluster_id
@@ -80,6 +81,7 @@ class ActionModule(Action):
         before = self.cluster.inventory.secrets
         given = next(map(_given_authority, self.cluster.kafka.values()), None)
         found = secrets.complete(self.cluster, given, store=not self._task.check_mode)
+        found = transition.with_records_of(before, found)
         if found == before:
             return False
         self.cluster = run.renew(self.variables, {}, secrets=found)

@@ -67,6 +67,11 @@ def set_validated(task_vars: Mapping[str, Any]) -> None:
     _validated(task_vars).touch()
 
 
+def check_again(task_vars: Mapping[str, Any]) -> None:
+    """Let the next task that resolves the cluster run the rules on it again."""
+    _validated(task_vars).unlink(missing_ok=True)
+
+
 def renew(
     task_vars: Mapping[str, Any],
     facts: Mapping[str, Facts],

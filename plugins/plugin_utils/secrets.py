@@ -6,6 +6,7 @@ They are files of one directory that only its owner can read:
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     passwords/USER                a generated password
     spark_secret                  what the processes of Spark share
+    *_change.json                 the phase of a change of the running cluster
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.model import transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
@@ -83,7 +85,7 @@ def read(directory: Path) -> Secrets:
         }
 
     pems = below(_CERTIFICATES)
-    return Secrets(
+    found = Secrets(
         str(directory),
         files.get(CERTIFICATE, ""),
         {name.removesuffix(".pem"): text for name, text in pems.items()},
@@ -94,6 +96,12 @@ def read(directory: Path) -> Secrets:
             if "/" not in name and name not in (CERTIFICATE, KEY)
         },
     )
+    try:
+        for name in transition.RECORDS:
+            transition.read(found, name)
+    except ValueError as error:
+        raise AnsibleActionFail(str(error)) from error
+    return found
 
 
 def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secrets:
@@ -173,6 +181,24 @@ def _complete(
         for name, text in new.items():
             _write(directory / name, text)
     return Secrets(str(directory), authority_pem, certificates, passwords, texts)
+
+
+def keep(directory: Path, name: str, text: str) -> None:
+    """Store one secret, or remove it where the text is empty.
+
+    Raises:
+        AnsibleActionFail: it cannot be written.
+
+    """
+    try:
+        with _lock(directory, store=True):
+            if text:
+                _write(directory / name, text)
+            else:
+                (directory / name).unlink(missing_ok=True)
+    except OSError as error:
+        message = f"{directory / name} cannot be written: {error}"
+        raise AnsibleActionFail(message) from error
 
 
 def random_text() -> str:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from . import files, key_table, security
+from . import files, key_table, listeners, security, transition
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
+from .listeners import Listener, Listeners
 from .profiles import PROFILES
 from .security import Certificate, User
 from .service import CLIENTS, NODES, Server
+from .transition import Transition
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer, texts
 from .versions import release_numbers
@@ -81,20 +83,6 @@ _RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.cla
 # An operation on the disks decides which of them take new partitions, not the file.
 _OPERATED = ("cordoned.log.dirs",)
 _DYNAMIC_MODES = ("per-broker", "cluster-wide")
-
-
-@dataclass(frozen=True)
-class Listener:
-    """A listener; `port` is what the inventory gives, legal or not."""
-
-    name: str
-    port: int
-    protocol: str
-
-    @property
-    def encrypted(self) -> bool:
-        """Whether it speaks TLS."""
-        return self.protocol in ("SSL", "SASL_SSL")
 
 
 @dataclass(frozen=True)
@@ -164,26 +152,58 @@ class KafkaNode(Server):
         """What it listens on as a broker, nothing for a controller alone."""
         return self.client_listeners if self.is_broker else ()
 
-    @cached_property
+    @property
     def client_listeners(self) -> tuple[Listener, ...]:
-        """What brokers listen on, as this node's variables say; the first is for clients."""
-        given = self.settings["kafka_listeners"] or self._preset.listeners
-        return tuple(Listener(**one) for one in given)
+        """What brokers listen on; the first is for clients."""
+        return self._listeners.brokers
 
     @property
     def controller_listener(self) -> Listener:
-        """What the controllers listen on."""
-        given = self.settings["kafka_controller_listener"]
-        return Listener(**(given or self._preset.controller_listener))
+        """What nodes connect to the controllers by."""
+        return self._listeners.controllers[0]
+
+    @property
+    def controller_listeners(self) -> tuple[Listener, ...]:
+        """What the controllers listen on, nothing with ZooKeeper."""
+        return self._listeners.controllers if self.mode == "kraft" else ()
 
     @property
     def inter_broker_listener(self) -> str:
         """The name of the listener that brokers use among themselves."""
+        return self._listeners.between_brokers
+
+    @cached_property
+    def change(self) -> Transition | None:
+        """The change from open listeners to the wanted ones that is under way, if one is."""
+        if self.settings["kafka_security"] != security.STANDARD:
+            return None
+        return transition.read(self.secrets, transition.SECURITY)
+
+    @cached_property
+    def _listeners(self) -> Listeners:
+        return listeners.in_phase(self.wanted_listeners, self.change)
+
+    @property
+    def former_listeners(self) -> list[Listener]:
+        """What this node listens on only until the change that is under way ends."""
+        wanted = self.wanted_listeners
+        return [x for x in self.listeners if x not in (*wanted.brokers, *wanted.controllers)]
+
+    @cached_property
+    def wanted_listeners(self) -> Listeners:
+        """The listeners that this node's variables ask for, whatever it has now."""
+        preset, settings = self._preset, self.settings
+        brokers = settings["kafka_listeners"] or preset.listeners
+        controller = settings["kafka_controller_listener"] or preset.controller_listener
         # Kafka compares names of listeners in capitals.
-        names = {one.name.upper(): one.name for one in self.client_listeners}
-        fallback = names.get(self._preset.inter_broker_listener, next(iter(names.values())))
-        given = str(self.settings["kafka_inter_broker_listener"] or fallback)
-        return names.get(given.upper(), given)
+        names = {one["name"].upper(): one["name"] for one in brokers}
+        fallback = names.get(preset.inter_broker_listener, next(iter(names.values())))
+        between = str(settings["kafka_inter_broker_listener"] or fallback)
+        return Listeners(
+            tuple(Listener(**one) for one in brokers),
+            (Listener(**controller),),
+            names.get(between.upper(), between),
+        )
 
     @property
     def node_listener(self) -> Listener:
@@ -199,7 +219,7 @@ class KafkaNode(Server):
     @property
     def listeners(self) -> tuple[Listener, ...]:
         """Everything it listens on."""
-        return self.broker_listeners + ((self.controller_listener,) if self.is_controller else ())
+        return self.broker_listeners + (self.controller_listeners if self.is_controller else ())
 
     @property
     def cluster_id(self) -> str:
@@ -228,14 +248,14 @@ class KafkaNode(Server):
         found: dict[str, int] = {}
         own = [(f"kafka_listeners ({one.name})", one) for one in self.broker_listeners]
         if self.is_controller:
-            own.append(("kafka_controller_listener", self.controller_listener))
+            own += [("kafka_controller_listener", one) for one in self.controller_listeners]
         for name, one in own:
             found[f"{name}, port {one.port}" if name in found else name] = one.port
         return found
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects: clients to the first listener, and to all that are not brokers'."""
-        if port == "kafka_controller_listener":
+        if port.startswith("kafka_controller_listener"):
             return (NODES,)
         nodes, first = (
             port.startswith(f"kafka_listeners ({name})")
@@ -307,7 +327,7 @@ class KafkaNode(Server):
     def tls_addresses(self) -> list[str]:
         """What the nodes of the cluster listen on with TLS, `host:port`."""
         found = [(one, self.brokers) for one in self.client_listeners]
-        found += [(self.controller_listener, self.voters)] if self.mode == "kraft" else []
+        found += [(one, self.voters) for one in self.controller_listeners]
         return [x for one, peers in found if one.encrypted for x in _addresses(one, peers)]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
@@ -323,15 +343,16 @@ class KafkaNode(Server):
         """Return what `kafka_security: standard` sets where listeners are encrypted."""
         if not self.is_secured:
             return {}
-        controllers = [self.controller_listener] if self.mode == "kraft" else []
+        controllers = self.controller_listeners
         encrypted = [one for one in (*self.broker_listeners, *controllers) if one.encrypted]
         if not encrypted:
             return {}
-        inner = [self.inter_broker_listener, *(one.name for one in controllers)]
+        inner = [self.wanted_listeners.between_brokers, *(one.name for one in controllers)]
         given = {key for layer in LAYERS for key in by_name(self.settings[layer])}
         own_keys = not given.isdisjoint(_KEY_STORES)
         peers = [peer.name for peer in (*self.brokers, *self.voters)]
         names = peers if own_keys else [security.NODES]
+        names = [*names, *([security.ANONYMOUS] if self.change else [])]
         own_trust = own_keys or not given.isdisjoint(_TRUST_STORES)
         return {
             **({} if own_keys else security.store("keystore", security.NODE_STORE)),
@@ -347,8 +368,9 @@ class KafkaNode(Server):
 
     @property
     def is_secured(self) -> bool:
-        """Whether the inventory wants what `kafka_security: standard` is."""
-        return bool(self.settings["kafka_security"] == security.STANDARD)
+        """Whether the node has what `kafka_security: standard` is, or is about to."""
+        waits = self.change is not None and self.change.phase == listeners.FORMER
+        return bool(self.settings["kafka_security"] == security.STANDARD) and not waits
 
     @cached_property
     def keys_are_ours(self) -> bool:
@@ -424,15 +446,20 @@ class KafkaNode(Server):
         """
         own = by_name(self.settings["kafka_local_client_config"])
         authority = f"{self.secrets.directory}/{security.AUTHORITY_FILE}"
-        if login := self.user_client_config(user, authority):
+        if self.clients_log_in and (login := self.user_client_config(user, authority)):
             return {**login, **own}
         stores = {key for key in self.client_config if key.startswith("ssl.") and "store" in key}
         return {k: one for k, one in self.client_config.items() if k not in stores} | own
 
     @property
     def clients_log_in(self) -> bool:
-        """Whether clients are users with a password."""
-        return bool(self.users) and self.login_listener is not None
+        """Whether clients are users with a password.
+
+        While listeners for users are being added, a part of the nodes does not have them.
+        """
+        change = self.change
+        added = change is None or change.phase != listeners.ADDED or change.complete
+        return bool(self.users) and self.login_listener is not None and added
 
     def user_client_config(self, user: str, authority: str) -> dict[str, Any]:
         """Return what a user's client needs, empty for none that logs in with a password.
@@ -573,7 +600,7 @@ class KafkaNode(Server):
     def _owned_config(self) -> dict[str, Any]:
         """Return the properties that only Millrace writes; an empty value is left out."""
         kraft = self.mode == "kraft"
-        known = [*self.broker_listeners, *([self.controller_listener] if kraft else [])]
+        known = [*self.broker_listeners, *self.controller_listeners]
         config: dict[str, Any] = {
             "node.id" if kraft else "broker.id": "" if self.id is None else self.id,
             "listeners": self._listeners_at(""),
@@ -598,7 +625,7 @@ class KafkaNode(Server):
         return {
             "process.roles": ",".join(self.roles),
             "metadata.log.dir": self.metadata_dir,
-            "controller.listener.names": self.controller_listener.name,
+            "controller.listener.names": ",".join(x.name for x in self.controller_listeners),
             key: ",".join(addresses),
         }
 
@@ -609,7 +636,8 @@ class KafkaNode(Server):
         always are, since every user of the host may read the file.
         """
         listener = self.node_listener
-        if not listener.encrypted:
+        # While encrypted listeners are being added their certificates are checked already.
+        if not listener.encrypted and not self.change:
             return {}
         config = self.listener_config(listener)
         # A controller alone does not have the properties of the brokers' listeners.

@@ -8,6 +8,7 @@ from typing import Any
 from . import kafka, security
 from .cluster import Cluster
 from .kafka import KafkaNode
+from .listeners import MOVED
 from .security import User
 
 Options = dict[str, Any]
@@ -140,6 +141,13 @@ def _kafka_users(cluster: Cluster, host: str) -> Options:
     }
 
 
+def _kafka_listeners(cluster: Cluster, host: str) -> Options:
+    # Who still uses the former listeners counts when they are about to be closed.
+    node = cluster.kafka[host]
+    leaves = node.change is not None and node.change.complete and node.change.phase == MOVED
+    return {"ports": [one.port for one in node.former_listeners] if leaves else []}
+
+
 def _user(user: User) -> Options:
     return {
         "name": user.name,
@@ -158,6 +166,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "kafka_voter": _kafka_voter,
     "kafka_features": _kafka_features,
     "kafka_dynamic_config": _kafka_dynamic_config,
+    "kafka_listeners": _kafka_listeners,
     "kafka_users": _kafka_users,
 }
 

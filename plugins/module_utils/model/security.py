@@ -22,6 +22,8 @@ AUTHORITY_FILE = "ca.pem"
 AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
 MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
 MECHANISMS = "sasl.enabled.mechanisms"
+ANONYMOUS = "ANONYMOUS"
+"""Whoever connects to an open listener."""
 ADMIN = "admin"
 """The user that may do everything, for the operator."""
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
@@ -45,13 +47,14 @@ class Preset:
     inter_broker_listener: str
 
 
+# Names and ports of one are not those of the other: a running cluster is closed with both.
 PRESETS: Mapping[str, Preset] = {
     STANDARD: Preset(
         [
-            {"name": "CLIENT", "port": 9092, "protocol": "SASL_SSL"},
+            {"name": "CLIENT_TLS", "port": 9095, "protocol": "SASL_SSL"},
             {"name": "INTERNAL", "port": 9094, "protocol": "SSL"},
         ],
-        {"name": "CONTROLLER", "port": 9093, "protocol": "SSL"},
+        {"name": "CONTROLLER_TLS", "port": 9096, "protocol": "SSL"},
         "INTERNAL",
     ),
     OPEN: Preset(

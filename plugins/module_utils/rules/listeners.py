@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..model.cluster import Cluster
-from ..model.kafka import KafkaNode, Listener
+from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
+from ..model.listeners import Listener
 from ..model.values import canonical, integer, listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback, no_address, reached_at, to_correct
@@ -197,7 +198,7 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
     for name, node in nodes(cluster):
         known = not falls_back_to_default(cluster, name, *_PLAINTEXT_VARIABLES)
         found = [one for one in node.listeners if not one.encrypted]
-        if known and found and node.is_secured:
+        if known and found and node.is_secured and not node.change:
             names = listing(f"{one.name} ({one.protocol})" for one in found)
             what = f"{names} {'are' if len(found) > 1 else 'is'} open to the network."
             fix = "Delete kafka_listeners and kafka_controller_listener, or set protocol: SSL, or "

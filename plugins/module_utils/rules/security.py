@@ -243,7 +243,7 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
     node = host.kafka
     if node is None or not any(found.meta for _, found in host.data()):
         return
-    every = (*node.client_listeners, node.controller_listener)
+    every = (*node.client_listeners, *node.controller_listeners)
     new = {one.name.upper(): one.protocol for one in every}
     old = {name.upper(): protocol for name, protocol in host.found.protocols.items()}
     wanted = {"brokers": node.inter_broker_listener, "controllers": node.controller_listener.name}
@@ -254,7 +254,7 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
             what += f"({new.get(after)})."
             fix = "Set kafka_security, kafka_listeners, kafka_inter_broker_listener and "
             fix += "kafka_controller_listener to what the cluster was deployed with; listeners for "
-            fix += "clients can be added."
+            fix += "clients can be added. To close an open cluster, run secure.yml."
             yield Finding(what, fix)
 
 
@@ -267,7 +267,7 @@ def _authorizer_new(host: InspectedHost) -> Findings:
     if node is None or not any(found.meta for _, found in host.data()):
         return
     preset = node.config.get(_AUTHORIZER) and not node.layer_of(_AUTHORIZER)
-    if host.found.authorizer == "" and preset:
+    if host.found.authorizer == "" and preset and not node.change:
         what = "The node runs without an authorizer, and kafka_security would set one."
         fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
         fix += f"{_AUTHORIZER} and, until all clients have grants, "

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model.cluster import Cluster
-from ..model.kafka import KafkaNode, Listener
+from ..model.kafka import KafkaNode
+from ..model.listeners import Listener
 from ..model.key_table import nearest
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule

@@ -1,0 +1,113 @@
+"""Ansible action: choose the phase in which a running cluster gets its wanted listeners."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+from ..module_utils.model import transition
+from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.listeners import ADDED, FORMER, MOVED, Listeners
+from ..module_utils.model.transition import Transition
+from ..module_utils.model.values import listing
+from ..module_utils.operations import security_change
+from ..module_utils.operations.security_change import ImpossibleError, Running
+from ..plugin_utils import run, secrets
+from ..plugin_utils.action import Action
+
+CLOSED = "closed"
+NOW = {
+    FORMER: "The wanted listeners are removed; nodes and clients use {former}.",
+    ADDED: "{wanted} are added beside {former}, which nodes and clients use as before.",
+    MOVED: "Nodes talk to each other by the wanted listeners; {former} stay open for clients.",
+    CLOSED: "The nodes have the listeners of the inventory alone.",
+}
+NEXT = {
+    FORMER: "Set kafka_security: open, and kafka_listeners to what they were.",
+    ADDED: "Run this playbook again to move the traffic between nodes.",
+    MOVED: "Move the clients to {clients} (clients.yml writes their files), then run this playbook "
+    "again: it closes {former} once nobody is connected there.",
+    CLOSED: "Nothing is left to do.",
+}
+
+
+class ActionModule(Action):
+    """The action; it runs only on the control node."""
+
+    _requires_connection = False
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Enter the next phase, or record that all nodes are in the current one."""
+        node = next(iter(self.cluster.kafka.values()))
+        if not args["complete"]:
+            if node.settings["kafka_security"] != "standard":
+                message = "set kafka_security: standard first: this playbook closes a cluster"
+                raise AnsibleActionFail(message)
+            self._refuse_a_part(args["running"])
+            change = self._next(node, args)
+            return self._enter(node, change, NOW)
+        change = node.change
+        # Back at the start the inventory says again what the nodes have.
+        kept = change and change.phase != FORMER and dataclasses.replace(change, complete=True)
+        return {**self._enter(node, kept or None, NEXT, change), "changed": False}
+
+    def _refuse_a_part(self, running: dict[str, Any]) -> None:
+        """Refuse a run with a part of the hosts: the phase would not be that of the others."""
+        if missing := [name for name in self.cluster.kafka if name not in running]:
+            message = f"a phase takes all nodes, and {listing(missing)} is not in this run"
+            raise AnsibleActionFail(f"{message}: leave out --limit")
+
+    def _next(self, node: KafkaNode, args: dict[str, Any]) -> Transition | None:
+        try:
+            if args["back"]:
+                return security_change.back(node.change)
+            return security_change.forward(
+                node.change,
+                {name: _running(one) for name, one in args["running"].items()},
+                node.wanted_listeners,
+                disconnect=args["disconnect"],
+            )
+        except ImpossibleError as error:
+            message = f"{error}. Nothing was changed."
+            raise AnsibleActionFail(message) from error
+
+    def _enter(
+        self,
+        node: KafkaNode,
+        change: Transition | None,
+        texts: dict[str, str],
+        shown: Transition | None = None,
+    ) -> dict[str, Any]:
+        """Keep the record, let the run see it, and return what it means."""
+        is_new = change != node.change
+        if is_new and not self._task.check_mode:
+            secrets.keep(
+                Path(node.secrets.directory), transition.SECURITY, change.text() if change else ""
+            )
+        if is_new:
+            others = {k: x for k, x in node.secrets.texts.items() if k != transition.SECURITY}
+            record = {transition.SECURITY: change.text()} if change else {}
+            found = dataclasses.replace(node.secrets, texts={**others, **record})
+            self.cluster = run.renew(self.variables, {}, secrets=found)
+            run.check_again(self.variables)
+        current = change or shown
+        phase = current.phase if current else CLOSED
+        return {"changed": is_new, "phase": phase, "lines": [_line(texts[phase], node, current)]}
+
+
+def _running(answer: dict[str, Any]) -> Running:
+    peers = {int(port): addresses for port, addresses in answer["peers"].items()}
+    return Running(Listeners.from_data(answer["listeners"]), peers)
+
+
+def _line(text: str, node: KafkaNode, change: Transition | None) -> str:
+    wanted = node.wanted_listeners
+    former = Listeners.from_data(change.data) if change else wanted
+    names = {
+        name: listing(dict.fromkeys(one.name for one in (*some.brokers, *some.controllers)))
+        for name, some in (("wanted", wanted), ("former", former))
+    }
+    return text.format(**names, clients=wanted.brokers[0].name)

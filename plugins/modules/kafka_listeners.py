@@ -1,0 +1,145 @@
+#!/usr/bin/python
+"""Ansible module: what the Kafka node of a host listens on, and who is connected."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.model.properties import parse_or_empty
+
+DOCUMENTATION = r"""
+module: kafka_listeners
+short_description: Read what the Kafka node of a host listens on, and who is connected
+description:
+  - Reads the listeners from the node's configuration, and the connections from the kernel.
+options:
+  ports:
+    description: Ports whose connections are watched.
+    type: list
+    elements: int
+    default: []
+  seconds:
+    description: How long they are watched. A connection that begins and ends between two looks is
+      not seen.
+    type: float
+    default: 30
+attributes:
+  check_mode:
+    description: Changes nothing.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: See who uses the listener that is to be closed
+  millrace.streaming.kafka_listeners:
+    ports: [9092]
+"""
+
+RETURN = r"""
+listeners:
+  description: Listeners of the roles C(brokers) and C(controllers), each with C(name), C(port) and
+    C(protocol), and in C(between_brokers) the name of the one that brokers use.
+  returned: success
+  type: dict
+peers:
+  description: Port and the addresses that were connected to it.
+  returned: success
+  type: dict
+"""
+
+SERVER_PROPERTIES = "/etc/kafka/server.properties"
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+ESTABLISHED = "01"
+POLL_SECONDS = 0.5
+
+
+def listeners(text: str) -> dict[str, object]:
+    """Return the listeners that the text of a server.properties describes."""
+    config = parse_or_empty(text)
+    pairs = config.get("listener.security.protocol.map", "").split(",")
+    protocols = dict(pair.rpartition(":")[::2] for pair in pairs if pair)
+    names = config.get("controller.listener.names", "").split(",")
+    every = [
+        {
+            "name": name,
+            "port": int(address.rpartition(":")[2]),
+            "protocol": protocols.get(name, name),
+        }
+        for name, _, address in (
+            one.strip().partition("://") for one in config.get("listeners", "").split(",") if one
+        )
+    ]
+    controllers = [one for one in every if one["name"] in names]
+    return {
+        "brokers": [one for one in every if one not in controllers],
+        # In the order of the names: the first is the one that nodes use.
+        "controllers": sorted(controllers, key=lambda one: names.index(str(one["name"]))),
+        "between_brokers": config.get("inter.broker.listener.name", ""),
+    }
+
+
+def peers(tables: str, ports: list[int]) -> dict[int, set[str]]:
+    """Return port -> addresses of the established connections in the kernel's tables (proc(5))."""
+    found: dict[int, set[str]] = {}
+    for line in tables.splitlines():
+        fields = line.split()
+        if len(fields) > 3 and fields[3] == ESTABLISHED:
+            port = int(fields[1].rpartition(":")[2], 16)
+            if port in ports:
+                found.setdefault(port, set()).add(address(fields[2].rpartition(":")[0]))
+    return found
+
+
+def address(text: str) -> str:
+    """Return an address as people write it, from words of 32 bits in the order of the machine."""
+    words = bytes.fromhex(text)
+    packed = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
+    found = ipaddress.ip_address(packed)
+    mapped = getattr(found, "ipv4_mapped", None)
+    return str(mapped or found)
+
+
+def read(path: str) -> str:
+    """Return the text of a file, empty where there is none."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def watch(ports: list[int], seconds: float) -> dict[int, set[str]]:
+    """Return who is connected to the ports at any time of so many seconds."""
+    found: dict[int, set[str]] = {}
+    end = time.monotonic() + seconds
+    while ports:
+        for port, addresses in peers("\n".join(map(read, TABLES)), ports).items():
+            found.setdefault(port, set()).update(addresses)
+        if time.monotonic() >= end:
+            break
+        time.sleep(POLL_SECONDS)
+    return found
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "ports": {"type": "list", "elements": "int", "default": []},
+            "seconds": {"type": "float", "default": 30},
+        },
+        supports_check_mode=True,
+    )
+    found = watch(module.params["ports"], module.params["seconds"])
+    module.exit_json(
+        changed=False,
+        listeners=listeners(read(SERVER_PROPERTIES)),
+        peers={str(port): sorted(addresses) for port, addresses in found.items()},
+    )
+
+
+if __name__ == "__main__":
+    main()
