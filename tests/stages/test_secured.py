@@ -50,6 +50,7 @@ OTHER_PASSWORD = "changed-Secret-2c44e1"  # noqa: S105 - as above
 TOPIC = {"num_partitions": 1, "replication_factor": 3}
 HOSTS = ("k1", "k2", "k3")
 IDLE = 200
+OPEN, CLIENTS, BROKERS, PARTNERS = 9092, 9095, 9094, 9097  # ports
 KEYS = "/etc/kafka/certificates"
 DENIALS = "/var/log/kafka/authorizer.log"
 
@@ -86,25 +87,35 @@ class Site:
         assert self.topology
         return self.topology
 
-    def write(self, *users: dict[str, Any]) -> None:
+    def write_open(self) -> None:
+        """Write the inventory of a cluster that is still open."""
+        self._write({"kafka_security": "open"})
+
+    def _write(self, variables: dict[str, Any]) -> None:
+        hosts = {name: dict(variables) for name in HOSTS}
+        (INVENTORY / "secured.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+
+    def write(self, *users: dict[str, Any], clients: str = "CLIENT_TLS") -> None:
         """Write what the inventory has besides the shipped one."""
-        listeners = (("CLIENT", 9092, "SASL_SSL"), ("INTERNAL", 9094, "SSL"))
+        listeners = (
+            (clients, CLIENTS, "SASL_SSL"),
+            ("INTERNAL", BROKERS, "SSL"),
+            ("PARTNERS", PARTNERS, "SSL"),
+        )
         keys = ("name", "port", "protocol")
         partner = {
             "name": "partner",
             "authentication": "tls",
             "grants": [{"topic": "orders", "operations": ["write"]}],
         }
-        variables = {
-            "kafka_ca_certificate": from_file(self.folder / "ca.pem"),
-            "kafka_ca_key": from_file(self.folder / "ca.key"),
-            "kafka_listeners": [
-                dict(zip(keys, one, strict=True)) for one in (*listeners, ("PARTNERS", 9095, "SSL"))
-            ],
-            "kafka_users": [*users, partner],
-        }
-        hosts = {name: dict(variables) for name in HOSTS}
-        (INVENTORY / "secured.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+        self._write(
+            {
+                "kafka_ca_certificate": from_file(self.folder / "ca.pem"),
+                "kafka_ca_key": from_file(self.folder / "ca.key"),
+                "kafka_listeners": [dict(zip(keys, one, strict=True)) for one in listeners],
+                "kafka_users": [*users, partner],
+            }
+        )
 
     def billing(self, password: str, *operations: str) -> dict[str, Any]:
         """A user whose password is in a file."""
@@ -133,7 +144,7 @@ class Site:
 
     def partner(self, certificate: Path) -> Connection:
         """How a client with a certificate connects."""
-        servers = ",".join(f"{address}:9095" for address in self.known.addresses.values())
+        servers = ",".join(f"{address}:{PARTNERS}" for address in self.known.addresses.values())
         return Connection.of(
             {
                 "bootstrap.servers": servers,
@@ -166,23 +177,55 @@ def secrets() -> list[str]:
     return found
 
 
+def _close(found: Site) -> None:
+    """Close the open cluster while it is used, in phases (`secure.yml`)."""
+    leaver = {"name": "leaver", "grants": [{"topic": "orders", "operations": ["read"]}]}
+    servers = ",".join(f"{address}:{OPEN}" for address in found.known.addresses.values())
+    plain = Connection.of({"bootstrap.servers": servers})
+    with contextlib.closing(clients.admin(plain)) as admin:
+        admin.create_topics({"orders": TOPIC, "invoices": TOPIC}, wait_for_metadata=True)
+    found.write(found.billing(PASSWORD, "read"), leaver)
+    assert "protocol-between-nodes" in refused("run", "site", seconds=120)
+    found.write(found.billing(PASSWORD, "read"), leaver, clients="CLIENT")
+    assert "CLIENT://:9095" in refused("run", "secure", seconds=120)
+    found.write(found.billing(PASSWORD, "read"), leaver)
+    output = lab("run", "secure", "--diff", "-vvv", "-e", "prove=true", seconds=600)
+    proved()
+    for text in (PASSWORD, *secrets()):
+        assert text not in output, "the output of a run shows a secret"
+    lab("run", "secure", "-e", "prove=true", seconds=600)
+    proved()
+    with contextlib.closing(clients.producer(plain, acks="all")) as producer:
+        assert producer.send("orders", b"from an open client").get(timeout=30).offset >= 0
+        assert "clients are connected" in refused(
+            "run", "secure", "-e", "secure_watch=1", seconds=60
+        )
+        assert producer.send("orders", b"served all the same").get(timeout=30).offset >= 0
+    lab("run", "secure", "-e", "prove=true", "-e", "secure_watch=1", seconds=600)
+    proved()
+    assert not (INVENTORY / ".secrets/security_change.json").exists()
+
+
+def proved() -> None:
+    """The last run under load restarted each node once, and lost nothing."""
+    proof = json.loads((STATE / "prove/report.json").read_text())
+    assert proof["verdict"] == "PASS", proof
+    assert {one["node"] for one in proof["changes"]} == set(HOSTS)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The platform, deployed from the shipped inventory and a few variables of the site."""
+    """The platform, deployed open and then closed, with a few variables of the site."""
     folder = tmp_path_factory.mktemp("site")
     tls.authority(folder)
     found = Site(folder)
     lab("down", seconds=120)
     lab("run", "../molecule/shared/create", seconds=600)
-    leaver = {"name": "leaver", "grants": [{"topic": "orders", "operations": ["read"]}]}
-    found.write(found.billing(PASSWORD, "read"), leaver)
-    output = lab("run", "site", "--diff", "-vvv", seconds=600)
-    for text in (PASSWORD, *secrets()):
-        assert text not in output, "the output of a run shows a secret"
+    found.write_open()
+    lab("run", "site", seconds=600)
     found.topology = describe(INVENTORY)
-    admin = found.admin("admin")
-    admin.create_topics({"orders": TOPIC, "invoices": TOPIC}, wait_for_metadata=True)
-    admin.close()
+    _close(found)
+    found.topology = describe(INVENTORY)
     yield found
     lab("down", seconds=120)
     assert not leftovers(NAME)
@@ -244,7 +287,7 @@ def test_a_client_without_tls_is_refused(site: Site) -> None:
 
 def test_nodes_and_partners_need_a_certificate(site: Site) -> None:
     for address, port in site.ports():
-        if port != 9092:
+        if port != CLIENTS:
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 connect(address, port, unchecked())
 
@@ -252,7 +295,7 @@ def test_nodes_and_partners_need_a_certificate(site: Site) -> None:
 def test_what_clients_see_is_no_key_of_a_node(site: Site, tmp_path: Path) -> None:
     """The certificate of the clients' listener is another one, and for servers alone."""
     shown = tmp_path / "shown.pem"
-    shown.write_text(ssl.get_server_certificate((site.known.addresses["k1"], 9092)))
+    shown.write_text(ssl.get_server_certificate((site.known.addresses["k1"], CLIENTS)))
     assert shown.read_text().strip() not in on_host("k1", f"cat {KEYS}/node.pem")
     for purpose, right in (("sslserver", True), ("sslclient", False)):
         command = ["openssl", "verify", "-CAfile", str(site.folder / "ca.pem"), "-purpose", purpose]
@@ -355,7 +398,7 @@ def test_idle_connections_harm_nobody(site: Site) -> None:
     address = site.known.addresses["k1"]
     with contextlib.ExitStack() as stack:
         for _ in range(IDLE):
-            stack.enter_context(socket.create_connection((address, 9092), timeout=10))
+            stack.enter_context(socket.create_connection((address, CLIENTS), timeout=10))
         admin = site.admin("admin")
         assert "orders" in admin.list_topics()
         admin.close()
@@ -418,13 +461,11 @@ def test_new_keys_of_all_nodes_lose_nothing(site: Site) -> None:
     The gate connects with the nodes' certificates, the ledger with a user's password.
     """
     address = site.known.addresses["k1"]
-    before = ssl.get_server_certificate((address, 9092))
+    before = ssl.get_server_certificate((address, CLIENTS))
     shutil.rmtree(INVENTORY / ".secrets/certificates")
     lab("run", "site", "-e", "prove=true", seconds=600)
-    assert ssl.get_server_certificate((address, 9092)) != before
-    proof = json.loads((STATE / "prove/report.json").read_text())
-    assert proof["verdict"] == "PASS", proof
-    assert {one["node"] for one in proof["changes"]} == set(HOSTS)
+    assert ssl.get_server_certificate((address, CLIENTS)) != before
+    proved()
     record = json.loads(lab("ssh", "k1", "cat /var/lib/millrace/operation.json", seconds=30))
     assert (record["state"], record["left"]) == ("finished", [])
 

@@ -30,7 +30,7 @@ def shown(connection: Connection, addresses: Iterable[str]) -> list[Shown]:
         ConnectionDescriptionError: the client's stores are not PEM.
 
     """
-    settings = connection.security()
+    settings = connection.stores()
     context = ssl.create_default_context(cafile=settings.get("ssl_cafile"))
     context.check_hostname = False  # of which the client that connects takes care
     if settings.get("ssl_certfile"):

@@ -97,14 +97,20 @@ class Connection:
         protocol = self.properties.get("security.protocol") or "PLAINTEXT"
         found: dict[str, Any] = {"security_protocol": protocol}
         if protocol.endswith("SSL"):
-            found |= self._stores()
+            found |= self.stores()
             if self.properties.get("ssl.endpoint.identification.algorithm", "https") == "":
                 found["ssl_check_hostname"] = False
         if protocol.startswith("SASL_"):
             found |= self._sasl()
         return found
 
-    def _stores(self) -> dict[str, Any]:
+    def stores(self) -> dict[str, Any]:
+        """Return kafka-python's keyword arguments of the PEM stores, whatever the protocol.
+
+        Raises:
+            ConnectionDescriptionError: a store is not PEM.
+
+        """
         found: dict[str, Any] = {}
         for store, names in _STORES.items():
             path = self.properties.get(f"ssl.{store}.location")

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.listeners import Listener
 from ..model.key_table import nearest
+from ..model.listeners import Listener
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
