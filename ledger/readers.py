@@ -114,7 +114,8 @@ class Live(threading.Thread):
         """
         super().__init__(name=f"ledger-{group or 'assign'}", daemon=True)
         self.progress = Progress(journal, run.topic, markers=isolation is not None)
-        self._new = lambda: clients.consumer(group, isolation or "read_uncommitted")
+        self._clients = clients
+        self._isolation = isolation
         self._journal = journal
         self._topic = run.topic
         self._partitions = [TopicPartition(run.topic, number) for number in range(run.partitions)]
@@ -151,8 +152,9 @@ class Live(threading.Thread):
         self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
 
     def _placed(self) -> Any:  # noqa: ANN401  as above
-        """Return a new consumer: a group's goes on where it has committed, others where they are."""
-        consumer = self._new()
+        """Return a new consumer: a group's goes on where it committed, another where it is."""
+        isolation = self._isolation or "read_uncommitted"
+        consumer = self._clients.consumer(self._group, isolation)
         if self._group is None:
             consumer.assign(self._partitions)
             for place in self._partitions:

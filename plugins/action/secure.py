@@ -57,8 +57,9 @@ class ActionModule(Action):
     def _refuse_a_part(self, running: dict[str, Any]) -> None:
         """Refuse a run with a part of the hosts: the phase would not be that of the others."""
         if missing := [name for name in self.cluster.kafka if name not in running]:
-            message = f"a phase takes all nodes, and {listing(missing)} is not in this run"
-            raise AnsibleActionFail(f"{message}: leave out --limit")
+            names = listing(missing)
+            message = f"a phase takes all nodes, and {names} is not in this run: leave out --limit"
+            raise AnsibleActionFail(message)
 
     def _next(self, node: KafkaNode, args: dict[str, Any]) -> Transition | None:
         try:

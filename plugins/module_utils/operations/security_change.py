@@ -1,5 +1,6 @@
-"""How a running cluster comes to have other listeners, without a moment in which nodes or clients
-cannot connect: which phase follows which, and what has to be true before.
+"""How a running cluster gets other listeners while nodes and clients can always connect.
+
+That is which phase follows which, and what has to be true before.
 
 Pure: the caller looks at the nodes, stores the record, and rolls. `former` are the listeners that
 were there before, `wanted` those of the inventory; model/listeners.py says what a phase is.
@@ -125,8 +126,8 @@ def _same(role: str, every: Iterable[tuple[Listener, ...]]) -> tuple[Listener, .
     if len(found) > 1:
         texts = (listing(map(_text, one)) for one in found)
         message = (
-            f"the {role} have different listeners, {' and '.join(sorted(texts))}: run site.yml with "
-            "the inventory by which they were deployed"
+            f"the {role} have different listeners, {' and '.join(sorted(texts))}: run site.yml "
+            "with the inventory by which they were deployed"
         )
         raise ImpossibleError(message)
     return next(iter(found), ())

@@ -68,7 +68,7 @@ def test_commands_of_the_guide_explain(
     assert "spark_master_port" in texts["explain_ports"]
     assert "min.insync.replicas" not in texts["explain_ports"]
     found = json.loads((tmp_path / "explained.json").read_text())
-    assert found["ports"]["k1"][0]["port"] == 9092
+    assert found["ports"]["k1"][0]["port"] == 9095
     assert found["hosts"]["k3"]["properties"]["min.insync.replicas"]["layer"] == "topology"
 
 

@@ -95,13 +95,13 @@ def of_listener(node: KafkaNode, name: str) -> dict[str, Any]:
 
 def test_a_closed_node_has_a_listener_for_each_of_the_three() -> None:
     found = closed().kafka
-    assert protocols(found["b1"]) == {"CLIENT": "SASL_SSL", "INTERNAL": "SSL"}
-    assert protocols(found["c1"]) == {"CONTROLLER": "SSL"}
+    assert protocols(found["b1"]) == {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}
+    assert protocols(found["c1"]) == {"CONTROLLER_TLS": "SSL"}
     assert found["b1"].config["inter.broker.listener.name"] == "INTERNAL"
     assert len({one.port for node in found.values() for one in node.listeners}) == 3
-    assert found["b1"].client_bootstrap == ["b1:9092", "b2:9092"]
+    assert found["b1"].client_bootstrap == ["b1:9095", "b2:9095"]
     assert found["b1"].bootstrap == ["b1:9094", "b2:9094"], "nodes need no user"
-    assert (found["b1"].own_address, found["c1"].own_address) == ("b1:9094", "c1:9093")
+    assert (found["b1"].own_address, found["c1"].own_address) == ("b1:9094", "c1:9096")
 
 
 def test_an_open_node_sets_nothing_of_security() -> None:
@@ -121,14 +121,14 @@ def test_what_clients_and_nodes_show_each_other() -> None:
     node = closed_broker()
     assert node.config["ssl.keystore.location"] == security.NODE_STORE
     assert node.config["ssl.truststore.location"] == security.AUTHORITY
-    client, inner = (of_listener(node, name) for name in ("client", "internal"))
+    client, inner = (of_listener(node, name) for name in ("client_tls", "internal"))
     assert client["ssl.keystore.location"] == security.CLIENTS_STORE
     assert client["sasl.enabled.mechanisms"] == security.MECHANISM
     assert "ssl.client.auth" not in client, "clients log in"
     assert inner == {"ssl.client.auth": "required"}
     controller = closed().kafka["c1"]
-    assert of_listener(controller, "controller") == {"ssl.client.auth": "required"}
-    assert not of_listener(controller, "client")
+    assert of_listener(controller, "controller_tls") == {"ssl.client.auth": "required"}
+    assert not of_listener(controller, "client_tls")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_is_not_granted_is_denied(node: KafkaNode, authorizer: str, users: 
 
 def test_zookeeper_mode_has_no_listener_of_controllers() -> None:
     node = zookeeper_broker()
-    assert protocols(node) == {"CLIENT": "SASL_SSL", "INTERNAL": "SSL"}
+    assert protocols(node) == {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}
     assert not of_listener(node, "controller")
 
 
@@ -258,7 +258,7 @@ def test_a_name_of_a_listener_is_meant_in_any_case() -> None:
 
 
 def test_a_key_store_of_one_listener_leaves_the_others() -> None:
-    key = "listener.name.client.ssl.keystore.location"
+    key = "listener.name.client_tls.ssl.keystore.location"
     node = closed_broker(kafka_config={key: OWN})
     assert node.config[key] == OWN
     assert [one.path for one in node.certificates] == [security.NODE_STORE]
@@ -437,18 +437,18 @@ def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
     users = [{"name": "app", "authentication": "tls"}]
     inner = {"name": "INTERNAL", "port": 9094, "protocol": "SSL"}
     assert logins(kafka_listeners=[inner], kafka_users=users) == ([], {})
-    other = {"listener.name.client.sasl.enabled.mechanisms": "OAUTHBEARER"}
+    other = {"listener.name.client_tls.sasl.enabled.mechanisms": "OAUTHBEARER"}
     assert logins(kafka_config=other, kafka_users=users) == ([], {})
     node = closed_broker(kafka_config=other, kafka_users=users)
     assert (names(node), node.users_without_password, node.clients_log_in) == (["app"], [], False)
     everywhere = {"sasl.enabled.mechanisms": "OAUTHBEARER"}
     assert logins(kafka_config=everywhere, kafka_users=users) == ([], {}), "the preset is below it"
-    both = {"listener.name.client.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512"}
-    assert logins(kafka_config=both)[0] == ["b1:9092", "b2:9092"]
+    both = {"listener.name.client_tls.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512"}
+    assert logins(kafka_config=both)[0] == ["b1:9095", "b2:9095"]
 
 
 def test_a_node_with_a_changed_address_is_still_known_to_its_own_host() -> None:
-    for node, port in (("b1", 9094), ("c1", 9093)):
+    for node, port in (("b1", 9094), ("c1", 9096)):
         [address] = of_module("kafka_dynamic_config", closed(), node)["bootstrap"]
         assert address == f"localhost:{port}"
         for one in closed().kafka[node].certificates:
@@ -494,7 +494,7 @@ def test_a_client_on_a_brokers_host_is_the_node() -> None:
 def test_a_client_on_the_control_node_is_a_user() -> None:
     node = with_secrets(closed()).kafka["b1"]
     config = node.local_client_config()
-    assert config["bootstrap.servers"] == "b1:9092,b2:9092"
+    assert config["bootstrap.servers"] == "b1:9095,b2:9095"
     assert config["security.protocol"] == "SASL_SSL"
     assert config["ssl.truststore.location"] == "/secrets/ca.pem"
     assert not [key for key in config if "keystore" in key]
@@ -550,7 +550,7 @@ def test_a_job_refers_to_its_login(tmp_path: Path) -> None:
     assert config["config.providers.file.class"].endswith(".FileConfigProvider")
     assert KAFKA_LOGIN.startswith(config["config.providers.file.param.allowed.paths"])
     assert config["ssl.truststore.location"] == KAFKA_AUTHORITY
-    assert (config["security.protocol"], config["bootstrap.servers"]) == ("SASL_SSL", "b1:9092")
+    assert (config["security.protocol"], config["bootstrap.servers"]) == ("SASL_SSL", "b1:9095")
     assert PASSWORD not in entry["content"]
 
 

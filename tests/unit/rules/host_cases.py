@@ -132,7 +132,13 @@ def deployed(
     wanted: str, role: str, found: str, data: str | None = "version=1"
 ) -> list[InspectedHost]:
     """A node that talks to others by one protocol, and would by that of kafka_security."""
-    name = "CONTROLLER" if role == "controllers" else {"standard": "INTERNAL"}.get(wanted, "CLIENT")
+    names = {
+        ("standard", "brokers"): "INTERNAL",
+        ("standard", "controllers"): "CONTROLLER_TLS",
+        ("open", "brokers"): "CLIENT",
+        ("open", "controllers"): "CONTROLLER",
+    }
+    name = names[wanted, role]
     return host(
         lambda d: d.variable("kafka_security", wanted),
         between_nodes={role: name},
@@ -623,8 +629,8 @@ CASES = [
                 ("INTERNAL", {"INTERNAL": "SSL", "OLD": "SSL"}),
             ),
             (
-                ("CLIENT", {"CLIENT": "SSL", "INTERNAL": "SSL"}),
-                ("CLIENT", {"CLIENT": "SASL_SSL", "INTERNAL": "SSL"}),
+                ("CLIENT_TLS", {"CLIENT_TLS": "SSL", "INTERNAL": "SSL"}),
+                ("CLIENT_TLS", {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}),
             ),
         )
     ),
