@@ -29,7 +29,7 @@ _BRINGS = {
 _NEXT = {
     ca_change.TRUST: (
         "Give every client the ca.pem that clients.yml writes, which has both CAs, and restart "
-        "those that read it at their start, jobs of Spark among them. Then run this again with "
+        "those that read it at their start, the jobs of Spark among them. Then run this again with "
         "-e rotate=ca; with -e rotate_back=true, too, to trust the former CA alone again."
     ),
     ca_change.LEAVES: (

@@ -83,8 +83,8 @@ def test_an_outside_ca_is_asked_for_new_keys(tmp_path: Path) -> None:
     site = OutsideCa.new("Site")
     ansible = deployed_outside(tmp_path, site)
     before = secret_files(ansible)
-    for args in ({}, {"complete": True}):
-        found = rotate(ansible, **args)
+    for complete in (False, True):
+        found = rotate(ansible, complete=complete)
         assert f"{ansible.inventory}/.secrets/requests/k3/node.csr" in found["msg"]
     after = secret_files(ansible)
     assert before.items() <= after.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model import transition
+from ansible_collections.millrace.streaming.plugins.module_utils.model import ca_change, transition
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities, secrets
@@ -61,11 +60,11 @@ def enter(
 def end(directory: Path) -> None:
     """Record that all nodes have the phase."""
     found = secrets.read(directory)
-    authorities.end_phase(found, authorities.ca_change.current(found))
+    authorities.end_phase(found, ca_change.current(found))
 
 
 def phase(directory: Path) -> str:
-    change = authorities.ca_change.current(secrets.read(directory))
+    change = ca_change.current(secrets.read(directory))
     return change.phase if change else ""
 
 
@@ -135,7 +134,7 @@ class Tls:
 
 
 @pytest.fixture
-def tls(tmp_path: Path) -> Iterator[Tls]:
+def tls(tmp_path: Path) -> Tls:
     return Tls(tmp_path)
 
 
@@ -447,7 +446,7 @@ def test_a_phase_that_another_run_entered_is_not_completed(directory: Path) -> N
     site_run(directory)
     enter(directory)
     begun = secrets.read(directory)
-    change = authorities.ca_change.current(begun)
+    change = ca_change.current(begun)
     end(directory)
     enter(directory)
     for brought in (change, None):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates, secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
@@ -36,10 +37,13 @@ def site() -> OutsideCa:
 
 def complete(directory: Path, site: OutsideCa, **options: Any) -> Secrets:
     options = {"store": True, **options}
-    variables = options.pop("variables", {})
-    given = site.given
-    own = {"kafka_ca_certificate": given.certificate}
-    return secrets.complete(closed(directory, **own, **variables), given, **options)
+    cluster = outside(directory, site, **options.pop("variables", {}))
+    return secrets.complete(cluster, site.given, **options)
+
+
+def outside(directory: Path, site: OutsideCa, **variables: Any) -> Cluster:
+    """Return a closed cluster whose certificates the CA of a site signs by requests."""
+    return closed(directory, kafka_ca_certificate=site.given.certificate, **variables)
 
 
 def requested(directory: Path, site: OutsideCa) -> None:
@@ -149,7 +153,7 @@ def test_signed_certificates_are_taken_in(directory: Path, site: OutsideCa) -> N
     assert not [name for name in stored(directory) if name.startswith(("requests", "signed"))]
     assert secrets.read(directory) == found
     assert complete(directory, site) == found
-    assert secrets.waiting_requests(closed(directory)) == ""
+    assert secrets.waiting_requests(outside(directory, site)) == ""
 
 
 def test_what_is_signed_first_is_taken_in_first(directory: Path, site: OutsideCa) -> None:
@@ -301,15 +305,14 @@ def test_one_that_ends_soon_stays_until_its_successor_is_signed(
     directory: Path, site: OutsideCa
 ) -> None:
     found = deployed(directory, site, days=20)
-    variables = {"kafka_ca_certificate": site.given.certificate}
     assert complete(directory, site) == found
-    waiting = secrets.waiting_requests(closed(directory, **variables))
+    waiting = secrets.waiting_requests(outside(directory, site))
     assert str(directory / "requests/b1/node.csr") in waiting
     assert complete(directory, site) == found
     sign(directory, site)
     after = complete(directory, site)
     assert {*after.certificates.values()}.isdisjoint(found.certificates.values())
-    assert secrets.waiting_requests(closed(directory, **variables)) == ""
+    assert secrets.waiting_requests(outside(directory, site)) == ""
 
 
 def test_one_that_ends_within_two_days_ends_the_run(
