@@ -42,7 +42,7 @@ attributes:
 JAVA_HOMES = "/usr/lib/jvm"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
-AUTHORITY = "/etc/kafka/certificates/ca.pem"
+AUTHORITY, NODE_STORE = (f"/etc/kafka/certificates/{name}.pem" for name in ("ca", "node"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -311,6 +311,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "protocols": protocols,
         "authorizer": authorizer(),
         "authorities": identities(read(AUTHORITY)),
+        "signed_by": identities(read(NODE_STORE))[1:],
         "spark_secret": spark_secret(),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [

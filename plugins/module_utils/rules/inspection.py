@@ -72,7 +72,7 @@ class Inspection:
     configured there talks to brokers and controllers, role -> listener, `protocols` what it knows,
     listener -> protocol, `authorizer` its own, empty without one, None without a node,
     `authorities` the identities of the CAs that it trusts, as `model.pem` has them, none without
-    the file that Millrace makes.
+    the file that Millrace makes, `signed_by` those that follow the node's own certificate there.
     `spark_secret` is the digest of the secret that Spark has there, empty without one, None without
     Spark. `operation` is the record of the last rolling change, with its `age` in seconds.
     `clock_offset` is in seconds against the control node, less the transfer time of the answer;
@@ -109,6 +109,7 @@ class Inspection:
     protocols: Mapping[str, str] = field(default_factory=dict)
     authorizer: str | None = None
     authorities: tuple[str, ...] = ()
+    signed_by: tuple[str, ...] = ()
     spark_secret: str | None = None
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()

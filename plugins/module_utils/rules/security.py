@@ -282,13 +282,16 @@ def _authority_differs(host: InspectedHost) -> Findings:
     not talk to the others.
     """
     node = host.kafka
-    found = host.found.authorities
-    if node is None or not node.keys_are_ours or not found or not node.secrets.authority:
+    if node is None or not node.keys_are_ours or not node.secrets.authority:
         return
-    # While the CA is changed a node may have one phase less, or one that a run goes back from.
-    if not set(found) & set(identities(signing(node.secrets))):
-        what = "The node does not trust the CA that signs certificates with "
-        what += f"{node.secrets.directory}."
+    # While the CA is changed a node may have the phase before, or the one that is gone back from.
+    pairs = (
+        (host.found.authorities, signing(node.secrets), "does not trust the CA that signs with"),
+        (host.found.signed_by, node.secrets.authority, "has a certificate of another CA than"),
+    )
+    wrong = [how for found, ours, how in pairs if found and not {*found} & {*identities(ours)}]
+    if wrong:
+        what = f"The node {wrong[0]} {node.secrets.directory}."
         fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
         fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml."
         yield Finding(what, fix)

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.modules import preflight
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+    issue,
+    new_authority,
+)
 
 from tests.unit.in_process import call_module
 from tests.unit.model.small import kafka
@@ -263,3 +267,15 @@ def test_the_authorities_that_a_node_trusts_are_known(
     path.unlink()
     path.mkdir()
     assert found()["authorities"] == []
+
+
+def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, authority = tmp_path / "node.pem", new_authority("one")
+    monkeypatch.setattr(preflight, "NODE_STORE", str(path))
+    assert found()["signed_by"] == []
+    path.write_text(issue(authority, Certificate("k1/node", "", "k1", ("k1",), client=True)))
+    answer = found()
+    assert answer["signed_by"] == identities(authority.certificate)
+    assert "PRIVATE" not in str(answer)

@@ -177,21 +177,24 @@ def sharing(found: str | None, secret: str) -> list[InspectedHost]:
 
 
 def trusting(
-    kept: str, trusted: str, security: str = "standard", record: str = ""
+    kept: str, trusted: str, security: str = "standard", record: str = "", shown: str = ""
 ) -> list[InspectedHost]:
     """A node that trusts some CAs, and those whose certificates are kept."""
-    found = tuple(identities(trusted))
-    [one] = host(lambda d: d.variable("kafka_security", security), authorities=found)
+    [one] = host(
+        lambda d: d.variable("kafka_security", security),
+        authorities=tuple(identities(trusted)),
+        signed_by=tuple(identities(shown)),
+    )
     texts = {transition.AUTHORITY: record} if record else {}
     secrets = Secrets("/inventory/.secrets", authority=kept, texts=texts)
     cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
     return [replace(one, cluster=cluster)]
 
 
-def changing(phase: str, trusted: str) -> list[InspectedHost]:
+def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
     """A node that trusts some CAs, and a change from CA to OTHER_CA in a phase."""
     change = ca_change.begin(CA, OTHER_CA).enter(phase)
-    return trusting(ca_change.trusted(change), trusted, record=change.text())
+    return trusting(ca_change.trusted(change), trusted, record=change.text(), shown=shown)
 
 
 def javas(**versions: str) -> list[InspectedHost]:
@@ -685,6 +688,19 @@ CASES = [
             ((ca_change.FINISH, CA), (ca_change.FINISH, OTHER_CA)),
             ((ca_change.WITHDRAW, OTHER_CA), (ca_change.WITHDRAW, CA + OTHER_CA)),
         )
+    ),
+    # A copy of the secrets without the change, and one in which it is not as far.
+    Case(
+        "authority-differs",
+        ("has a certificate of another CA",),
+        trusting(CA, CA + OTHER_CA, shown=OTHER_CA),
+        trusting(CA, CA + OTHER_CA, shown=CA),
+    ),
+    Case(
+        "authority-differs",
+        ("has a certificate of another CA",),
+        changing(ca_change.WITHDRAW, CA + OTHER_CA, shown=OTHER_CA),
+        changing(ca_change.TRUST, CA + OTHER_CA, shown=OTHER_CA),
     ),
     Case(
         "authority-differs",
