@@ -17,7 +17,7 @@ from ..plugin_utils import authorities, run, secrets
 from ..plugin_utils.action import Action
 from ..plugin_utils.certificates import CertificateError
 
-KEYS, CA = "keys", "ca"
+CA = "ca"
 # Phase -> what a run brings to all nodes.
 _BRINGS = {
     ca_change.TRUST: "nodes trust the former and the new CA; the former one still signs",

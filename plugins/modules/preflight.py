@@ -42,7 +42,8 @@ attributes:
 JAVA_HOMES = "/usr/lib/jvm"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
-AUTHORITY, NODE_STORE = (f"/etc/kafka/certificates/{name}.pem" for name in ("ca", "node"))
+AUTHORITY = "/etc/kafka/certificates/ca.pem"
+NODE_STORE = "/etc/kafka/certificates/node.pem"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
