@@ -71,7 +71,9 @@ class ActionModule(Action):
             done = "Nothing was changed." if self._task.check_mode else "The new keys are in use."
             return {"changed": False, "msg": self._with_waiting(done)}
         self.cluster = run.renew(self.variables, {}, secrets=self._complete(renewed=hosts))
-        made = self._with_waiting(f"New keys for {listing(hosts)}.")
+        given = secrets.given_authority(self.cluster)
+        what = "Requests for new keys" if given and not given.key else "New keys"
+        made = self._with_waiting(f"{what} of {listing(hosts)}.")
         return {"changed": self.cluster.inventory.secrets != kept, "msg": made}
 
     def _refuse_keys(self) -> None:

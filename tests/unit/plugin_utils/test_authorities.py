@@ -300,6 +300,8 @@ def test_from_a_ca_of_ours_to_the_sites(directory: Path, site: OutsideCa) -> Non
     assert found.authority == site.with_key.certificate
     assert "ca.key" not in stored(directory), "the site keeps its key"
     assert site_run(directory, site.with_key) == secrets.read(directory)
+    without_end = Authority(site.with_key.certificate.rstrip(), site.with_key.key)
+    assert site_run(directory, without_end).authority == found.authority
 
 
 def test_from_the_sites_to_one_of_ours(directory: Path, site: OutsideCa) -> None:
