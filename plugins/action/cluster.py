@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..module_utils.model import transition
 from ..module_utils.model.inventory import CLUSTER_ID_FILE
-from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
 from ..plugin_utils import cluster_id, operation, run, secrets
 from ..plugin_utils.action import Action
-from ..plugin_utils.certificates import Authority
 from ..plugin_utils.files import write
 
 
@@ -39,9 +36,12 @@ class ActionModule(Action):
                 return outcome(problems, message)
             run.set_validated(variables)
         changed = [self._keep_cluster_id(args)]
+        result = outcome(problems)
         if args["generate"]:
             changed.append(self._complete_secrets())
-        return {**outcome(problems), "changed": any(changed)}
+            if waiting := secrets.waiting_requests(self.cluster):
+                result["warnings"] = [*result.get("warnings", []), waiting]
+        return {**result, "changed": any(changed)}
 
     def _check_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the cluster with what was found on the hosts, and check it."""
@@ -79,19 +79,12 @@ class ActionModule(Action):
     def _complete_secrets(self) -> bool:
         """Make the certificates and passwords that the cluster lacks; return whether any is new."""
         before = self.cluster.inventory.secrets
-        given = next(map(_given_authority, self.cluster.kafka.values()), None)
+        given = secrets.given_authority(self.cluster)
         found = secrets.complete(self.cluster, given, store=not self._task.check_mode)
-        found = transition.with_records_of(before, found)
         if found == before:
             return False
         self.cluster = run.renew(self.variables, {}, secrets=found)
         return True
-
-
-def _given_authority(node: KafkaNode) -> Authority | None:
-    """Return the site's own CA, None where the cluster has one of its own."""
-    certificate, key = node.settings["kafka_ca_certificate"], node.settings["kafka_ca_key"]
-    return Authority(certificate, key) if certificate else None
 
 
 def outcome(problems: Sequence[Problem], message: str = "") -> dict[str, Any]:

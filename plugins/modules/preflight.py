@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import json
 import os
 import platform
@@ -22,6 +21,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import files, operation_file, storage
 from ..module_utils.host import mounts as mount_table
+from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
 from ..module_utils.model.security import secret_digest
 
@@ -43,6 +43,7 @@ JAVA_HOMES = "/usr/lib/jvm"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
 AUTHORITY = "/etc/kafka/certificates/ca.pem"
+NODE_STORE = "/etc/kafka/certificates/node.pem"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -246,14 +247,6 @@ def spark_secret() -> str | None:
     return secret_digest(secret) if secret else ""
 
 
-def digest(path: str) -> str:
-    """Return the sha256 of a file, empty where there is none to read."""
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
-        return ""
-
-
 def source_absent(source: str) -> bool:
     """Return whether a mount's source is a device that is not there."""
     kind, _, name = source.partition("=")
@@ -318,7 +311,8 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "between_nodes": roles,
         "protocols": protocols,
         "authorizer": authorizer(),
-        "authority": digest(AUTHORITY),
+        "authorities": identities(read(AUTHORITY)),
+        "signed_by": identities(read(NODE_STORE))[1:],
         "spark_secret": spark_secret(),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [

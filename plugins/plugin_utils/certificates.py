@@ -14,11 +14,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..module_utils.model.security import Certificate, is_address
+from ..module_utils.model.security import NODES, Certificate, is_address
 
 AUTHORITY_DAYS, LEAF_DAYS = 3650, 397
 RENEWED_DAYS = 30
 """How long before its end a certificate is replaced."""
+LAST_DAYS = 2
+"""How long before its end a certificate is no longer good enough to wait for its successor."""
+LOCAL = "localhost"
+"""A name that an outside CA may leave out: only clients on the host itself use it."""
 _EARLIER = datetime.timedelta(hours=1)  # for a host whose clock is behind
 
 
@@ -91,23 +95,186 @@ def issue(authority: Authority, wanted: Certificate) -> str:
 
 def _issue(authority: Authority, wanted: Certificate) -> str:
     key, issuer = ec.generate_private_key(ec.SECP256R1()), authority.issuer
+    builder = _builder(_name(wanted.common_name), issuer.subject, key.public_key(), LEAF_DAYS)
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(_key_of(issuer))
+    for extension, critical in (*_extensions(wanted), (identifier, False)):
+        builder = builder.add_extension(extension, critical)
+    certificate = builder.sign(authority.private_key(), hashes.SHA256())
+    return f"{_key_pem(key)}{_pem(certificate)}{authority.certificate}"
+
+
+def _extensions(wanted: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
+    """Return what a certificate, or a request for it, is for, and which of it is critical."""
     names: list[x509.GeneralName] = [
         x509.IPAddress(ipaddress.ip_address(one)) if is_address(one) else x509.DNSName(one)
         for one in wanted.names
     ]
-    purposes = [ExtendedKeyUsageOID.SERVER_AUTH]
-    purposes += [ExtendedKeyUsageOID.CLIENT_AUTH] if wanted.client else []
-    builder = _builder(_name(wanted.common_name), issuer.subject, key.public_key(), LEAF_DAYS)
-    for extension, critical in (
+    return [
         (x509.BasicConstraints(ca=False, path_length=None), True),
         (_usage(signs_certificates=False), True),
-        (x509.ExtendedKeyUsage(purposes), False),
+        (x509.ExtendedKeyUsage(_purposes(wanted)), False),
         (x509.SubjectAlternativeName(names), False),
-        (x509.AuthorityKeyIdentifier.from_issuer_public_key(_key_of(issuer)), False),
-    ):
-        builder = builder.add_extension(extension, critical)
-    certificate = builder.sign(authority.private_key(), hashes.SHA256())
-    return f"{_key_pem(key)}{_pem(certificate)}{authority.certificate}"
+    ]
+
+
+def _purposes(wanted: Certificate) -> list[x509.ObjectIdentifier]:
+    server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
+    return [server, client] if wanted.client else [server]
+
+
+def request(wanted: Certificate) -> tuple[str, str]:
+    """Return a new key, and the request for its certificate (PKCS #10) by an outside CA; both PEM.
+
+    Raises:
+        CertificateError: no certificate can have such names.
+
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    try:
+        builder = x509.CertificateSigningRequestBuilder(_name(wanted.common_name))
+        for extension, critical in _extensions(wanted):
+            builder = builder.add_extension(extension, critical)
+        made = builder.sign(key, hashes.SHA256())
+    except (ValueError, TypeError) as error:
+        message = f"no certificate can be requested for {wanted.name}: {error}"
+        raise CertificateError(message) from error
+    return _key_pem(key), made.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def requests_it(key: str, made: str, wanted: Certificate) -> bool:
+    """Return whether a key and its request are for a certificate as it is wanted now."""
+    try:
+        found = x509.load_pem_x509_csr(made.encode())
+        private = serialization.load_pem_private_key(key.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+    same_key = _public(private.public_key()) == _public(found.public_key())
+    same_names = _names(found) == {*wanted.names} and found.subject == _name(wanted.common_name)
+    return same_key and same_names
+
+
+def has_key(pem: str, key: str) -> bool:
+    """Return whether the first certificate of a text is one of a private key."""
+    try:
+        private = serialization.load_pem_private_key(key.encode(), password=None)
+        return _public(private.public_key()) == _public(_parse(pem)[0].public_key())
+    except (ValueError, TypeError, CertificateError, UnsupportedAlgorithm):
+        return False
+
+
+def with_chain(pem: str, authority: str) -> str:
+    """Return a key and its certificate with the certificates of the CA that follow it as they are.
+
+    They change where a CA's certificate is renewed with the same key.
+    """
+    leaf, *chain = _parse(pem)
+    if chain == _parse(authority):
+        return pem
+    return f"{_key_part(pem)}{_pem(leaf)}{authority}"
+
+
+def signed(pem: str, key: str, authority: str) -> str:
+    """Return a key, the certificate that an outside CA has signed, and those that signed it.
+
+    Raises:
+        CertificateError: it cannot be read.
+
+    """
+    chain = _chain(_parse(pem), _parse(authority))
+    return f"{_key_part(key)}{''.join(map(_pem, chain))}"
+
+
+def signed_problem(
+    pem: str, key: str, wanted: Certificate, authority: str, now: datetime.datetime
+) -> str:
+    """Return why nodes and clients would not take what an outside CA has signed, empty if they do.
+
+    `pem` is the certificate, followed by those that signed it up to one of `authority`.
+    """
+    try:
+        found, anchors = _parse(pem), _parse(authority)
+    except CertificateError:
+        return "it is not a certificate in PEM"
+    chain = _chain(found, anchors)
+    leaf = found[0]
+    names = {*wanted.names} - {LOCAL} - _names(leaf)
+    principal = leaf.subject.rfc4514_string()
+    missing = [one for one in _purposes(wanted) if one not in _purposes_of(leaf)]
+    problems = {
+        "it is for another key": not has_key(pem, key),
+        "kafka_ca_certificate has not signed it, nor a certificate that follows it": not chain,
+        f"it lacks the names {', '.join(sorted(names))}": bool(names),
+        f"it is for {principal}, and must be for CN={wanted.common_name}": (
+            wanted.client and not _is_for(principal, wanted.common_name)
+        ),
+        f"it is for {principal}, with which its owner would be a node": (
+            not wanted.client and _is_for(principal, NODES)
+        ),
+        f"it lacks the extended key usage {', '.join(_purpose_name(one) for one in missing)}": (
+            bool(missing)
+        ),
+        "it is not valid yet": any(one.not_valid_before_utc > now for one in chain),
+        f"it, or one that signed it, ends within {LAST_DAYS} days": any(
+            days_left(one, now) < LAST_DAYS for one in chain
+        ),
+    }
+    return next((problem for problem, is_one in problems.items() if is_one), "")
+
+
+def expires_soon(pem: str, now: datetime.datetime) -> bool:
+    """Return whether the first certificate of a text is to be replaced.
+
+    Raises:
+        CertificateError: it cannot be read.
+
+    """
+    return days_left(_parse(pem)[0], now) < RENEWED_DAYS
+
+
+def days_left(certificate: x509.Certificate, now: datetime.datetime) -> float:
+    """Return how long a certificate is valid."""
+    return (certificate.not_valid_after_utc - now) / datetime.timedelta(days=1)
+
+
+def _chain(
+    found: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
+) -> list[x509.Certificate]:
+    """Return a certificate and those that signed it in order, none without one that is trusted."""
+    chain, known = [found[0]], [*anchors, *found[1:]]
+    while issuer := next((x for x in known if x not in chain and _signed(chain[-1], x)), None):
+        chain.append(issuer)
+    return chain if any(one in anchors for one in chain[1:]) else []
+
+
+def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+        return issuer.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        return False
+
+
+def _is_for(principal: str, name: str) -> bool:
+    """Return whether Kafka takes a certificate's name for a common name, as it is mapped there."""
+    return f"{principal},".startswith(f"{_name(name).rfc4514_string()},")
+
+
+def _purposes_of(certificate: x509.Certificate) -> list[x509.ObjectIdentifier]:
+    """Return the extended key usage; a certificate without one is for everything."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    return list(found)
+
+
+def _purpose_name(purpose: x509.ObjectIdentifier) -> str:
+    return "clientAuth" if purpose == ExtendedKeyUsageOID.CLIENT_AUTH else "serverAuth"
+
+
+def _key_part(pem: str) -> str:
+    """Return what stands before the certificates of a text: the key."""
+    return pem.partition("-----BEGIN CERTIFICATE-----")[0]
 
 
 def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.datetime) -> str:
@@ -125,7 +292,7 @@ def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.
         return "another authority has signed it"
     if _public(key.public_key()) != _public(found.public_key()):
         return "its key is another certificate's"
-    if found.not_valid_after_utc - now < datetime.timedelta(days=RENEWED_DAYS):
+    if days_left(found, now) < RENEWED_DAYS:
         return "it expires soon"
     if found.subject != _name(wanted.common_name) or _names(found) != {*wanted.names}:
         return "it is for other names"
@@ -164,7 +331,7 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _names(certificate: x509.Certificate) -> set[str]:
+def _names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> set[str]:
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

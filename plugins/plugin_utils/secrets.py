@@ -2,8 +2,9 @@
 
 They are files of one directory that only its owner can read:
 
-    ca.pem, ca.key                the cluster's own CA
+    ca.pem, ca.key                the cluster's own CA; authorities.py has more of it
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
+    requests, signed              signing_requests.py
     passwords/USER                a generated password
     spark_secret                  what the processes of Spark share
     *_change.json                 the phase of a change of the running cluster
@@ -15,8 +16,9 @@ import datetime
 import fcntl
 import secrets
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
@@ -24,18 +26,29 @@ from ansible.errors import AnsibleActionFail
 from ..module_utils.model import transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
-from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
+from ..module_utils.model.security import SPARK_SECRET, Certificate
+from . import authorities, signing_requests
+from .authorities import CERTIFICATE, KEY, NEXT_KEY, Authorities
+from .certificates import (
+    Authority,
+    CertificateError,
+    issue,
+    renewal_reason,
+    signed_problem,
+    with_chain,
+)
 from .files import write_private
+from .signing_requests import CERTIFICATES, REQUESTS, SIGNED, OutsideAuthority
 
 DIRECTORY = ".secrets"
 """The name of the directory, beside the inventory. Ansible reads no hidden file as inventory."""
 IGNORED = ".gitignore"
 """Keeps the directory out of the repository of an inventory."""
-CERTIFICATE, KEY = AUTHORITY_FILE, "ca.key"
-_CERTIFICATES, _PASSWORDS = "certificates", "passwords"
+_PASSWORDS = "passwords"
 _LETTERS = string.ascii_letters + string.digits
 _LENGTH = 44  # of a password: 262 bits
+Step = Callable[[Secrets], Mapping[str, str]]
+"""Returns the files of a further phase of a change, its record among them."""
 
 
 def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Path:
@@ -71,8 +84,10 @@ def read(directory: Path) -> Secrets:
     files: dict[str, str] = {}
     for path in sorted(directory.rglob("*")):
         try:
-            if path.is_file() and not path.name.startswith("."):
-                files[str(path.relative_to(directory))] = path.read_text(encoding="utf-8")
+            name = path.relative_to(directory)
+            foreign = name.parts[0] in (REQUESTS, SIGNED)
+            if path.is_file() and not path.name.startswith(".") and not foreign:
+                files[str(name)] = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             message = f"the secret {path} cannot be read: {error}"
             raise AnsibleActionFail(message) from error
@@ -84,7 +99,7 @@ def read(directory: Path) -> Secrets:
             if name.startswith(f"{folder}/")
         }
 
-    pems = below(_CERTIFICATES)
+    pems = below(CERTIFICATES)
     found = Secrets(
         str(directory),
         files.get(CERTIFICATE, ""),
@@ -93,78 +108,114 @@ def read(directory: Path) -> Secrets:
         {
             name: text.strip()
             for name, text in files.items()
-            if "/" not in name and name not in (CERTIFICATE, KEY)
+            if "/" not in name and name not in (CERTIFICATE, KEY, NEXT_KEY)
         },
     )
     try:
-        for name in transition.RECORDS:
-            transition.read(found, name)
+        for record in transition.RECORDS:
+            transition.read(found, record)
     except ValueError as error:
         raise AnsibleActionFail(str(error)) from error
     return found
 
 
-def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secrets:
+def given_authority(cluster: Cluster) -> Authority | None:
+    """Return the site's own CA, None where the cluster has one of its own."""
+    for node in cluster.kafka.values():
+        certificate, key = (node.settings[f"kafka_ca_{part}"] for part in ("certificate", "key"))
+        return Authority(certificate, key) if certificate else None
+    return None
+
+
+def waiting_requests(cluster: Cluster) -> str:
+    """Return which requests wait for the signature of an outside CA, empty if none does."""
+    given = given_authority(cluster)
+    if given is None or given.key:
+        return ""
+    wanted = [one for node in cluster.kafka.values() for one in node.certificates]
+    lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
+    first = "Requests wait to be signed; until then the nodes keep their present certificates:"
+    return "\n".join([first, *lines]) if lines else ""
+
+
+def complete(
+    cluster: Cluster,
+    given: Authority | None,
+    *,
+    store: bool,
+    step: Step | None = None,
+    renewed: Collection[str] = (),
+) -> Secrets:
     """Return the secrets of a cluster with all that it needs; what is new is stored.
 
     `given` is the site's own CA. Certificates that are not as the cluster wants them, or expire
-    soon, are replaced. Without `store` new ones are returned alone, for check mode.
+    soon, are replaced, and those of the hosts `renewed`. `step` enters a further phase of the
+    change of the CA. Without `store` new ones are returned alone, for check mode.
 
     Raises:
-        AnsibleActionFail: a secret cannot be read or written, or the CA cannot be used.
+        AnsibleActionFail: a secret cannot be read or written, the CA cannot be used, or an outside
+            CA has not signed a certificate yet.
 
     """
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
     of_spark = (host.lacks_secret for host in cluster.spark.values())
     if not any(of_kafka) and not any(of_spark):
-        return read(directory)
+        return read(directory) if store else cluster.inventory.secrets
     try:
-        with _lock(directory, store=store):
-            return _complete(cluster, given, directory, store=store)
+        with lock(directory, store=store):
+            # In check mode nothing was stored of what the run has made so far.
+            found = read(directory) if store else cluster.inventory.secrets
+            return _complete(cluster, found, given, _Work(directory, store, step, renewed))
     except (OSError, CertificateError) as error:
         message = f"the secrets in {directory} cannot be made: {error}"
         raise AnsibleActionFail(message) from error
 
 
-def _complete(
-    cluster: Cluster, given: Authority | None, directory: Path, *, store: bool
-) -> Secrets:
-    found = read(directory)
-    new: dict[str, str] = {}
+@dataclass
+class _Work:
+    """What is asked of a completion, and the files that it makes or removes, by their names."""
+
+    directory: Path
+    store: bool
+    step: Step | None
+    renewed: Collection[str]
+    new: dict[str, str] = field(default_factory=dict, repr=False)
+    removed: list[str] = field(default_factory=list)
+
+    def write(self) -> None:
+        """Store what is new in its order, and then remove what is done with."""
+        if self.store:
+            for name, text in self.new.items():
+                _write(self.directory / name, text)
+            for name in self.removed:
+                (self.directory / name).unlink(missing_ok=True)
+
+
+def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _Work) -> Secrets:
+    if work.step:
+        # Its record comes first: every run from then on makes what the phase wants.
+        work.new |= work.step(found)
+        found = authorities.entered(found, work.new)
     nodes = [node for node in cluster.kafka.values() if node.certificates]
-    certificates, authority_pem = dict(found.certificates), found.authority
+    certificates, trusted = dict(found.certificates), found.authority
+    outside = None
     if nodes:
-        authority_pem = given.certificate if given else found.authority
-        authority = given
-        if given and found.authority and Authority(found.authority, "").issuer != given.issuer:
-            message = (
-                f"{directory / CERTIFICATE} is another CA than kafka_ca_certificate, and nodes "
-                "that trust one do not trust the other; if no node was deployed yet, delete "
-                f"{directory}"
-            )
-            raise CertificateError(message)
-        if not authority_pem and certificates:
-            message = (
-                f"{CERTIFICATE} is missing, and nodes that trust it would not trust another; copy "
-                f"it from another control node, or from {AUTHORITY} of a node"
-            )
-            raise CertificateError(message)
-        if not authority_pem:
-            authority = new_authority(f"Millrace {next(iter(nodes)).cluster_id or 'Kafka'}")
-            authority_pem = authority.certificate
-            new[KEY] = authority.key
-        if authority_pem != found.authority:
-            new[CERTIFICATE] = authority_pem
-        now = datetime.datetime.now(datetime.UTC)
+        known = authorities.now_valid(found, given, next(iter(nodes)).cluster_id)
+        trusted = known.trusted
+        work.new |= known.new
+        if trusted != found.authority:
+            work.new[CERTIFICATE] = trusted
+        if known.outside:
+            outside = OutsideAuthority(work.directory, trusted)
         for node in nodes:
+            renew = node.name in work.renewed
             for wanted in node.certificates:
-                known = certificates.get(wanted.name, "")
-                if known and not renewal_reason(known, wanted, authority_pem, now):
-                    continue
-                authority = authority or _kept(directory, authority_pem)
-                certificates[wanted.name] = issue(authority, wanted)
-                new[f"{_CERTIFICATES}/{wanted.name}.pem"] = certificates[wanted.name]
+                pem = certificates.get(wanted.name, "")
+                if outside:
+                    certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
+                else:
+                    certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
@@ -173,14 +224,37 @@ def _complete(
         if not found.passwords.get(user.name)
     }
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
-    new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
+    work.new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
     texts = dict(found.texts)
     if any(x.lacks_secret for x in cluster.spark.values()) and not texts.get(SPARK_SECRET):
-        texts[SPARK_SECRET] = new[SPARK_SECRET] = random_text()
-    if store:
-        for name, text in new.items():
-            _write(directory / name, text)
-    return Secrets(str(directory), authority_pem, certificates, passwords, texts)
+        texts[SPARK_SECRET] = work.new[SPARK_SECRET] = random_text()
+    if outside:
+        work.new |= outside.new
+        work.removed += outside.removed
+    work.write()
+    if outside:
+        outside.refuse(stored=work.store)
+    return Secrets(str(work.directory), trusted, certificates, passwords, texts)
+
+
+def _certificate(
+    known: Authorities, wanted: Certificate, pem: str, work: _Work, *, renew: bool
+) -> str:
+    """Return a key and certificate as they are wanted, the present ones if they are."""
+    signer, now = known.signer, datetime.datetime.now(datetime.UTC)
+    if pem and not renew:
+        if not signer.key and not signed_problem(pem, pem, wanted, signer.certificate, now):
+            return pem  # a CA that cannot sign has to be content with what nodes take
+        if not renewal_reason(pem, wanted, signer.certificate, now):
+            found = with_chain(pem, signer.certificate)
+            if found != pem:
+                work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
+            return found
+    if not signer.key:
+        raise CertificateError(authorities.missing_key(str(work.directory)))
+    found = issue(signer, wanted)
+    work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
+    return found
 
 
 def keep(directory: Path, name: str, text: str) -> None:
@@ -191,7 +265,7 @@ def keep(directory: Path, name: str, text: str) -> None:
 
     """
     try:
-        with _lock(directory, store=True):
+        with lock(directory, store=True):
             if text:
                 _write(directory / name, text)
             else:
@@ -204,17 +278,6 @@ def keep(directory: Path, name: str, text: str) -> None:
 def random_text() -> str:
     """Return a new password of letters and digits."""
     return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-
-
-def _kept(directory: Path, certificate: str) -> Authority:
-    path = directory / KEY
-    if not path.is_file():
-        message = (
-            f"{path} is missing, so no certificate can be made; copy it from the control node that "
-            "made it, or set kafka_ca_certificate and kafka_ca_key if the CA is the site's"
-        )
-        raise CertificateError(message)
-    return Authority(certificate, path.read_text(encoding="utf-8"))
 
 
 def _write(path: Path, text: str) -> None:
@@ -230,7 +293,7 @@ def _make(directory: Path) -> None:
 
 
 @contextmanager
-def _lock(directory: Path, *, store: bool) -> Iterator[None]:
+def lock(directory: Path, *, store: bool) -> Iterator[None]:
     """Let one run complete the secrets at a time, so that two runs agree on them."""
     if not store:
         yield

@@ -50,13 +50,3 @@ def read(secrets: Secrets, name: str) -> Transition | None:
     except (ValueError, TypeError) as error:
         message = f"{secrets.directory}/{name} cannot be read: {error}"
         raise ValueError(message) from error
-
-
-def with_records_of(run: Secrets, found: Secrets) -> Secrets:
-    """Return what was found among the secrets with the records of a run, which may not be stored.
-
-    Check mode does not store them.
-    """
-    texts = {name: text for name, text in found.texts.items() if name not in RECORDS}
-    own = {name: text for name, text in run.texts.items() if name in RECORDS}
-    return replace(found, texts={**texts, **own})

@@ -70,8 +70,9 @@ class Inspection:
     the name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
     not exist, `occupied` its paths that hold something. `between_nodes` is how a Kafka node that is
     configured there talks to brokers and controllers, role -> listener, `protocols` what it knows,
-    listener -> protocol, `authorizer` its own, empty without one, None without a node, `authority`
-    the sha256 of the CA's certificate that it trusts, empty without one that Millrace made.
+    listener -> protocol, `authorizer` its own, empty without one, None without a node,
+    `authorities` the identities of the CAs that it trusts, as `model.pem` has them, none without
+    the file that Millrace makes, `signed_by` those that follow the node's own certificate there.
     `spark_secret` is the digest of the secret that Spark has there, empty without one, None without
     Spark. `operation` is the record of the last rolling change, with its `age` in seconds.
     `clock_offset` is in seconds against the control node, less the transfer time of the answer;
@@ -107,7 +108,8 @@ class Inspection:
     between_nodes: Mapping[str, str] = field(default_factory=dict)
     protocols: Mapping[str, str] = field(default_factory=dict)
     authorizer: str | None = None
-    authority: str = ""
+    authorities: tuple[str, ...] = ()
+    signed_by: tuple[str, ...] = ()
     spark_secret: str | None = None
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from ..model import key_table
+from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
+from ..model.pem import identities
 from ..model.values import is_public, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
@@ -277,15 +278,20 @@ def _authorizer_new(host: InspectedHost) -> Findings:
 
 @host_rule("authority-differs", where="kafka_secrets_dir")
 def _authority_differs(host: InspectedHost) -> Findings:
-    """Nodes trust the certificates of one CA: with those of another they could not talk to the
-    nodes that still have the old ones.
+    """Nodes trust the certificates of a CA: with those of one that they do not trust a node could
+    not talk to the others.
     """
     node = host.kafka
-    found = host.found.authority
-    if node is None or not node.keys_are_ours or not found or not node.secrets.authority:
+    if node is None or not node.keys_are_ours or not node.secrets.authority:
         return
-    if found != hashlib.sha256(node.secrets.authority.encode()).hexdigest():
-        what = f"The node trusts another CA than that of {node.secrets.directory}."
+    # While the CA is changed a node may have the phase before, or the one that is gone back from.
+    pairs = (
+        (host.found.authorities, signing(node.secrets), "does not trust the CA that signs with"),
+        (host.found.signed_by, node.secrets.authority, "has a certificate of another CA than"),
+    )
+    wrong = [how for found, ours, how in pairs if found and not {*found} & {*identities(ours)}]
+    if wrong:
+        what = f"The node {wrong[0]} {node.secrets.directory}."
         fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
         fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml."
         yield Finding(what, fix)

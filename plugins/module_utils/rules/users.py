@@ -94,11 +94,12 @@ def _secret_visible(cluster: Cluster) -> Findings:
 
 @rule("ca-incomplete", each=nodes, where=_KEY)
 def _ca_incomplete(node: KafkaNode) -> Findings:
-    """Certificates are signed with the key, and trusted by the certificate."""
-    given = [name for name in (_CERTIFICATE, _KEY) if node.settings[name]]
-    if len(given) == 1:
-        missing = _KEY if given == [_CERTIFICATE] else _CERTIFICATE
-        yield Finding(f"{given[0]} is set without {missing}.", f"Set {missing}, or delete both.")
+    """Nodes and clients trust a CA by its certificate. The key alone can be left out: then the CA
+    signs requests.
+    """
+    if node.settings[_KEY] and not node.settings[_CERTIFICATE]:
+        fix = f"Set {_CERTIFICATE}, or delete {_KEY}."
+        yield Finding(f"{_KEY} is set without {_CERTIFICATE}.", fix)
 
 
 @rule("user-grant", each=_users, where=_VARIABLE)

@@ -269,7 +269,8 @@ def test_an_open_inventory_is_refused(tmp_path: Path) -> None:
 def test_check_mode_shows_the_phase_and_stores_nothing(combined: Site) -> None:
     assert combined.choose(check=True)["phase"] == "added"
     change = combined.nodes()["k1"].change
-    assert change and change.phase == "added"
+    assert change
+    assert change.phase == "added"
     assert not (combined.place / RECORD).exists()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 import subprocess
@@ -10,8 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.modules import preflight
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+    issue,
+    new_authority,
+)
 
 from tests.unit.in_process import call_module
 from tests.unit.model.small import kafka
@@ -248,14 +253,29 @@ def test_the_authorizer_of_a_configured_node_is_read(
     assert found()["authorizer"] == expected
 
 
-def test_the_authority_is_known_by_its_digest(
+def test_the_authorities_that_a_node_trusts_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "ca.pem"
     monkeypatch.setattr(preflight, "AUTHORITY", str(path))
-    assert found()["authority"] == ""
-    path.write_text("certificate\n")
-    assert found()["authority"] == hashlib.sha256(b"certificate\n").hexdigest()
+    assert found()["authorities"] == []
+    both = "".join(new_authority(name).certificate for name in ("one", "other"))
+    path.write_text(both)
+    assert found()["authorities"] == identities(both)
+    path.write_text("damaged\n")
+    assert found()["authorities"] == []
     path.unlink()
     path.mkdir()
-    assert found()["authority"] == ""
+    assert found()["authorities"] == []
+
+
+def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, authority = tmp_path / "node.pem", new_authority("one")
+    monkeypatch.setattr(preflight, "NODE_STORE", str(path))
+    assert found()["signed_by"] == []
+    path.write_text(issue(authority, Certificate("k1/node", "", "k1", ("k1",), client=True)))
+    answer = found()
+    assert answer["signed_by"] == identities(authority.certificate)
+    assert "PRIVATE" not in str(answer)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model import ca_change, transition
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import secret_digest
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
@@ -16,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
     InspectedHost,
     Inspection,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
 
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
 from tests.unit.rules.host_draft import (
@@ -37,7 +39,7 @@ from tests.unit.rules.host_draft import (
 
 KEYSTORE = Certificate("/etc/kafka/k.pem", days_left=300.0, names=("k1",))
 HOST = "k1"
-DIGEST_OF_CA, DIGEST_OF_OTHER = (hashlib.sha256(one).hexdigest() for one in (b"ca", b"other"))
+CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
 JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
 
@@ -180,12 +182,25 @@ def sharing(found: str | None, secret: str) -> list[InspectedHost]:
     return [InspectedHost(cluster, HOST, Inspection(spark_secret=found))]
 
 
-def trusting(kept: str, digest: str, security: str = "standard") -> list[InspectedHost]:
-    """A node that trusts a CA of one digest, and the CA whose certificate is kept."""
-    [one] = host(lambda d: d.variable("kafka_security", security), authority=digest)
-    secrets = Secrets("/inventory/.secrets", authority=kept)
+def trusting(
+    kept: str, trusted: str, security: str = "standard", record: str = "", shown: str = ""
+) -> list[InspectedHost]:
+    """A node that trusts some CAs, and those whose certificates are kept."""
+    [one] = host(
+        lambda d: d.variable("kafka_security", security),
+        authorities=tuple(identities(trusted)),
+        signed_by=tuple(identities(shown)),
+    )
+    texts = {transition.AUTHORITY: record} if record else {}
+    secrets = Secrets("/inventory/.secrets", authority=kept, texts=texts)
     cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
     return [replace(one, cluster=cluster)]
+
+
+def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
+    """A node that trusts some CAs, and a change from CA to OTHER_CA in a phase."""
+    change = ca_change.begin(CA, OTHER_CA).enter(phase)
+    return trusting(ca_change.trusted(change), trusted, record=change.text(), shown=shown)
 
 
 def javas(**versions: str) -> list[InspectedHost]:
@@ -652,21 +667,52 @@ CASES = [
     Case(
         "authority-differs",
         ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}", "teardown.yml"),
-        trusting("ca", DIGEST_OF_OTHER),
-        trusting("ca", DIGEST_OF_CA),
+        trusting(CA, OTHER_CA),
+        trusting(CA, CA),
     ),
     *(
         Case(
             "authority-differs",
-            ("another CA",),
-            trusting("ca", DIGEST_OF_OTHER),
-            trusting(kept, digest, security),
+            ("does not trust the CA",),
+            trusting(CA, OTHER_CA),
+            trusting(kept, trusted, security),
         )
-        for kept, digest, security in (
-            ("ca", "", "standard"),  # a new host
-            ("", DIGEST_OF_OTHER, "standard"),  # another rule's, or made by site.yml
-            ("ca", DIGEST_OF_OTHER, "open"),
+        for kept, trusted, security in (
+            (CA, "", "standard"),  # a new host
+            ("", OTHER_CA, "standard"),  # another rule's, or made by site.yml
+            (CA, OTHER_CA, "open"),
+            (CA, CA + OTHER_CA, "standard"),  # a change of the CA was undone
         )
+    ),
+    *(
+        Case("authority-differs", ("does not trust the CA",), changing(*bad), changing(*good))
+        for bad, good in (
+            ((ca_change.TRUST, OTHER_CA), (ca_change.TRUST, CA)),
+            # Certificates of the new CA are for nodes that trust it.
+            ((ca_change.LEAVES, CA), (ca_change.LEAVES, CA + OTHER_CA)),
+            ((ca_change.FINISH, CA), (ca_change.FINISH, CA + OTHER_CA)),
+            ((ca_change.FINISH, CA), (ca_change.FINISH, OTHER_CA)),
+            ((ca_change.WITHDRAW, OTHER_CA), (ca_change.WITHDRAW, CA + OTHER_CA)),
+        )
+    ),
+    # A copy of the secrets without the change, and one in which it is not as far.
+    Case(
+        "authority-differs",
+        ("has a certificate of another CA",),
+        trusting(CA, CA + OTHER_CA, shown=OTHER_CA),
+        trusting(CA, CA + OTHER_CA, shown=CA),
+    ),
+    Case(
+        "authority-differs",
+        ("has a certificate of another CA",),
+        changing(ca_change.WITHDRAW, CA + OTHER_CA, shown=OTHER_CA),
+        changing(ca_change.TRUST, CA + OTHER_CA, shown=OTHER_CA),
+    ),
+    Case(
+        "authority-differs",
+        ("does not trust the CA",),
+        trusting(CA, OTHER_CA, record="damaged"),
+        trusting(CA, CA, record="damaged"),
     ),
     *(
         Case("spark-secret-differs", (f"spark_security of {HOST}",), sharing(*bad), sharing(*good))

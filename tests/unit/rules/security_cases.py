@@ -215,15 +215,9 @@ REFUSED: list[Case] = [
     ),
     (
         "ca-incomplete",
-        "no key",
-        lambda d: authority(d, certificate=CERTIFICATE),
-        ("kafka_ca_key of k1, k2, k3", "Set kafka_ca_key"),
-    ),
-    (
-        "ca-incomplete",
         "no certificate",
         lambda d: authority(d, key=KEY),
-        ("Set kafka_ca_certificate",),
+        ("kafka_ca_key of k1, k2, k3", "Set kafka_ca_certificate"),
     ),
     ("user-grant", "of nothing", granted(operations=["read"]), ("app", "kafka_users of")),
     (
@@ -357,6 +351,7 @@ LEGAL: list[Legal] = [
     ),
     ("secret-visible", "a password from a vault", kafka_users({"name": "a", "password": PASSWORD})),
     ("ca-incomplete", "both", lambda d: authority(d, CERTIFICATE, KEY)),
+    ("ca-incomplete", "an outside CA", lambda d: authority(d, certificate=CERTIFICATE)),
     *(("user-grant", name, granted(**grant)) for name, grant in GRANTS.items()),
     ("users-unused", "closed", kafka_users({"name": "app"})),
     (

@@ -1,0 +1,165 @@
+"""Ansible action: make new keys of nodes, or bring the next phase of a change of the CA."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+from ..module_utils.model import ca_change
+from ..module_utils.model.inventory import Secrets
+from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.transition import Transition
+from ..module_utils.model.values import listing
+from ..plugin_utils import authorities, run, secrets
+from ..plugin_utils.action import Action
+from ..plugin_utils.certificates import CertificateError
+
+CA = "ca"
+# Phase -> what a run brings to all nodes.
+_BRINGS = {
+    ca_change.TRUST: "nodes trust the former and the new CA; the former one still signs",
+    ca_change.LEAVES: "nodes have certificates of the new CA, and trust both",
+    ca_change.FINISH: "nodes trust the new CA alone",
+    ca_change.WITHDRAW: "nodes trust the former CA alone again",
+}
+# Phase -> what must be done before the next run.
+_NEXT = {
+    ca_change.TRUST: (
+        "Give every client the ca.pem that clients.yml writes, which has both CAs, and restart "
+        "those that read it at their start, the jobs of Spark among them. Then run this again with "
+        "-e rotate=ca; with -e rotate_back=true, too, to trust the former CA alone again."
+    ),
+    ca_change.LEAVES: (
+        "Give users with authentication: tls certificates of the new CA, whose key is in "
+        "ca_next.key unless it is the site's. When no certificate of the former CA is in use, run "
+        "this again with -e rotate=ca; with -e rotate_back=true, too, to go back."
+    ),
+    ca_change.FINISH: "The change is complete; clients.yml now writes the new CA alone.",
+    ca_change.WITHDRAW: "The change is undone; clients.yml writes the former CA alone.",
+}
+
+
+class ActionModule(Action):
+    """The action; it runs only on the control node."""
+
+    _requires_connection = False
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Make the keys or enter the phase, or record that all nodes have what the run brought."""
+        nodes = [node for node in self.cluster.kafka.values() if node.certificates]
+        if not nodes:
+            message = (
+                "no Kafka node has certificates that Millrace makes: kafka_security is open, or "
+                "kafka_config names key stores of the site"
+            )
+            raise AnsibleActionFail(message)
+        if args["what"] == CA:
+            return self._change_authority(args, nodes)
+        if args["back"]:
+            message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
+            raise AnsibleActionFail(message)
+        return self._renew_keys(args, nodes)
+
+    def _renew_keys(self, args: dict[str, Any], nodes: list[KafkaNode]) -> dict[str, Any]:
+        kept = self.cluster.inventory.secrets
+        hosts = [node.name for node in nodes if node.name in self._hosts("ansible_play_hosts_all")]
+        self._refuse_keys()
+        if args["complete"]:
+            done = "Nothing was changed." if self._task.check_mode else "The new keys are in use."
+            return {"changed": False, "msg": self._with_waiting(done)}
+        self.cluster = run.renew(self.variables, {}, secrets=self._complete(renewed=hosts))
+        given = secrets.given_authority(self.cluster)
+        what = "Requests for new keys" if given and not given.key else "New keys"
+        made = self._with_waiting(f"{what} of {listing(hosts)}.")
+        return {"changed": self.cluster.inventory.secrets != kept, "msg": made}
+
+    def _refuse_keys(self) -> None:
+        """Refuse new keys while the CA changes, and without a CA.
+
+        Raises:
+            AnsibleActionFail: says what to do instead.
+
+        """
+        kept = self.cluster.inventory.secrets
+        if not kept.authority:
+            message = f"{kept.directory} has no certificates yet, so there is nothing to replace: "
+            message += "run site.yml"
+            raise AnsibleActionFail(message)
+        if change := self._change():
+            message = (
+                f"the CA is being changed (phase {change.phase}), which brings new keys, too: "
+                "go on with -e rotate=ca"
+            )
+            raise AnsibleActionFail(message)
+
+    def _change_authority(self, args: dict[str, Any], nodes: list[KafkaNode]) -> dict[str, Any]:
+        if args["complete"]:
+            self._refuse_part(nodes, "ansible_play_hosts")
+            return self._end_phase()
+        self._refuse_part(nodes, "ansible_play_hosts_all")
+        given, cluster_id = secrets.given_authority(self.cluster), nodes[0].cluster_id
+        before = self._change()
+        found = self._complete(
+            step=lambda kept: authorities.enter(kept, given, cluster_id, back=args["back"])
+        )
+        self.cluster = run.renew(self.variables, {}, secrets=found)
+        phase = change.phase if (change := self._change()) else ""
+        verb = "repeats" if before and before.phase == phase else "brings"
+        return {
+            "changed": before != change,
+            "phase": phase,
+            "msg": f"This run {verb} the phase {phase}: {_BRINGS[phase]}.",
+        }
+
+    def _end_phase(self) -> dict[str, Any]:
+        kept = self.cluster.inventory.secrets
+        directory = Path(kept.directory)
+        if self._task.check_mode:
+            return {"changed": False, "msg": "Nothing was changed."}
+        try:
+            with secrets.lock(directory, store=True):
+                change = authorities.end_phase(secrets.read(directory), self._change())
+        except (OSError, CertificateError) as error:
+            message = f"the change of the CA in {directory} cannot be recorded: {error}"
+            raise AnsibleActionFail(message) from error
+        self.cluster = run.renew(self.variables, {}, secrets=secrets.read(directory))
+        return {"changed": True, "phase": change.phase, "msg": _NEXT[change.phase]}
+
+    def _refuse_part(self, nodes: list[KafkaNode], hosts: str) -> None:
+        """Refuse a change of the CA that does not reach all nodes.
+
+        Raises:
+            AnsibleActionFail: names those that are left out.
+
+        """
+        left_out = [node.name for node in nodes if node.name not in self._hosts(hosts)]
+        tags = list(self.variables.get("ansible_skip_tags") or ())
+        if left_out or tags:
+            what = f"hosts {listing(left_out)}" if left_out else f"tags {listing(tags)}"
+            message = (
+                f"the run leaves out the {what}, and every node must have a phase before the next "
+                "one: run it without --limit and --skip-tags"
+            )
+            raise AnsibleActionFail(message)
+
+    def _change(self) -> Transition | None:
+        try:
+            return ca_change.current(self.cluster.inventory.secrets)
+        except ValueError as error:
+            raise AnsibleActionFail(str(error)) from error
+
+    def _complete(
+        self, *, step: secrets.Step | None = None, renewed: Collection[str] = ()
+    ) -> Secrets:
+        given = secrets.given_authority(self.cluster)
+        store = not self._task.check_mode
+        return secrets.complete(self.cluster, given, store=store, step=step, renewed=renewed)
+
+    def _with_waiting(self, message: str) -> str:
+        return secrets.waiting_requests(self.cluster) or message
+
+    def _hosts(self, variable: str) -> list[str]:
+        return [str(host) for host in self.variables.get(variable) or ()]

@@ -1,0 +1,285 @@
+"""The task that makes new keys, or brings the next phase of a change of the CA."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities
+
+from tests.unit.actions.test_cluster_action import NODES, clean, run_checks, secret_files
+from tests.unit.in_process import AnsibleRun
+from tests.unit.outside_authority import OutsideCa
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+ALL = [*NODES]
+
+
+def deployed(place: Path, **variables: Any) -> AnsibleRun:
+    """Return the run after the one that has made all secrets."""
+    ansible = clean(place, kafka_security="standard", **variables)
+    run_checks(ansible, generate=True)
+    return ansible.next_run()
+
+
+def rotate(
+    ansible: AnsibleRun, *, play: dict[str, Any] | None = None, check: bool = False, **args: Any
+) -> dict[str, Any]:
+    hosts = {"ansible_play_hosts_all": ALL, "ansible_play_hosts": ALL, **(play or {})}
+    return ansible.task("rotate_certificates", "k1", check=check, play=hosts, **args)
+
+
+def change(ansible: AnsibleRun, **args: Any) -> dict[str, Any]:
+    """Let a run enter a phase, bring it to the nodes as site.yml does, and complete it."""
+    found = rotate(ansible, what="ca", **args)
+    assert run_checks(ansible, generate=True)["changed"] is False, "it is made already"
+    assert rotate(ansible, what="ca", complete=True)["phase"] == found["phase"]
+    return found
+
+
+# Keys
+
+
+def test_all_keys_are_new_and_nothing_else_is(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    before = secret_files(ansible)
+    found = rotate(ansible)
+    after = secret_files(ansible)
+    assert found["changed"]
+    assert "k1, k2 and k3" in found["msg"]
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if name.startswith("certificates/")}
+    assert after.keys() == before.keys()
+    kept = ansible.cluster("k2").inventory.secrets.certificates
+    assert kept["k3/node"] == after["certificates/k3/node.pem"], "for tasks to come"
+    assert run_checks(ansible, generate=True)["changed"] is False
+    assert rotate(ansible, complete=True) == {"changed": False, "msg": "The new keys are in use."}
+    assert secret_files(ansible) == after
+
+
+def test_keys_of_hosts_outside_the_play_stay(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    before = secret_files(ansible)
+    rotate(ansible, play={"ansible_play_hosts_all": ["k2"]})
+    changed = {name for name, text in secret_files(ansible).items() if before[name] != text}
+    assert changed == {"certificates/k2/node.pem", "certificates/k2/clients.pem"}
+
+
+def test_check_mode_makes_keys_for_its_own_tasks_alone(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    before = secret_files(ansible)
+    assert rotate(ansible, check=True)["changed"]
+    assert run_checks(ansible, check=True, generate=True)["changed"] is False
+    kept = ansible.cluster("k1").inventory.secrets.certificates
+    assert kept["k1/node"] != before["certificates/k1/node.pem"]
+    assert rotate(ansible, check=True, complete=True)["msg"] == "Nothing was changed."
+    assert secret_files(ansible) == before
+
+
+def test_an_outside_ca_is_asked_for_new_keys(tmp_path: Path) -> None:
+    site = OutsideCa.new("Site")
+    ansible = deployed_outside(tmp_path, site)
+    before = secret_files(ansible)
+    for complete in (False, True):
+        found = rotate(ansible, complete=complete)
+        assert f"{ansible.inventory}/.secrets/requests/k3/node.csr" in found["msg"]
+    after = secret_files(ansible)
+    assert before.items() <= after.items()
+    again = ansible.next_run()
+    found = run_checks(again, generate=True)
+    assert (found["changed"], len(found["warnings"])) == (False, 1)
+    assert "requests/k1/clients.csr" in found["warnings"][0]
+
+
+def deployed_outside(place: Path, site: OutsideCa) -> AnsibleRun:
+    """Return the run after the one that has taken in what a CA of the site has signed."""
+    certificate = site.given.certificate
+    ansible = clean(place, kafka_security="standard", kafka_ca_certificate=certificate)
+    with pytest.raises(AnsibleError, match="must sign these requests"):
+        run_checks(ansible, generate=True)
+    folder = ansible.inventory / ".secrets"
+    for path in folder.glob("requests/*/*.csr"):
+        signed = folder / "signed" / path.relative_to(folder / "requests").with_suffix(".pem")
+        signed.parent.mkdir(parents=True, exist_ok=True)
+        signed.write_text(site.sign(path.read_text()))
+    ansible = ansible.next_run()
+    assert "warnings" not in run_checks(ansible, generate=True)
+    return ansible.next_run()
+
+
+# The CA
+
+
+def test_the_ca_is_changed_in_three_runs(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    begun = secret_files(ansible)
+    for phase in ("trust", "leaves", "finish"):
+        found = change(ansible)
+        assert (found["changed"], found["phase"]) == (True, phase)
+        assert f"brings the phase {phase}" in found["msg"]
+        ansible = ansible.next_run()
+    after = secret_files(ansible)
+    assert after.keys() == begun.keys()
+    changed = {name for name in begun if begun[name] != after[name]}
+    assert {"ca.pem", "ca.key", "certificates/k1/node.pem"} <= changed
+    assert "passwords/admin" not in changed
+    assert rotate(ansible, what="ca")["phase"] == "trust", "another change"
+
+
+def test_what_comes_next_is_said_at_the_end(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    for words in ("clients.yml", "rotate=ca", "change is complete"):
+        rotate(ansible, what="ca")
+        assert words in rotate(ansible, what="ca", complete=True)["msg"]
+
+
+def test_an_interrupted_run_is_repeated(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    rotate(ansible, what="ca")
+    before = secret_files(ansible)
+    ansible = ansible.next_run()
+    found = rotate(ansible, what="ca")
+    assert (found["changed"], found["phase"]) == (False, "trust")
+    assert "repeats the phase trust" in found["msg"]
+    assert secret_files(ansible) == before
+
+
+def test_a_change_can_be_undone(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    before = secret_files(ansible)
+    change(ansible)
+    change(ansible)
+    assert [change(ansible, back=True)["phase"] for _ in range(2)] == ["trust", "withdraw"]
+    after = secret_files(ansible)
+    assert after.keys() == before.keys()
+    assert (after["ca.pem"], after["ca.key"]) == (before["ca.pem"], before["ca.key"])
+
+
+def test_check_mode_shows_the_next_phase_and_enters_none(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    for phase in ("trust", "leaves", "finish"):
+        before = secret_files(ansible)
+        found = rotate(ansible, what="ca", check=True)
+        assert (found["changed"], found["phase"]) == (True, phase)
+        assert run_checks(ansible, check=True, generate=True)["changed"] is False
+        trusted = ansible.cluster("k1").inventory.secrets.authority
+        done = rotate(ansible, what="ca", complete=True, check=True)
+        assert done == {"changed": False, "msg": "Nothing was changed."}
+        assert secret_files(ansible) == before
+        ansible = ansible.next_run()
+        change(ansible)
+        if phase != "trust":  # the new CA of the check was another one
+            assert secret_files(ansible)["ca.pem"] == trusted
+        ansible = ansible.next_run()
+
+
+def test_no_result_shows_a_key(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    shown = "".join(str(rotate(ansible, what="ca")) for _ in range(2)) + repr(ansible.cluster("k1"))
+    keys = [text for name, text in secret_files(ansible).items() if name.endswith(".key")]
+    assert len(keys) == 2
+    assert not [text for text in keys if text in shown]
+
+
+def test_the_ca_of_a_site_takes_over(tmp_path: Path) -> None:
+    site = OutsideCa.new("Site").with_key
+    (tmp_path / "site.key").write_text(site.key)
+    ansible = deployed(tmp_path)
+    hosts = ansible.inventory / "hosts.yml"
+    document = yaml.safe_load(hosts.read_text())
+    document["all"]["vars"] |= {
+        "kafka_ca_certificate": site.certificate,
+        "kafka_ca_key": "{{ lookup('ansible.builtin.file', '"
+        + str(tmp_path / "site.key")
+        + "') }}",
+    }
+    hosts.write_text(yaml.safe_dump(document))
+    with pytest.raises(AnsibleError, match="another CA than kafka_ca_certificate"):
+        run_checks(ansible.next_run(), generate=True)
+    for _ in range(3):
+        ansible = ansible.next_run()
+        change(ansible)
+    assert secret_files(ansible)["ca.pem"] == site.certificate
+    assert run_checks(ansible.next_run(), generate=True)["changed"] is False
+
+
+# What is refused, before anything is written
+
+
+@pytest.mark.parametrize(
+    ("play", "args", "words"),
+    [
+        ({"ansible_play_hosts_all": ["k1", "k3"]}, {}, "leaves out the hosts k2"),
+        ({"ansible_skip_tags": ["service"]}, {}, "leaves out the tags service"),
+        ({}, {"back": True}, "nothing to go back from"),
+        ({}, {"what": "keys", "back": True}, "give -e rotate=ca, too"),
+        ({}, {"what": "leaves"}, "must be one of"),
+        ({}, {"complete": True}, "another run"),
+    ],
+)
+def test_a_run_that_cannot_do_it_is_refused(
+    tmp_path: Path, play: dict[str, Any], args: dict[str, Any], words: str
+) -> None:
+    ansible = deployed(tmp_path)
+    before = secret_files(ansible)
+    with pytest.raises(AnsibleError, match=words):
+        rotate(ansible, play=play, **{"what": "ca", **args})
+    assert secret_files(ansible) == before
+
+
+def test_a_phase_that_a_node_missed_is_not_complete(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    rotate(ansible, what="ca")
+    before = secret_files(ansible)
+    with pytest.raises(AnsibleError, match="leaves out the hosts k3"):
+        rotate(ansible, what="ca", complete=True, play={"ansible_play_hosts": ["k1", "k2"]})
+    assert secret_files(ansible) == before
+
+
+def test_a_record_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ansible = deployed(tmp_path)
+    rotate(ansible, what="ca")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(authorities, "write_private", full)
+    with pytest.raises(AnsibleError, match=r"cannot be recorded.*No space left"):
+        rotate(ansible, what="ca", complete=True)
+
+
+def test_keys_wait_for_the_end_of_a_change(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    rotate(ansible, what="ca")
+    before = secret_files(ansible)
+    for complete in (False, True):
+        with pytest.raises(AnsibleError, match=r"phase trust.*rotate=ca"):
+            rotate(ansible, complete=complete)
+    assert secret_files(ansible) == before
+
+
+@pytest.mark.parametrize("what", ["keys", "ca"])
+def test_a_damaged_record_ends_the_run(tmp_path: Path, what: str) -> None:
+    ansible = deployed(tmp_path)
+    (ansible.inventory / ".secrets/ca_change.json").write_text("[]")
+    with pytest.raises(AnsibleError, match=r"ca_change\.json"):
+        rotate(ansible, what=what)
+
+
+@pytest.mark.parametrize("what", ["keys", "ca"])
+def test_a_cluster_that_was_never_deployed_has_nothing_to_rotate(tmp_path: Path, what: str) -> None:
+    ansible = clean(tmp_path, kafka_security="standard")
+    with pytest.raises(AnsibleError, match=r"run site\.yml"):
+        rotate(ansible, what=what)
+    assert not {"ca.pem", "ca_change.json"} & secret_files(ansible).keys()
+
+
+@pytest.mark.parametrize("what", ["keys", "ca"])
+def test_a_cluster_without_certificates_of_ours_is_refused(tmp_path: Path, what: str) -> None:
+    with pytest.raises(AnsibleError, match="kafka_security is open"):
+        rotate(clean(tmp_path), what=what)
