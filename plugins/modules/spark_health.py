@@ -28,6 +28,11 @@ options:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
+  workers:
+    description: Hosts of the workers that have to be alive, and of no others; all of the inventory
+      without it.
+    type: list
+    elements: str
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
@@ -56,7 +61,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "masters": {"type": "list", "elements": "str", "required": True},
-            "workers": {"type": "list", "elements": "str", "required": True},
+            "workers": {"type": "list", "elements": "str", "default": []},
             "wait": {"type": "float", "default": 0},
             "fail": {"type": "bool", "default": True},
         },

@@ -10,6 +10,7 @@ They are files of one directory that only its owner can read:
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import fcntl
 import secrets
@@ -173,6 +174,33 @@ def _complete(
         for name, text in new.items():
             _write(directory / name, text)
     return Secrets(str(directory), authority_pem, certificates, passwords, texts)
+
+
+def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, store: bool) -> Secrets:
+    """Return the secrets with new passwords of users and new texts by their names.
+
+    They are stored before anything uses them: whatever happens then, another run applies them.
+    Without `store` they are returned alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read or written.
+
+    """
+    passwords = {name: random_text() for name in users}
+    others = {name: random_text() for name in texts}
+    try:
+        with _lock(directory, store=store):
+            if store:
+                new = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
+                for name, text in new.items():
+                    _write(directory / name, text)
+            found = read(directory)
+    except OSError as error:
+        message = f"the secrets in {directory} cannot be made: {error}"
+        raise AnsibleActionFail(message) from error
+    return dataclasses.replace(
+        found, passwords={**found.passwords, **passwords}, texts={**found.texts, **others}
+    )
 
 
 def random_text() -> str:
