@@ -9,7 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.security import SPARK_SECRET
+from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
 from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
 from ..plugin_utils import run, secrets
@@ -36,7 +36,7 @@ class ActionModule(Action):
             raise AnsibleActionFail(message)
         if not args["make"]:
             return {"changed": False}
-        texts = [SPARK_SECRET] if spark else []
+        texts = [SPARK_SECRET, SPARK_UI_KEY] if spark else []
         directory = Path(self.cluster.inventory.secrets.directory)
         new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
         self.cluster = run.renew(self.variables, {}, secrets=new)
@@ -67,10 +67,10 @@ def _of_spark(cluster: Cluster, hosts: Sequence[str], *, confirmed: bool) -> Ite
         return
     kept = cluster.inventory.secrets
     used = {str(host.config.get(SECRET, "")) for host in cluster.spark.values()}
-    if any(host.lacks_secret for host in cluster.spark.values()):
+    if missing := {name for host in cluster.spark.values() for name in host.missing_secrets}:
         yield (
-            f"{kept.directory} has no {SPARK_SECRET}: run site.yml, or copy the directory from the "
-            "control node that made it"
+            f"{kept.directory} has no {listing(sorted(missing))}: run site.yml, or copy the "
+            "directory from the control node that made it"
         )
     elif used != {kept.texts.get(SPARK_SECRET)}:
         yield (

@@ -42,12 +42,14 @@ attributes:
 REQUEST_SECONDS = 2
 
 
-def ask(address: str) -> Master:
+def ask(address: str, token: str) -> Master:
     """Return a master as it is now; one that does not answer has the reason."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(f"http://{address}/json/", headers=headers)
     # A proxy of the environment is not for the cluster's own hosts.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"http://{address}/json/", timeout=REQUEST_SECONDS) as answer:
+        with opener.open(request, timeout=REQUEST_SECONDS) as answer:
             return spark_health.master(address, json.load(answer))
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
@@ -62,6 +64,7 @@ def main() -> None:
         argument_spec={
             "masters": {"type": "list", "elements": "str", "required": True},
             "workers": {"type": "list", "elements": "str", "default": []},
+            "token": {"type": "str", "default": "", "no_log": True},
             "wait": {"type": "float", "default": 0},
             "fail": {"type": "bool", "default": True},
         },
@@ -69,7 +72,7 @@ def main() -> None:
     )
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        found = [ask(address) for address in module.params["masters"]]
+        found = [ask(address, module.params["token"]) for address in module.params["masters"]]
         return spark_health.facts(found), spark_health.problems(found, module.params["workers"])
 
     health_check.run(module, "cluster is not healthy", check)

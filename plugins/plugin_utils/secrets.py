@@ -6,6 +6,8 @@ They are files of one directory that only its owner can read:
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     passwords/USER                a generated password
     spark_secret                  what the processes of Spark share
+    spark_ui_key                  what its web interfaces check a token with
+    spark_ui_token                the token, for people and monitoring
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import datetime
 import fcntl
 import secrets
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +25,13 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
+from ..module_utils.model.security import (
+    AUTHORITY,
+    AUTHORITY_FILE,
+    SPARK_UI_KEY,
+    SPARK_UI_TOKEN,
+    bearer_token,
+)
 from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
 from .files import write_private
 
@@ -109,8 +117,7 @@ def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secre
     """
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
-    of_spark = (host.lacks_secret for host in cluster.spark.values())
-    if not any(of_kafka) and not any(of_spark):
+    if not any(of_kafka) and not _new_texts(cluster, cluster.inventory.secrets.texts):
         return read(directory)
     try:
         with _lock(directory, store=store):
@@ -167,13 +174,27 @@ def _complete(
     }
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
     new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
-    texts = dict(found.texts)
-    if any(x.lacks_secret for x in cluster.spark.values()) and not texts.get(SPARK_SECRET):
-        texts[SPARK_SECRET] = new[SPARK_SECRET] = random_text()
+    texts = _new_texts(cluster, found.texts)
+    new |= texts
     if store:
         for name, text in new.items():
             _write(directory / name, text)
-    return Secrets(str(directory), authority_pem, certificates, passwords, texts)
+    every = {**found.texts, **texts}
+    return Secrets(str(directory), authority_pem, certificates, passwords, every)
+
+
+def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark needs besides the texts that there are, by name."""
+    wanted = {name for host in cluster.spark.values() for name in host.missing_secrets}
+    new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
+    return {**new, **_token({**found, **new})}
+
+
+def _token(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the token of the web interfaces by its name, unless it is there."""
+    key = texts.get(SPARK_UI_KEY, "")
+    token = bearer_token(key) if key else ""
+    return {} if token == texts.get(SPARK_UI_TOKEN, "") else {SPARK_UI_TOKEN: token}
 
 
 def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, store: bool) -> Secrets:
@@ -188,6 +209,7 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
     """
     passwords = {name: random_text() for name in users}
     others = {name: random_text() for name in texts}
+    others |= _token(others)
     try:
         with _lock(directory, store=store):
             if store:

@@ -160,7 +160,7 @@ def secrets() -> list[str]:
         text = path.read_text().split("-----")
         if "PRIVATE KEY" in path.read_text():
             found.append(text[2].split()[0])
-        elif path.parent.name == "passwords" or path.name == "spark_secret":
+        elif path.parent.name == "passwords" or path.name.startswith("spark_"):
             found.append(text[0].strip())
     assert len(found) > 2 * len(HOSTS)
     return found

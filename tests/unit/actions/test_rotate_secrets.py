@@ -13,6 +13,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
     of_module,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SECRET
 
 from tests.unit.in_process import AnsibleRun, Answer
@@ -42,6 +43,8 @@ def deployed(place: Path, **variables: Any) -> AnsibleRun:
     for name in ("admin", "app", "flights-producer", "flights-stream", "gone"):
         (passwords / name).write_text(f"hunter2-{name}")
     (place / ".secrets/spark_secret").write_text("hunter2-spark-hunter2-spark")
+    (place / ".secrets/spark_ui_key").write_text("aHVudGVyMi" * 4)
+    (place / ".secrets/spark_ui_token").write_text(bearer_token("aHVudGVyMi" * 4))
     return AnsibleRun(place / "hosts.yml")
 
 
@@ -107,9 +110,11 @@ def test_sparks_secret_is_replaced(tmp_path: Path) -> None:
     before = kept(tmp_path)
     rotate(ansible, spark=True, hosts=HOSTS, confirmed=True, make=True)
     after = kept(tmp_path)
-    assert {name for name in after if after[name] != before[name]} == {"spark_secret"}
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"spark_secret", "spark_ui_key", "spark_ui_token"}
     hosts = ansible.cluster("k1").spark.values()
     assert {host.config[SECRET] for host in hosts} == {after["spark_secret"]}
+    assert {host.ui_token for host in hosts} == {after["spark_ui_token"]}
 
 
 def test_check_mode_stores_nothing_and_needs_no_confirmation(tmp_path: Path) -> None:
