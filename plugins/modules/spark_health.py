@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -40,6 +42,10 @@ attributes:
 """
 
 REQUEST_SECONDS = 2
+OTHER_TOKEN = (
+    "it refuses the token of the secrets: copy their directory from the control node that deployed "
+    "Spark, or run rotate_secrets.yml with -e secret=spark"
+)
 
 
 def ask(address: str, token: str) -> Master:
@@ -52,6 +58,8 @@ def ask(address: str, token: str) -> Master:
         with opener.open(request, timeout=REQUEST_SECONDS) as answer:
             return spark_health.master(address, json.load(answer))
     except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError) and error.code == HTTPStatus.FORBIDDEN:
+            return Master(address, reason=OTHER_TOKEN)
         reason = getattr(error, "reason", error)
         return Master(address, reason=getattr(reason, "strerror", None) or str(reason))
     except (ValueError, LookupError, TypeError):
