@@ -42,7 +42,7 @@ attributes:
 """
 
 REQUEST_SECONDS = 2
-OTHER_TOKEN = (
+REFUSED = (
     "it refuses the token of the secrets: copy their directory from the control node that deployed "
     "Spark, or run rotate_secrets.yml with -e secret=spark"
 )
@@ -59,7 +59,7 @@ def ask(address: str, token: str) -> Master:
             return spark_health.master(address, json.load(answer))
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError) and error.code == HTTPStatus.FORBIDDEN:
-            return Master(address, reason=OTHER_TOKEN)
+            return Master(address, reason=REFUSED)
         reason = getattr(error, "reason", error)
         return Master(address, reason=getattr(reason, "strerror", None) or str(reason))
     except (ValueError, LookupError, TypeError):

@@ -202,3 +202,25 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / ".secrets/passwords").write_text("a file")
     with pytest.raises(AnsibleError, match=str(tmp_path / ".secrets")):
         rotate(ansible, users=["app"], make=True)
+
+
+def test_stopping_spark_removes_its_units_and_the_secret_alone(tmp_path: Path) -> None:
+    """No data, whatever teardown would remove by the inventory."""
+    ansible = deployed(tmp_path, spark_remove_data=True)
+    ansible.module = lambda *_: {"changed": True, "changed_paths": []}
+    removed = ["/etc/spark/spark-defaults.conf"]
+    ansible.task("service", "s2", product="spark", state="absent", removed=removed)
+    [(_, asked)] = ansible.calls
+    assert asked == {"state": "absent", "units": ["spark-*"], "removed": removed}
+
+
+def test_masters_start_without_the_workers_of_their_hosts(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    ansible.module = lambda *_: {"changed": True}
+    ansible.task("service", "s1", product="spark", units=["spark-master"], started=True)
+    ansible.task("spark_health", "s1", workers=[])
+    (_, service), (_, health) = ansible.calls
+    assert (service["units"], service["started"]) == (["spark-master"], True)
+    assert service["restart_marks"][0] == "/run/spark-master/restart-pending"
+    assert "/etc/spark/spark-defaults.conf" in service["files"]
+    assert (health["workers"], health["masters"]) == ([], ["s1:8080"])
