@@ -12,10 +12,10 @@ from ..module_utils.kafka.connection import ConnectionDescriptionError
 from ..module_utils.model import files
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.security import AUTHORITY_FILE
-from ..module_utils.model.values import listing
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write_private
 from ..plugin_utils.inventory import plain
+from ..plugin_utils.users import password_problem
 
 
 class ActionModule(Action):
@@ -60,21 +60,9 @@ def refuse_unknown(broker: KafkaNode, user: str) -> None:
         AnsibleActionFail: Kafka has no such user, or its password is not known here.
 
     """
-    names = [one.name for one in broker.users if one.present and one.scram]
-    if not broker.clients_log_in:
-        return
-    if user in [one.name for one in broker.users if one.present and not one.scram]:
-        message = f"{user} has no password: its clients need a certificate with that name"
-        raise AnsibleActionFail(message)
-    if user not in names:
-        message = f"Kafka has no user {user}; there are {listing(names)}"
-        raise AnsibleActionFail(message)
-    if user in [one.name for one in broker.users_without_password]:
-        message = (
-            f"{broker.secrets.directory} has no password of {user}: run site.yml, or copy the "
-            "directory from the control node that made it"
-        )
-        raise AnsibleActionFail(message)
+    problem = password_problem(broker, user)
+    if broker.clients_log_in and problem:
+        raise AnsibleActionFail(problem)
 
 
 def _all(broker: KafkaNode, user: str, folder: Path, own: dict[str, Any]) -> dict[Path, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -28,6 +30,11 @@ options:
     description: Whether an unhealthy cluster fails the task.
     type: bool
     default: true
+  workers:
+    description: Hosts of the workers that have to be alive, and of no others; all of the inventory
+      without it.
+    type: list
+    elements: str
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
@@ -35,16 +42,24 @@ attributes:
 """
 
 REQUEST_SECONDS = 2
+REFUSED = (
+    "it refuses the token of the secrets: copy their directory from the control node that deployed "
+    "Spark, or run rotate_secrets.yml with -e secret=spark"
+)
 
 
-def ask(address: str) -> Master:
+def ask(address: str, token: str) -> Master:
     """Return a master as it is now; one that does not answer has the reason."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(f"http://{address}/json/", headers=headers)
     # A proxy of the environment is not for the cluster's own hosts.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"http://{address}/json/", timeout=REQUEST_SECONDS) as answer:
+        with opener.open(request, timeout=REQUEST_SECONDS) as answer:
             return spark_health.master(address, json.load(answer))
     except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError) and error.code == HTTPStatus.FORBIDDEN:
+            return Master(address, reason=REFUSED)
         reason = getattr(error, "reason", error)
         return Master(address, reason=getattr(reason, "strerror", None) or str(reason))
     except (ValueError, LookupError, TypeError):
@@ -56,7 +71,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "masters": {"type": "list", "elements": "str", "required": True},
-            "workers": {"type": "list", "elements": "str", "required": True},
+            "workers": {"type": "list", "elements": "str", "default": []},
+            "token": {"type": "str", "default": "", "no_log": True},
             "wait": {"type": "float", "default": 0},
             "fail": {"type": "bool", "default": True},
         },
@@ -64,7 +80,7 @@ def main() -> None:
     )
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        found = [ask(address) for address in module.params["masters"]]
+        found = [ask(address, module.params["token"]) for address in module.params["masters"]]
         return spark_health.facts(found), spark_health.problems(found, module.params["workers"])
 
     health_check.run(module, "cluster is not healthy", check)

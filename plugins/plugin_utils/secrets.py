@@ -8,10 +8,13 @@ They are files of one directory that only its owner can read:
     passwords/USER                a generated password
     spark_secret                  what the processes of Spark share
     *_change.json                 the phase of a change of the running cluster
+    spark_ui_key                  what its web interfaces check a token with
+    spark_ui_token                the token, for people and monitoring
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import fcntl
 import secrets
@@ -26,7 +29,12 @@ from ansible.errors import AnsibleActionFail
 from ..module_utils.model import transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import SPARK_SECRET, Certificate
+from ..module_utils.model.security import (
+    SPARK_UI_KEY,
+    SPARK_UI_TOKEN,
+    Certificate,
+    bearer_token,
+)
 from . import authorities, signing_requests
 from .authorities import CERTIFICATE, KEY, NEXT_KEY, Authorities
 from .certificates import (
@@ -159,8 +167,7 @@ def complete(
     """
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
-    of_spark = (host.lacks_secret for host in cluster.spark.values())
-    if not any(of_kafka) and not any(of_spark):
+    if not any(of_kafka) and not _new_texts(cluster, cluster.inventory.secrets.texts):
         return read(directory) if store else cluster.inventory.secrets
     try:
         with lock(directory, store=store):
@@ -225,16 +232,16 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     }
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
     work.new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
-    texts = dict(found.texts)
-    if any(x.lacks_secret for x in cluster.spark.values()) and not texts.get(SPARK_SECRET):
-        texts[SPARK_SECRET] = work.new[SPARK_SECRET] = random_text()
+    texts = _new_texts(cluster, found.texts)
+    work.new |= texts
     if outside:
         work.new |= outside.new
         work.removed += outside.removed
     work.write()
     if outside:
         outside.refuse(stored=work.store)
-    return Secrets(str(work.directory), trusted, certificates, passwords, texts)
+    every = {**found.texts, **texts}
+    return Secrets(str(work.directory), trusted, certificates, passwords, every)
 
 
 def _certificate(
@@ -273,6 +280,48 @@ def keep(directory: Path, name: str, text: str) -> None:
     except OSError as error:
         message = f"{directory / name} cannot be written: {error}"
         raise AnsibleActionFail(message) from error
+
+
+def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark needs besides the texts that there are, by name."""
+    wanted = {name for host in cluster.spark.values() for name in host.missing_secrets}
+    new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
+    return {**new, **_token({**found, **new})}
+
+
+def _token(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the token of the web interfaces by its name, unless it is there."""
+    key = texts.get(SPARK_UI_KEY, "")
+    token = bearer_token(key) if key else ""
+    return {} if token == texts.get(SPARK_UI_TOKEN, "") else {SPARK_UI_TOKEN: token}
+
+
+def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, store: bool) -> Secrets:
+    """Return the secrets with new passwords of users and new texts by their names.
+
+    They are stored before anything uses them: whatever happens then, another run applies them.
+    Without `store` they are returned alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read or written.
+
+    """
+    passwords = {name: random_text() for name in users}
+    others = {name: random_text() for name in texts}
+    others |= _token(others)
+    try:
+        with lock(directory, store=store):
+            if store:
+                new = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
+                for name, text in new.items():
+                    _write(directory / name, text)
+            found = read(directory)
+    except OSError as error:
+        message = f"the secrets in {directory} cannot be made: {error}"
+        raise AnsibleActionFail(message) from error
+    return dataclasses.replace(
+        found, passwords={**found.passwords, **passwords}, texts={**found.texts, **others}
+    )
 
 
 def random_text() -> str:

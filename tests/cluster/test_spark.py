@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import socket
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+    SPARK_UI_TOKEN,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
 from testinfra.host import Host
 
@@ -33,10 +37,20 @@ def test_the_job_is_in_the_history(
     port = topology.cluster.spark[history].ports["spark_history_port"]
     url = f"http://{topology.addresses[history]}:{port}/api/v1/applications"
     wait_for(
-        lambda: spark_probe.app in {app["id"] for app in get(url)},
+        lambda: spark_probe.app in {app["id"] for app in get(url, topology.spark_token)},
         seconds=60,
         what=f"{spark_probe.app} in the history server",
     )
+
+
+def test_a_web_interface_opens_with_the_token_alone(topology: Topology, master: str) -> None:
+    if not topology.spark_token:
+        pytest.skip("they are open here")
+    for url in topology.urls.values():
+        for token in ("", f"{topology.spark_token}x"):
+            with pytest.raises(HTTPError) as refusal:
+                get(f"{url}/", token)
+            assert refusal.value.code == 403, url
 
 
 def test_one_master_leads_and_the_others_stand_by(topology: Topology, master: str) -> None:
@@ -49,6 +63,9 @@ def test_workers_are_alive(topology: Topology, master: str, facts: dict[str, Any
     alive = {worker["host"] for worker in workers if worker["state"] == "ALIVE"}
     assert alive == {topology.addresses[worker] for worker in topology.group("spark_workers")}
     facts["spark"] = {"master": master, "workers": sorted(alive)}
+    if topology.spark_token:
+        secrets = topology.cluster.inventory.secrets.directory
+        facts["spark"]["token_file"] = f"{secrets}/{SPARK_UI_TOKEN}"
 
 
 def test_shuffle_files_are_served_where_that_is_wanted(topology: Topology, master: str) -> None:

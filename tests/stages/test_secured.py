@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 import yaml
@@ -38,6 +39,7 @@ from tests.support.lab.lab import lab as run_lab
 from tests.support.lab.lab import leftovers, readable, succeed
 from tests.support.lab.lab import on_host as run_script
 from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.services.spark import get
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
@@ -171,7 +173,7 @@ def secrets() -> list[str]:
         text = path.read_text().split("-----")
         if "PRIVATE KEY" in path.read_text():
             found.append(text[2].split()[0])
-        elif path.parent.name == "passwords" or path.name == "spark_secret":
+        elif path.parent.name == "passwords" or path.name.startswith("spark_"):
             found.append(text[0].strip())
     assert len(found) > 2 * len(HOSTS)
     return found
@@ -403,6 +405,46 @@ def test_idle_connections_harm_nobody(site: Site) -> None:
         assert "orders" in admin.list_topics()
         admin.close()
         lab("run", "health", seconds=60)
+
+
+def rotate(site: Site, *arguments: str) -> None:
+    """Replace secrets; the output shows neither the former ones nor the new ones."""
+    former = secrets()
+    output = lab("run", "rotate_secrets", "--diff", "-vvv", *arguments, seconds=300)
+    assert not [text for text in (*former, *secrets()) if text in output]
+    site.topology = describe(INVENTORY)
+
+
+def test_a_new_password_replaces_the_former_one(site: Site) -> None:
+    """Also after a run that ended before Kafka had it."""
+    path = INVENTORY / ".secrets/passwords/leaver"
+    former = path.read_text()
+    lab("run", "rotate_secrets", "-e", "user=leaver", "--check", seconds=60)
+    assert path.read_text() == former
+    rotate(site, "-e", "user=leaver")
+    with pytest.raises(errors.KafkaError):
+        site.admin("leaver", former)
+    site.admin("leaver").close()
+    path.write_text("stored-but-not-given-to-Kafka")
+    site.topology = describe(INVENTORY)
+    with pytest.raises(errors.KafkaError):
+        site.admin("leaver")
+    lab("run", "site", seconds=300)
+    site.admin("leaver").close()
+    assert "kafka_users" in refused("run", "rotate_secrets", "-e", "user=billing", seconds=60)
+
+
+def test_a_new_secret_of_spark_reaches_all_its_processes(site: Site) -> None:
+    """And a new token its web interfaces, which refuse the former one."""
+    former, url = site.known.spark_token, next(iter(site.known.urls.values()))
+    assert "rotate_confirm" in refused("run", "rotate_secrets", "-e", "secret=spark", seconds=60)
+    rotate(site, "-e", "secret=spark", "-e", "rotate_confirm=true")
+    lab("run", "health", seconds=60)
+    assert site.known.spark_token != former
+    with pytest.raises(HTTPError):
+        get(f"{url}/json/", former)
+    recap = lab("run", "site", seconds=300).partition("PLAY RECAP")[2]
+    assert recap.count("changed=0 ") == len(HOSTS)
 
 
 def test_users_are_changed_and_removed(site: Site) -> None:

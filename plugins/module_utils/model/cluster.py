@@ -9,7 +9,7 @@ from . import kafka, spark, variables, zookeeper
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
-from .security import AUTHORITY_FILE, SPARK_SECRET
+from .security import AUTHORITY_FILE
 from .service import Listening, Service
 from .spark import SparkHost
 from .variables import Invalid
@@ -114,8 +114,7 @@ class Cluster:
             return []
         spark = self.spark[host]
         missing = spark.kafka_users_without_password if spark.kafka_login else []
-        own = [SPARK_SECRET] if spark.lacks_secret else []
-        return [*(f"the password of {name}" for name in missing), *own]
+        return [*(f"the password of {name}" for name in missing), *spark.missing_secrets]
 
     @property
     def brokers(self) -> list[KafkaNode]:

@@ -397,7 +397,11 @@ class KafkaNode(Server):
         with_passwords = self.login_listener is not None
         if not with_passwords and not self.config.get("authorizer.class.name"):
             return []
-        given = [_user(one) for one in self.settings["kafka_users"]]
+        entries = {str(one["name"]): one for one in self.settings["kafka_users"]}
+        given = [
+            _user(one, entries.get(str(one.get("same_grants_as")), one))
+            for one in self.settings["kafka_users"]
+        ]
         named = {user.name for user in given}
         own = security.own_users(with_spark=self.with_spark) if self.is_secured else []
         ours = [user for user in own if with_passwords and user.name not in named]
@@ -702,11 +706,11 @@ def _addresses(listener: Listener, peers: Iterable[Peer]) -> list[str]:
     return [f"{one.host}:{listener.port}" for one in peers]
 
 
-def _user(given: Mapping[str, Any]) -> User:
-    """Return a user as the inventory describes it, a grant with what it leaves out."""
+def _user(given: Mapping[str, Any], granted: Mapping[str, Any]) -> User:
+    """Return a user as the inventory describes it, with the grants of the entry `granted`."""
     grants = [
         {key: one for key, one in grant.items() if one is not None}
-        for grant in given.get("grants") or ()
+        for grant in granted.get("grants") or ()
     ]
     return User(
         str(given["name"]),

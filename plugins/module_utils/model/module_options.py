@@ -31,7 +31,11 @@ def _zookeeper_health(cluster: Cluster, host: str) -> Options:
 
 def _spark_health(cluster: Cluster, host: str) -> Options:
     spark = cluster.spark[host]
-    return {"masters": spark.at_masters("spark_master_ui_port"), "workers": spark.worker_hosts}
+    return {
+        "masters": spark.at_masters("spark_master_ui_port"),
+        "workers": spark.worker_hosts,
+        "token": spark.ui_token,
+    }
 
 
 def _kafka_health(cluster: Cluster, host: str) -> Options:

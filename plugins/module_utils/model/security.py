@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +29,7 @@ ANONYMOUS = "ANONYMOUS"
 ADMIN = "admin"
 """The user that may do everything, for the operator."""
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
+SPARK_UI_KEY, SPARK_UI_TOKEN = "spark_ui_key", "spark_ui_token"
 LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
 _AUTHORIZERS = {
     "kraft": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -172,6 +175,21 @@ def store(kind: str, path: str) -> Properties:
 def secret_digest(secret: str) -> str:
     """Return what tells whether two secrets are the same; slow, since others may see it."""
     return hashlib.pbkdf2_hmac("sha256", secret.encode(), b"millrace", 100_000).hex()
+
+
+def bearer_token(key: str) -> str:
+    """Return what opens Spark's web interfaces: an empty claim, signed with a key in base64url.
+
+    It is what `org.apache.spark.ui.JWSFilter` takes as `Authorization: Bearer` (JWS, RFC 7515).
+    """
+    claim = b".".join(map(_base64url, (b'{"alg":"HS256","typ":"JWT"}', b"{}")))
+    secret = base64.urlsafe_b64decode(key + "=" * (-len(key) % 4))
+    signature = hmac.new(secret, claim, hashlib.sha256).digest()
+    return b".".join((claim, _base64url(signature))).decode()
+
+
+def _base64url(text: bytes) -> bytes:
+    return base64.urlsafe_b64encode(text).rstrip(b"=")
 
 
 def own_users(*, with_spark: bool) -> list[User]:

@@ -23,6 +23,8 @@ from .values import by_name, is_true
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+UI_FILTERS, _UI_FILTER = "spark.ui.filters", "org.apache.spark.ui.JWSFilter"
+UI_KEY = f"spark.{_UI_FILTER}.param.secretKey"
 JOBS = f"{HOMES}/jobs"
 ROLES = ("master", "worker", "history")
 _CLASSES = {
@@ -69,7 +71,7 @@ _TOPOLOGY: Mapping[str, Any] = {
 # spark.worker.timeout, 60 s, in which nothing is scheduled.
 _RECOVERY = {"spark.deploy.recoveryTimeout": "10s"}
 # Whoever does not have the secret can submit no job and be no worker, and reads nothing that Spark
-# sends or spills.
+# sends or spills; without the token nobody opens a web interface.
 _STANDARD: Mapping[str, Any] = {
     "spark.authenticate": True,
     "spark.network.crypto.enabled": True,
@@ -77,11 +79,15 @@ _STANDARD: Mapping[str, Any] = {
     "spark.network.crypto.cipher": "AES/GCM/NoPadding",
     "spark.network.crypto.saslFallback": False,
     "spark.io.encryption.enabled": True,
+    # The web interfaces of services and drivers show plans and settings, and end jobs.
+    UI_FILTERS: _UI_FILTER,
+    "spark.master.ui.decommission.allow.mode": "DENY",
 }
 # Keys that only Millrace writes, with the variable that sets each.
 OWNED: Mapping[str, str] = {
     "spark.master": "the group spark_masters",
     "spark.master.rest.enabled": "nothing, it is open to everybody",
+    UI_KEY: "nothing, it is kept in kafka_secrets_dir",
     "spark.eventLog.enabled": "nothing, the history server reads it",
     "spark.eventLog.dir": "spark_shared_dir",
     "spark.history.fs.logDirectory": "spark_shared_dir",
@@ -257,12 +263,25 @@ class SparkHost(Service):
     @property
     def lacks_secret(self) -> bool:
         """Whether Millrace has to make the secret that its processes share, and has none yet."""
-        return self.is_secured and not self.config[SECRET]
+        return security.SPARK_SECRET in self.missing_secrets
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """The names of the secrets that Millrace has to make for it, and has not made yet."""
+        keys = {security.SPARK_SECRET: SECRET, security.SPARK_UI_KEY: UI_KEY}
+        return [name for name, key in keys.items() if self.is_secured and not self.config[key]]
 
     @property
     def has_secrets(self) -> bool:
         """Whether a property holds a secret."""
-        return SECRET in self.config
+        return SECRET in self.config or UI_KEY in self.config
+
+    @property
+    def ui_token(self) -> str:
+        """What its web interfaces ask for, empty where they are open or have another filter."""
+        key = str(self.config.get(UI_KEY) or "")
+        filtered = _UI_FILTER in str(self.config.get(UI_FILTERS))
+        return security.bearer_token(key) if key and filtered else ""
 
     def directories(self) -> dict[str, Entry]:
         """Return the directories of services and jobs."""
@@ -370,6 +389,11 @@ class SparkHost(Service):
             "spark.eventLog.dir": f"file://{self.events_dir}",
             "spark.history.fs.logDirectory": f"file://{self.events_dir}",
             "spark.history.ui.port": self.settings["spark_history_port"],
+            **(
+                {UI_KEY: self.secrets.texts.get(security.SPARK_UI_KEY, "")}
+                if self.is_secured
+                else {}
+            ),
             **self._recovery_config(),
         }
 

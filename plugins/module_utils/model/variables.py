@@ -50,7 +50,7 @@ def parameters() -> Mapping[str, Option]:
     for role in ROLES:
         document = files.parse_yaml(files.read(f"roles/{role}/meta/argument_specs.yml"))
         for entry in document["argument_specs"].values():
-            found |= entry["options"]
+            found |= entry.get("options", {})
     return {name: option for name, option in found.items() if name not in documented()}
 
 

@@ -112,7 +112,8 @@ def _spark_secret_differs(host: InspectedHost) -> Findings:
     if found != (secret_digest(wanted) if wanted else ""):
         what = f"Spark runs {'with another secret' if found else 'without a secret'} there."
         fix = "Set spark_security to what it was deployed with, or copy kafka_secrets_dir from the "
-        fix += "control node that deployed it. To change it, remove Spark first (teardown.yml)."
+        fix += "control node that deployed it. To change it, run rotate_secrets.yml; if the "
+        fix += "inventory gives it, remove Spark first (teardown.yml)."
         yield Finding(what, fix)
 
 

@@ -121,6 +121,26 @@ def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
                 yield Finding(what, f"Choose of {listing(sorted(known))}.")
 
 
+@rule("user-same-grants", each=_users, where=_VARIABLE)
+def _user_same_grants(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
+    """The grants are copied from one entry of the list, and a user has those alone."""
+    others = {str(user["name"]): user for user in users}
+    for user in users:
+        name, other = str(user["name"]), user.get("same_grants_as")
+        if other is None:
+            continue
+        source = others.get(str(other))
+        if source is None or source.get("same_grants_as") is not None:
+            what = f"{name} has the grants of {other}, which "
+            what += "has none of its own." if source else "is not in kafka_users."
+            known = [one for one, found in others.items() if found.get("same_grants_as") is None]
+            fix = f"Set same_grants_as to {listing(known, 'or')}, " if known else ""
+            yield Finding(what, f"{fix}{'or give' if fix else 'Give'} it grants of its own.")
+        elif user.get("grants"):
+            what = f"{name} has grants, and those of {other} too."
+            yield Finding(what, f"Delete grants or same_grants_as of {name}.")
+
+
 @rule("users-unused", each=_users, where=_VARIABLE)
 def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """On an open cluster nobody logs in, and everybody may do everything; a password is one of

@@ -73,13 +73,14 @@ def next_offsets(text: str, topic: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Stream:
-    """The driver on `host`, which answers at `address`, and its `folder`.
+    """The driver on `host`, which answers at `address` with the `token`, and its `folder`.
 
     `kafka` are the client properties of a host.
     """
 
     host: Host
     address: str
+    token: str
     folder: str
     kafka: Mapping[str, Any]
     topic: str
@@ -162,7 +163,8 @@ class Stream:
 
     def ask(self, what: str) -> Any:
         """What Spark's driver reports of its application."""
-        return get(f"http://{self.address}:{UI_PORT}/api/v1/applications/{self.app}/{what}")
+        url = f"http://{self.address}:{UI_PORT}/api/v1/applications/{self.app}/{what}"
+        return get(url, self.token)
 
     def executors(self) -> list[dict[str, Any]]:
         """The executors that the driver has."""

@@ -158,6 +158,7 @@ def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Itera
     stream = Stream(
         hosts[driver],
         topology.addresses[driver],
+        topology.spark_token,
         f"{topology.cluster.spark[driver].shared_dir}/failover-stream",
         topology.cluster.brokers[0].user_client_config(ADMIN, KAFKA_AUTHORITY)
         or topology.cluster.brokers[0].client_config,

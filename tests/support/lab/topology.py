@@ -79,6 +79,11 @@ class Topology:
         return Connection.of(properties, list(self.brokers.values()))
 
     @property
+    def spark_token(self) -> str:
+        """What Spark's web interfaces ask for, empty where they are open."""
+        return next((spark.ui_token for spark in self.cluster.spark.values()), "")
+
+    @property
     def urls(self) -> dict[str, str]:
         """The web interfaces by name."""
         return {

@@ -20,8 +20,11 @@ DRIVER = (
 )
 
 
-def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own hosts
+def get(url: str, token: str) -> Any:
+    """What a web interface answers to who has its token, empty where it is open."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own hosts
+    with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - as above
         return json.load(answer)
 
 
@@ -29,7 +32,9 @@ def master_state(topology: Topology, host: str) -> dict[str, Any]:
     """A master's own account of the cluster, with the status DOWN if it gives none."""
     port = topology.cluster.spark[host].ports["spark_master_ui_port"]
     try:
-        state: dict[str, Any] = get(f"http://{topology.addresses[host]}:{port}/json/")
+        state: dict[str, Any] = get(
+            f"http://{topology.addresses[host]}:{port}/json/", topology.spark_token
+        )
     except (OSError, HTTPException, ValueError):  # while it starts, the answer may be empty
         return {"status": "DOWN"}
     return state

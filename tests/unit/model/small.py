@@ -54,7 +54,7 @@ def with_secrets(found: Cluster) -> Cluster:
         "(certificate of the CA)\n",
         {one.name: f"(key and certificate {one.name})\n" for x in nodes for one in x.certificates},
         {one.name: f"(password of {one.name})" for x in nodes for one in x.users_without_password},
-        {"spark_secret": "(secret)"},
+        {"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
     )
     facts = {name: host.facts for name, host in found.hosts.items() if host.facts}
     return resolve(replace(found.inventory, secrets=secrets), facts)

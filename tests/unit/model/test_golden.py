@@ -30,7 +30,7 @@ from tests.unit.model.small import with_secrets
 
 GOLDEN = ROOT / "tests/unit/golden"
 INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
-SECRET = re.compile(r"(?m)(?<=^spark.authenticate.secret=).+")
+SECRET = re.compile(r"(?m)^(spark\.authenticate\.secret|spark\..+\.secretKey)=.+")
 UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 
 # One host of each kind, which has all its files here. Of every other one it is server.properties.
@@ -63,7 +63,7 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
             found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
             if "content" in entry and (host in complete or path == SERVER_PROPERTIES):
-                found[f"{host}{path}"] = SECRET.sub("(secret)", entry["content"])
+                found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.model import security
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
     Cluster,
@@ -31,7 +32,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.spark imp
     KAFKA_LOGIN,
     Job,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import check_cluster
 
+from tests.support.lab.topology import ROOT
 from tests.unit.model.small import cluster, kafka, with_secrets
 
 STANDARD, OPEN = security.STANDARD, security.OPEN
@@ -472,6 +476,28 @@ def test_a_password_is_not_shown() -> None:
     assert user(found.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
     for shown in (found.inventory, found.kafka["b1"], found.kafka["b1"].users):
         assert "hunter2" not in repr(shown)
+
+
+def test_a_user_may_have_the_grants_of_another_entry() -> None:
+    """Also of one that is removed, so that its clients can change to the second user before."""
+    grants = [{"topic": "orders", "operations": ["read"]}]
+    first = {"name": "app", "state": "absent", "grants": grants}
+    node = closed_broker(kafka_users=[first, {"name": "app-2", "same_grants_as": "app"}])
+    users = {user.name: user for user in node.users}
+    assert users["app-2"].grants == users["app"].grants
+    assert [one["topic"] for one in users["app-2"].grants] == ["orders"]
+    assert users["app-2"].present
+    assert not users["app"].present
+
+
+def test_a_second_user_as_the_page_shows_it() -> None:
+    page = (ROOT / "docs/security.md").read_text().partition("second user")[2]
+    text = page.partition("```yaml\n")[2].partition("```")[0]
+    found = closed(**yaml.safe_load(text))
+    assert not [one for one in check_cluster(RULES, found) if one.rule.startswith("user")]
+    first, second = found.kafka["b1"].users[-2:]
+    assert (first.name, second.name) == ("billing", "billing-2")
+    assert second.grants == first.grants != []
 
 
 # Clients

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.host impo
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job, SparkHost
 
-from tests.unit.model.small import cluster, spark
+from tests.unit.model.small import cluster, spark, with_secrets
 
 ENSEMBLE: dict[str, dict[str, Any]] = {
     "z1": {"zookeeper_id": 1, "zookeeper_host": "zoo.example.org"},
@@ -90,6 +94,51 @@ def test_a_secret_is_read_by_its_service_alone(
 ) -> None:
     entry = spark(["m1"], {}, spark_config=config).spark["m1"].files()[DEFAULTS]
     assert (entry["mode"], entry["group"], entry["secret"]) == expected
+
+
+def secured(**variables: Any) -> SparkHost:
+    """Return a host of a closed Spark that has its secrets."""
+    return with_secrets(spark(["m1"], {}, spark_security="standard", **variables)).spark["m1"]
+
+
+def test_a_closed_spark_hides_its_web_interfaces() -> None:
+    host = secured()
+    assert host.config["spark.ui.filters"] == "org.apache.spark.ui.JWSFilter"
+    key = host.config["spark.org.apache.spark.ui.JWSFilter.param.secretKey"]
+    assert host.ui_token == bearer_token(key)
+    entry = host.files()[DEFAULTS]
+    assert key in entry["content"]
+    assert (entry["mode"], entry["secret"]) == ("0640", True)
+    assert host.config["spark.master.rest.enabled"] is False
+
+
+@pytest.mark.parametrize("filters", ["", "org.example.Login"])
+def test_the_inventory_has_another_filter_or_none(filters: str) -> None:
+    host = secured(spark_config={"spark.ui.filters": filters})
+    assert host.config["spark.ui.filters"] == filters
+    assert host.ui_token == ""
+
+
+def test_an_open_spark_asks_for_nothing() -> None:
+    host = spark(["m1"], {}).spark["m1"]
+    assert (host.ui_token, host.missing_secrets) == ("", [])
+    assert not [key for key in host.config if "JWSFilter" in key or key == "spark.ui.filters"]
+
+
+def test_a_token_is_a_signature_of_an_empty_claim() -> None:
+    """With the key of the example in RFC 7515, appendix A.1."""
+    key = "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"
+    header, claim, signature = bearer_token(key).split(".")
+    assert (header, claim) == ("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", "e30")
+    signed = hmac.new(
+        base64.urlsafe_b64decode(f"{key}=="), f"{header}.{claim}".encode(), hashlib.sha256
+    )
+    assert base64.urlsafe_b64decode(f"{signature}=") == signed.digest()
+
+
+def test_event_logs_are_closed_to_others() -> None:
+    host = secured()
+    assert host.directories()[host.events_dir]["mode"] == "0750"
 
 
 def test_owned_keys_win_over_the_inventory() -> None:

@@ -69,13 +69,14 @@ def test_facts_name_the_leader_and_its_workers() -> None:
 
 
 @contextmanager
-def serving(*answers: str) -> Iterator[str]:
-    """Serve on this machine: each answer once, the last one ever after."""
+def serving(*answers: str, token: str = "") -> Iterator[str]:
+    """Serve on this machine: each answer once, the last one ever after; perhaps by a token."""
     left = list(answers)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            allowed = self.headers.get("Authorization") == f"Bearer {token}"
+            self.send_response(200 if allowed or not token else 403)
             self.end_headers()
             self.wfile.write((left.pop(0) if len(left) > 1 else left[0]).encode())
 
@@ -105,6 +106,15 @@ def test_module_waits_for_the_workers() -> None:
     assert (result["healthy"], result["active"]) == (True, address)
     assert result["workers"] == ["w1", "w2"]
     assert not result["changed"]
+
+
+@pytest.mark.parametrize(("token", "healthy"), [("right", True), ("wrong", False), ("", False)])
+def test_module_asks_with_the_token(token: str, healthy: bool) -> None:
+    with serving(answer("ALIVE", "w1"), token="right") as address:  # noqa: S106 - of this test
+        args = {"masters": [address], "workers": ["w1"], "token": token, "fail": False}
+        result = run_module("spark_health", args)
+    assert result["healthy"] == healthy
+    assert healthy or "refuses the token" in str(result)
 
 
 def test_module_says_what_is_wrong() -> None:

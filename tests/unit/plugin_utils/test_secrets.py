@@ -23,7 +23,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 )
 from cryptography import x509
 
-from tests.unit.model.small import cluster, kafka
+from tests.unit.model.small import cluster, kafka, spark
 
 FILES = {
     *("ca.pem", "ca.key", "passwords/admin", "passwords/ledger"),
@@ -212,6 +212,52 @@ def test_keys_of_the_inventory_need_none(directory: Path) -> None:
     own = {"ssl.keystore.location": "/etc/kafka/tls/node.pem"}
     assert complete(directory, kafka_config=own).certificates == {}
     assert stored(directory).keys() == {"passwords/admin", "passwords/ledger"}
+
+
+SPARK = {"spark_secret", "spark_ui_key", "spark_ui_token"}
+
+
+def of_spark(directory: Path, *, store: bool = True) -> Secrets:
+    """Complete the secrets of a closed Spark."""
+    found = spark(["m1"], {}, spark_security=security.STANDARD)
+    kept = secrets.read(directory)
+    return secrets.complete(resolve(replace(found.inventory, secrets=kept)), None, store=store)
+
+
+def test_spark_has_a_secret_and_a_token_of_its_web_interfaces(directory: Path) -> None:
+    found = of_spark(directory)
+    assert stored(directory).keys() == found.texts.keys() == SPARK
+    assert found.texts["spark_ui_token"] == security.bearer_token(found.texts["spark_ui_key"])
+    assert of_spark(directory) == found
+
+
+@pytest.mark.parametrize(
+    ("missing", "new"),
+    [
+        (["spark_ui_token"], set()),
+        (["spark_ui_key"], {"spark_ui_key", "spark_ui_token"}),
+        (["spark_ui_key", "spark_ui_token"], {"spark_ui_key", "spark_ui_token"}),
+        (["spark_secret"], {"spark_secret"}),
+    ],
+)
+def test_what_spark_lacks_is_made_alone(directory: Path, missing: list[str], new: set[str]) -> None:
+    """The token follows from the key."""
+    first = of_spark(directory)
+    for name in missing:
+        (directory / name).unlink()
+    found = of_spark(directory)
+    assert {name for name in SPARK if found.texts[name] != first.texts[name]} == new
+    assert stored(directory) == found.texts
+
+
+def test_replaced_secrets_are_stored_and_others_stay(directory: Path) -> None:
+    first = of_spark(directory)
+    found = secrets.replace(directory, ["app"], ["spark_ui_key"], store=True)
+    assert secrets.read(directory) == found
+    assert found.passwords.keys() == {"app"}
+    assert found.texts["spark_secret"] == first.texts["spark_secret"]
+    assert found.texts["spark_ui_token"] == security.bearer_token(found.texts["spark_ui_key"])
+    assert found.texts["spark_ui_token"] != first.texts["spark_ui_token"]
 
 
 # The CA

@@ -19,6 +19,7 @@ OF_USERS = "listener.name.users.oauthbearer."
 JAAS = (
     "org.apache.kafka.common.security.scram.ScramLoginModule required username=a password=hunter2;"
 )
+READ = {"topic": "t", "operations": ["read"]}
 GRANTS: Mapping[str, Mapping[str, Any]] = {
     "a topic": {"topic": "t", "operations": ["read", "write", "describe_configs"]},
     "groups": {"group": "g-", "pattern": "prefixed", "operations": ["read"]},
@@ -233,6 +234,30 @@ REFUSED: list[Case] = [
         ("app", "write"),
     ),
     ("user-grant", "no operation", granted(topic="t", operations=[]), ("app", "topic")),
+    *(
+        (
+            "user-same-grants",
+            case,
+            kafka_users({"name": "app", "grants": [READ]}, {"name": "other", **entry}, *more),
+            texts,
+        )
+        for case, entry, more, texts in (
+            (
+                "of nobody",
+                {"same_grants_as": "gone"},
+                (),
+                ("other", "gone", "app", "kafka_users of"),
+            ),
+            ("of itself", {"same_grants_as": "other"}, (), ("other", "none of its own", "app")),
+            (
+                "in a row",
+                {"same_grants_as": "third"},
+                ({"name": "third", "same_grants_as": "app"},),
+                ("third, which has none of its own",),
+            ),
+            ("and its own", {"same_grants_as": "app", "grants": [READ]}, (), ("of app too",)),
+        )
+    ),
     (
         "users-unused",
         "on an open cluster",
@@ -353,6 +378,17 @@ LEGAL: list[Legal] = [
     ("ca-incomplete", "both", lambda d: authority(d, CERTIFICATE, KEY)),
     ("ca-incomplete", "an outside CA", lambda d: authority(d, certificate=CERTIFICATE)),
     *(("user-grant", name, granted(**grant)) for name, grant in GRANTS.items()),
+    *(
+        (
+            "user-same-grants",
+            f"of one that is {state}",
+            kafka_users(
+                {"name": "app", "state": state, "grants": [READ]},
+                {"name": "other", "same_grants_as": "app"},
+            ),
+        )
+        for state in ("present", "absent")
+    ),
     ("users-unused", "closed", kafka_users({"name": "app"})),
     (
         "users-unused",

@@ -1,0 +1,100 @@
+"""Ansible action: make passwords of Kafka's users, or Spark's secret, anew on the control node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
+from ..module_utils.model.spark import SECRET
+from ..module_utils.model.values import listing
+from ..plugin_utils import run, secrets
+from ..plugin_utils.action import Action
+from ..plugin_utils.users import password_problem
+
+
+class ActionModule(Action):
+    """The action; it runs only on the control node."""
+
+    _requires_connection = False
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Check what is to be made anew, and with `make` make it."""
+        users = list(dict.fromkeys(filter(None, map(str.strip, args["users"]))))
+        spark = args["spark"]
+        found = [*_of_users(self.cluster, users)]
+        confirmed = args["confirmed"] or self._task.check_mode
+        found += _of_spark(self.cluster, args["hosts"], confirmed=confirmed) if spark else ()
+        if not (users or spark):
+            found = [_choice(self.cluster)]
+        if found:
+            message = "no secret was changed:\n- " + "\n- ".join(found)
+            raise AnsibleActionFail(message)
+        if not args["make"]:
+            return {"changed": False}
+        texts = [SPARK_SECRET, SPARK_UI_KEY] if spark else []
+        directory = Path(self.cluster.inventory.secrets.directory)
+        new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
+        self.cluster = run.renew(self.variables, {}, secrets=new)
+        return {"changed": True}
+
+
+def _of_users(cluster: Cluster, users: Sequence[str]) -> Iterator[str]:
+    """Say which users can have no new password, and why."""
+    broker = next(iter(cluster.brokers), None)
+    if users and (broker is None or not broker.clients_log_in):
+        yield "no user of Kafka has a password: the inventory has no listener that takes them"
+    elif broker is not None:
+        given = [one["name"] for one in broker.settings["kafka_users"] if one.get("password")]
+        for user in users:
+            if user in given:
+                yield (
+                    f"the inventory gives the password of {user}: change it in kafka_users and run "
+                    "site.yml, or delete it there, and site.yml makes one"
+                )
+            elif problem := password_problem(broker, user):
+                yield problem
+
+
+def _of_spark(cluster: Cluster, hosts: Sequence[str], *, confirmed: bool) -> Iterator[str]:
+    """Say why Spark's secret cannot be made anew on these hosts."""
+    if not any(host.is_secured for host in cluster.spark.values()):
+        yield "Spark has no secret: the inventory has no host with spark_security: standard"
+        return
+    kept = cluster.inventory.secrets
+    used = {str(host.config.get(SECRET, "")) for host in cluster.spark.values()}
+    if missing := {name for host in cluster.spark.values() for name in host.missing_secrets}:
+        yield (
+            f"{kept.directory} has no {listing(sorted(missing))}: run site.yml, or copy the "
+            "directory from the control node that made it"
+        )
+    elif used != {kept.texts.get(SPARK_SECRET)}:
+        yield (
+            f"the inventory gives {SECRET}: change it there, remove Spark by teardown.yml, which "
+            "keeps its data, and run site.yml"
+        )
+    if left := [name for name in cluster.spark if name not in hosts]:
+        yield f"all processes of Spark share its secret, and --limit leaves out {listing(left)}"
+    if not confirmed:
+        yield (
+            "a new secret stops all of Spark, ends its jobs, and starts it without them. To go on: "
+            "-e rotate_confirm=true"
+        )
+
+
+def _choice(cluster: Cluster) -> str:
+    """Return what can be made anew, and how to say so."""
+    found = []
+    if names := [
+        user.name
+        for user in next((one.users for one in cluster.brokers), [])
+        if not [*_of_users(cluster, [user.name])]
+    ]:
+        found.append(f"-e user=NAME, several with commas, for {listing(names)}")
+    if not [*_of_spark(cluster, [*cluster.spark], confirmed=True)]:
+        found.append("-e secret=spark for what the processes of Spark share")
+    return f"say which: {', or '.join(found) or 'the inventory has none that Millrace makes'}"

@@ -1,0 +1,48 @@
+"""The order of rotate_secrets.yml: whatever ends a run, another one completes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from tests.support.lab.topology import ROOT
+
+ROTATE, USERS = "millrace.streaming.rotate_secrets", "millrace.streaming.kafka_users"
+SERVICE = "millrace.streaming.service"
+
+
+def tasks(name: str) -> list[dict[str, Any]]:
+    plays = yaml.safe_load((ROOT / "playbooks/rotate_secrets.yml").read_text())
+    (found,) = [play["tasks"] for play in plays if play["name"] == name]
+    return list(found)
+
+
+def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None:
+    asked, made, given, _ = tasks("Passwords of Kafka's users")
+    assert USERS in asked
+    assert asked["check_mode"]
+    assert made[ROTATE]["make"]
+    assert USERS in given
+    assert "check_mode" not in given
+
+
+def test_all_of_spark_is_stopped_before_its_secret_is_replaced() -> None:
+    """No host keeps the former one, by which each later run would be refused, and no unit starts
+    without one, not even after a boot.
+    """
+    inspected, stopped, made, *started = tasks("Spark's secret")
+    assert "inspect" in str(inspected)
+    assert stopped[SERVICE] == {
+        "product": "spark",
+        "state": "absent",
+        "removed": ["/etc/spark/spark-defaults.conf"],
+    }
+    assert made[ROTATE]["make"]
+    assert "'tasks_from': 'masters'" in str(started[0])
+
+
+def test_nothing_is_made_before_everything_was_checked() -> None:
+    (checked,) = tasks("Check what is to be replaced")
+    assert "make" not in checked[ROTATE]
+    assert {"users", "spark", "confirmed", "hosts"} == checked[ROTATE].keys()
