@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ..module_utils.model import desired
+from ..module_utils.model import desired, firewall
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.security import DIRECTORY
 from ..plugin_utils.action import Action
@@ -31,6 +31,12 @@ def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
     }
 
 
+def peers(cluster: Cluster, name: str) -> list[str]:
+    """Return the names of the other hosts that have a firewall."""
+    others = [other for other in cluster.hosts if other != name and cluster.firewall(other)]
+    return list(dict.fromkeys(one for other in others for one in cluster.names(other)))
+
+
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
     host, services = cluster.host(name), cluster.services(name)
@@ -48,6 +54,8 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "stores": list(stores),
         "keystores": [path for path, is_keystore in stores.items() if is_keystore],
         "names": [service.address for service in services.values()],
+        "peers": peers(cluster, name),
+        "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
@@ -60,8 +68,9 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return what was found, and by how much its clock is off."""
         del args
-        files = self.cluster.host(self.host).files()
-        wanted = {**options(self.cluster, self.host), "files": files}
+        files = self.cluster.host_files(self.host)
+        rules = files.get(firewall.FILE, {}).get("content", "")
+        wanted = {**options(self.cluster, self.host), "files": files, "rules": rules}
         before = time.time()
         answer = self.call(wanted)
         if not answer.get("failed") and "found" in answer:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from . import kafka, spark, variables, zookeeper
+from . import firewall, kafka, spark, variables, zookeeper
+from .files import Entry
+from .firewall import Firewall
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
 from .security import AUTHORITY_FILE, SPARK_SECRET
 from .service import Listening, Service
 from .spark import SparkHost
+from .values import canonical
 from .variables import Invalid
 from .zookeeper import Member
 
@@ -96,6 +99,40 @@ class Cluster:
         Not in it are drivers of Spark, which run anywhere.
         """
         return [one for service in self.services(host).values() for one in service.listening]
+
+    def names(self, host: str) -> list[str]:
+        """Return the names and addresses under which others reach a host, without brackets."""
+        own = self.host(host).settings["ansible_host"] or host
+        found = [own, *(service.address for service in self.services(host).values())]
+        return list(dict.fromkeys(canonical(str(one)) for one in found))
+
+    def addresses(self, host: str) -> list[str]:
+        """Return the addresses of a host: those that the inventory gives or its names have."""
+        resolved = self.inventory.resolved
+        found = [one for name in self.names(host) for one in resolved.get(name, [name])]
+        return [one for one in dict.fromkeys(found) if firewall.network(one)]
+
+    @property
+    def unresolved_names(self) -> list[str]:
+        """The names of which a firewall needs the addresses, none without a firewall."""
+        if not any(map(self.firewall, self.hosts)):
+            return []
+        names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
+        return [one for one in names if not firewall.network(one)]
+
+    def firewall(self, host: str) -> Firewall | None:
+        """Return the firewall of a host, None where none is wanted or nothing listens."""
+        settings = self.host(host).settings
+        if settings["host_firewall"] != firewall.NFTABLES:
+            return None
+        nodes = (address for name in self.hosts for address in self.addresses(name))
+        found = firewall.of_host(settings, self.listening(host), nodes)
+        return found if found.callers else None
+
+    def host_files(self, host: str) -> dict[str, Entry]:
+        """Return the files of a host that belong to none of its services."""
+        wanted = self.firewall(host)
+        return {**self.host(host).files(), **(wanted.files() if wanted else {})}
 
     def heaps(self, host: str) -> dict[str, str]:
         """Return variable -> heap as written, of all JVMs of a host's services."""

@@ -86,7 +86,8 @@ class Inventory:
     `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file;
     `secrets` are what is kept in its directory of secrets.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
-    its files without effect.
+    its files without effect. `resolved` is name -> addresses, of the hosts' names
+    where a firewall needs them.
     """
 
     groups: Mapping[str, Sequence[str]]
@@ -97,6 +98,7 @@ class Inventory:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     file_findings: Sequence[FileFinding] = ()
     secrets: Secrets = field(default_factory=Secrets)
+    resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

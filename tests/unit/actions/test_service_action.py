@@ -132,6 +132,11 @@ def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun)
     assert "files" not in found
 
 
+def test_the_firewall_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
+    found = options(ansible, product="host", state="absent")
+    assert found["units"] == ["millrace-firewall"]
+
+
 def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/main.py").write_text("# job\n")

@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
 )
 
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
+from tests.unit.rules.firewall_cases import walled
 from tests.unit.rules.host_draft import (
     CONTAINER,
     DATA,
@@ -105,6 +106,15 @@ def with_spark(draft: Draft) -> None:
 
 def with_spark_alone(draft: Draft) -> None:
     draft.groups.update(spark_masters=["k1"], spark_workers=["k1"])
+
+
+def connecting_from(address: str, *nodes: str) -> list[InspectedHost]:
+    """A host with a firewall that connects to another one from an address."""
+    return host(
+        walled,
+        lambda d: d.variable("host_firewall_nodes", [*nodes]),
+        sources={"10.0.0.2": [address]},
+    )
 
 
 def time_service(name: str) -> Change:
@@ -397,6 +407,30 @@ CASES = [
         host(time_service(""), clock_synchronised=False, **CONTAINER),
     ),
     Case("clock-offset", ("2.0 s behind",), host(clock_offset=-2.0), host(clock_offset=0.4)),
+    Case(
+        "firewall-refused",
+        ("Operation not permitted", "host_firewall: none", "nf_tables."),
+        host(walled, refused_rules="Operation not permitted"),
+        host(walled),
+    ),
+    Case(
+        "firewall-refused",
+        ("the capability NET_ADMIN",),
+        host(walled, refused_rules="Operation not permitted", **CONTAINER),
+        host(walled, **CONTAINER),
+    ),
+    Case(
+        "firewall-source",
+        ("from 10.9.0.4", "Add 10.9.0.4 to host_firewall_nodes"),
+        connecting_from("10.9.0.4"),
+        connecting_from("10.0.0.1"),
+    ),
+    Case(
+        "firewall-source",
+        ("fd00::4",),
+        connecting_from("fd00::4", "10.9.0.0/24"),
+        connecting_from("fd00::4", "fd00::/64"),
+    ),
     Case(
         "mount-missing",
         ("/data", "host_mounts names no src"),
