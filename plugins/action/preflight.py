@@ -33,7 +33,7 @@ def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
 
 def peers(cluster: Cluster, name: str) -> list[str]:
     """Return the names of the other hosts that have a firewall."""
-    others = [other for other in cluster.hosts if other != name and cluster.firewall(other)]
+    others = [other for other in cluster.firewalls if other != name]
     return list(dict.fromkeys(one for other in others for one in cluster.names(other)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from . import firewall, kafka, spark, variables, zookeeper
 from .files import Entry
@@ -115,24 +116,30 @@ class Cluster:
     @property
     def unresolved_names(self) -> list[str]:
         """The names of which a firewall needs the addresses, none without a firewall."""
-        if not any(map(self.firewall, self.hosts)):
+        if not self.firewalls:
             return []
         names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
         return [one for one in names if not firewall.network(one)]
 
-    def firewall(self, host: str) -> Firewall | None:
-        """Return the firewall of a host, None where none is wanted or nothing listens."""
-        settings = self.host(host).settings
-        if settings["host_firewall"] != firewall.NFTABLES:
-            return None
-        nodes = (address for name in self.hosts for address in self.addresses(name))
-        found = firewall.of_host(settings, self.listening(host), nodes)
-        return found if found.callers else None
+    @cached_property
+    def firewalls(self) -> dict[str, Firewall]:
+        """Host -> its firewall, where the inventory wants one and something listens."""
+        wanted = [
+            name
+            for name, host in self.hosts.items()
+            if host.settings["host_firewall"] == firewall.NFTABLES
+        ]
+        nodes = [one for name in self.hosts for one in self.addresses(name)] if wanted else []
+        found = {
+            name: firewall.of_host(self.hosts[name].settings, self.listening(name), nodes)
+            for name in wanted
+        }
+        return {name: one for name, one in found.items() if one.callers}
 
     def host_files(self, host: str) -> dict[str, Entry]:
         """Return the files of a host that belong to none of its services."""
-        wanted = self.firewall(host)
-        return {**self.host(host).files(), **(wanted.files() if wanted else {})}
+        own = self.host(host).files()
+        return {**own, **self.firewalls[host].files()} if host in self.firewalls else own
 
     def heaps(self, host: str) -> dict[str, str]:
         """Return variable -> heap as written, of all JVMs of a host's services."""

@@ -141,7 +141,7 @@ def of_firewall(cluster: Cluster, host: str, *, has_nft: bool, is_there: bool) -
 
     `has_nft` says whether nftables is installed, `is_there` whether a firewall of ours is.
     """
-    wanted = cluster.firewall(host)
+    wanted = host in cluster.firewalls
     load = files.render("firewall.sh.j2", file=firewall.FILE, unit=firewall.NAME).splitlines()
     return {
         "firewall_package": firewall.PACKAGE if wanted and not has_nft else "",

@@ -55,7 +55,7 @@ def _firewall_off(settings: HostSettings) -> Findings:
 def _firewall_address(cluster: Cluster) -> Findings:
     """A firewall knows addresses alone, and would let nothing of such a host in."""
     for name in cluster.hosts:
-        others = [other for other in cluster.hosts if other != name and cluster.firewall(other)]
+        others = [other for other in cluster.firewalls if other != name]
         given = all(cluster.hosts[other].settings[_NODES] for other in others)
         if not given and not cluster.addresses(name):
             what = f"The control node finds no address of {listing(cluster.names(name), 'or')}."
@@ -78,8 +78,8 @@ def _firewall_source(host: InspectedHost) -> Findings:
     """The firewalls of the other hosts would drop its connections."""
     foreign = {
         source
-        for other in host.cluster.hosts
-        if other != host.name and (wall := host.cluster.firewall(other))
+        for other, wall in host.cluster.firewalls.items()
+        if other != host.name
         for name in host.cluster.names(other)
         for source in host.found.sources.get(name, ())
         if not wall.accepts(NODES, source)

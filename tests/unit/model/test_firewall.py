@@ -26,7 +26,7 @@ GROUPS = {
 }
 ADDRESSES = {"h1": NODE_1, "h2": NODE_2, "h3": NODE_3}
 JMX = "-Dcom.sun.management.jmxremote"
-STANDARD = {"kafka_security": "standard", "host_firewall": "nftables"}
+STANDARD: dict[str, Any] = {"kafka_security": "standard", "host_firewall": "nftables"}
 
 
 def closed(**variables: Any) -> Cluster:
@@ -69,7 +69,7 @@ def who_reaches(text: str, port: int, *addresses: str) -> list[str]:
 
 def test_without_a_firewall_there_is_nothing_of_it() -> None:
     found = closed(host_firewall="none")
-    assert found.firewall("h1") is None
+    assert found.firewalls == {}
     assert not {FILE, UNIT} & found.host_files("h1").keys()
     assert {FILE, UNIT} <= closed().host_files("h1").keys()
 
