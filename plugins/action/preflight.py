@@ -7,7 +7,6 @@ from typing import Any
 
 from ..module_utils.model import desired, firewall
 from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.security import DIRECTORY
 from ..plugin_utils.action import Action
 
 STORES = ("ssl.keystore.location", "ssl.truststore.location")
@@ -42,8 +41,9 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
     host, services = cluster.host(name), cluster.services(name)
     node = cluster.kafka.get(name)
     stores = pem_stores(node.config) if node else {}
-    if node and node.keys_are_ours:  # which Millrace writes
-        stores = {path: key for path, key in stores.items() if not path.startswith(DIRECTORY)}
+    if node:  # those that Millrace writes
+        written = node.certificate_files()
+        stores = {path: key for path, key in stores.items() if path not in written}
     distributions = [service.distribution for service in services.values()]
     return {
         "directories": list({one.path: None for one in cluster.directories(name)}),

@@ -42,6 +42,8 @@ JAVA_HOMES = "/usr/lib/jvm"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
 AUTHORITY = "/etc/kafka/certificates/ca.pem"
+ZOOKEEPER_CONFIG = "/etc/zookeeper/zoo.cfg"
+ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -255,6 +257,12 @@ def spark_secret() -> str | None:
     return secret_digest(secret) if secret else ""
 
 
+def ensemble_secured() -> bool | None:
+    """Return whether the member of ZooKeeper that is configured here speaks TLS; None for none."""
+    config = parse_or_empty(read(ZOOKEEPER_CONFIG))
+    return config.get("sslQuorum") == "true" if config else None
+
+
 def digest(path: str) -> str:
     """Return the sha256 of a file, empty where there is none to read."""
     try:
@@ -333,6 +341,8 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "authorizer": authorizer(),
         "authority": digest(AUTHORITY),
         "spark_secret": spark_secret(),
+        "ensemble_secured": ensemble_secured(),
+        "ensemble_authority": digest(ENSEMBLE_AUTHORITY),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])

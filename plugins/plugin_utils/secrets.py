@@ -3,6 +3,7 @@
 They are files of one directory that only its owner can read:
 
     ca.pem, ca.key                the cluster's own CA
+    zookeeper-ca.pem, .key        the CA of what ZooKeeper's members and clients show each other
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     passwords/USER                a generated password
     spark_secret                  what the processes of Spark share
@@ -14,15 +15,17 @@ import datetime
 import fcntl
 import secrets
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.model import zookeeper_tls
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET
+from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE, SPARK_SECRET, Certificate
 from .certificates import Authority, CertificateError, issue, new_authority, renewal_reason
 from .files import write_private
 
@@ -31,6 +34,7 @@ DIRECTORY = ".secrets"
 IGNORED = ".gitignore"
 """Keeps the directory out of the repository of an inventory."""
 CERTIFICATE, KEY = AUTHORITY_FILE, "ca.key"
+ZOOKEEPER_CERTIFICATE, ZOOKEEPER_KEY = zookeeper_tls.AUTHORITY_FILE, "zookeeper-ca.key"
 _CERTIFICATES, _PASSWORDS = "certificates", "passwords"
 _LETTERS = string.ascii_letters + string.digits
 _LENGTH = 44  # of a password: 262 bits
@@ -91,8 +95,9 @@ def read(directory: Path) -> Secrets:
         {
             name: text.strip()
             for name, text in files.items()
-            if "/" not in name and name not in (CERTIFICATE, KEY)
+            if "/" not in name and not name.endswith((".pem", ".key"))
         },
+        files.get(ZOOKEEPER_CERTIFICATE, ""),
     )
 
 
@@ -109,7 +114,7 @@ def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secre
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
     of_spark = (host.lacks_secret for host in cluster.spark.values())
-    if not any(of_kafka) and not any(of_spark):
+    if not any(of_kafka) and not any(of_spark) and not cluster.identities:
         return read(directory)
     try:
         with _lock(directory, store=store):
@@ -119,44 +124,44 @@ def complete(cluster: Cluster, given: Authority | None, *, store: bool) -> Secre
         raise AnsibleActionFail(message) from error
 
 
+@dataclass(frozen=True)
+class _Signed:
+    """Certificates of one CA: its files' names, its certificate, where hosts have it, its name."""
+
+    wanted: Sequence[Certificate]
+    certificate: str
+    key: str
+    found: str
+    on_hosts: str
+    name: str
+    given: Authority | None = None
+
+
 def _complete(
     cluster: Cluster, given: Authority | None, directory: Path, *, store: bool
 ) -> Secrets:
     found = read(directory)
-    new: dict[str, str] = {}
-    nodes = [node for node in cluster.kafka.values() if node.certificates]
-    certificates, authority_pem = dict(found.certificates), found.authority
-    if nodes:
-        authority_pem = given.certificate if given else found.authority
-        authority = given
-        if given and found.authority and Authority(found.authority, "").issuer != given.issuer:
-            message = (
-                f"{directory / CERTIFICATE} is another CA than kafka_ca_certificate, and nodes "
-                "that trust one do not trust the other; if no node was deployed yet, delete "
-                f"{directory}"
-            )
-            raise CertificateError(message)
-        if not authority_pem and certificates:
-            message = (
-                f"{CERTIFICATE} is missing, and nodes that trust it would not trust another; copy "
-                f"it from another control node, or from {AUTHORITY} of a node"
-            )
-            raise CertificateError(message)
-        if not authority_pem:
-            authority = new_authority(f"Millrace {next(iter(nodes)).cluster_id or 'Kafka'}")
-            authority_pem = authority.certificate
-            new[KEY] = authority.key
-        if authority_pem != found.authority:
-            new[CERTIFICATE] = authority_pem
-        now = datetime.datetime.now(datetime.UTC)
-        for node in nodes:
-            for wanted in node.certificates:
-                known = certificates.get(wanted.name, "")
-                if known and not renewal_reason(known, wanted, authority_pem, now):
-                    continue
-                authority = authority or _kept(directory, authority_pem)
-                certificates[wanted.name] = issue(authority, wanted)
-                new[f"{_CERTIFICATES}/{wanted.name}.pem"] = certificates[wanted.name]
+    kafka = [one for node in cluster.kafka.values() for one in node.certificates]
+    identity = next((node.cluster_id for node in cluster.kafka.values()), "") or "Kafka"
+    of_kafka = _Signed(
+        kafka, CERTIFICATE, KEY, found.authority, AUTHORITY, f"Millrace {identity}", given
+    )
+    own = cluster.identities
+    of_zookeeper = _Signed(
+        [one.certificate for one in own],
+        ZOOKEEPER_CERTIFICATE,
+        ZOOKEEPER_KEY,
+        found.zookeeper_authority,
+        own[0].authority if own else "",
+        "Millrace ZooKeeper",
+    )
+    new = {**_sign(of_kafka, found, directory), **_sign(of_zookeeper, found, directory)}
+    folder = f"{_CERTIFICATES}/"
+    certificates = found.certificates | {
+        name.removeprefix(folder).removesuffix(".pem"): text
+        for name, text in new.items()
+        if name.startswith(folder)
+    }
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
@@ -172,7 +177,49 @@ def _complete(
     if store:
         for name, text in new.items():
             _write(directory / name, text)
-    return Secrets(str(directory), authority_pem, certificates, passwords, texts)
+    return Secrets(
+        str(directory),
+        new.get(CERTIFICATE, found.authority),
+        certificates,
+        passwords,
+        texts,
+        new.get(ZOOKEEPER_CERTIFICATE, found.zookeeper_authority),
+    )
+
+
+def _sign(signed: _Signed, found: Secrets, directory: Path) -> dict[str, str]:
+    """Return what is new of certificates and their CA, file -> text."""
+    if not signed.wanted:
+        return {}
+    given, new = signed.given, {}
+    authority, pem = given, given.certificate if given else signed.found
+    if given and signed.found and Authority(signed.found, "").issuer != given.issuer:
+        message = (
+            f"{directory / signed.certificate} is another CA than kafka_ca_certificate, and nodes "
+            "that trust one do not trust the other; if no node was deployed yet, delete "
+            f"{directory}"
+        )
+        raise CertificateError(message)
+    kinds = {one.name.rpartition("/")[2] for one in signed.wanted}
+    if not pem and any(name.rpartition("/")[2] in kinds for name in found.certificates):
+        message = (
+            f"{signed.certificate} is missing, and nodes that trust it would not trust another; "
+            f"copy it from another control node, or from {signed.on_hosts} of a node"
+        )
+        raise CertificateError(message)
+    if not pem:
+        authority = new_authority(signed.name)
+        pem, new[signed.key] = authority.certificate, authority.key
+    if pem != signed.found:
+        new[signed.certificate] = pem
+    now = datetime.datetime.now(datetime.UTC)
+    for wanted in signed.wanted:
+        known = found.certificates.get(wanted.name, "")
+        if known and not renewal_reason(known, wanted, pem, now):
+            continue
+        authority = authority or _kept(directory / signed.key, pem)
+        new[f"{_CERTIFICATES}/{wanted.name}.pem"] = issue(authority, wanted)
+    return new
 
 
 def random_text() -> str:
@@ -180,12 +227,11 @@ def random_text() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
 
 
-def _kept(directory: Path, certificate: str) -> Authority:
-    path = directory / KEY
+def _kept(path: Path, certificate: str) -> Authority:
     if not path.is_file():
         message = (
             f"{path} is missing, so no certificate can be made; copy it from the control node that "
-            "made it, or set kafka_ca_certificate and kafka_ca_key if the CA is the site's"
+            "made it, or set kafka_ca_certificate and kafka_ca_key if Kafka's CA is the site's"
         )
         raise CertificateError(message)
     return Authority(certificate, path.read_text(encoding="utf-8"))

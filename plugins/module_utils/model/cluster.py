@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from . import firewall, kafka, spark, variables, zookeeper
+from . import firewall, kafka, spark, variables, zookeeper, zookeeper_tls
 from .files import Entry
 from .firewall import Firewall
 from .host import Facts, HostSettings
@@ -18,6 +18,7 @@ from .spark import SparkHost
 from .values import canonical
 from .variables import Invalid
 from .zookeeper import Member
+from .zookeeper_tls import Identity
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,33 @@ class Cluster:
         services = self.services(host).values()
         return {name: heap for service in services for name, heap in service.heaps.items()}
 
+    @property
+    def identities(self) -> list[Identity]:
+        """What members and clients of ZooKeeper show each other."""
+        found = (
+            one.identity for x in (self.zookeeper, self.kafka, self.spark) for one in x.values()
+        )
+        return [one for one in found if one]
+
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
+        return [*self._missing_of_ensemble(host, service), *self._missing_own(host, service)]
+
+    def _missing_of_ensemble(self, host: str, service: str) -> list[str]:
+        """Return what is missing of what a service shows the ensemble."""
+        found: dict[str, Member | KafkaNode | SparkHost | None] = {
+            "zookeeper": self.zookeeper.get(host),
+            "kafka": self.kafka.get(host),
+            "spark": self.spark.get(host),
+        }
+        one = found.get(service)
+        if one is None or one.identity is None:
+            return []
+        name, secrets = one.identity.certificate.name, self.inventory.secrets
+        authority = [] if secrets.zookeeper_authority else [zookeeper_tls.AUTHORITY_FILE]
+        return [*([] if secrets.certificates.get(name) else [name]), *authority]
+
+    def _missing_own(self, host: str, service: str) -> list[str]:
         secrets = self.inventory.secrets
         if service == "kafka":
             wanted = self.kafka[host].certificates
@@ -184,7 +210,8 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
             invalid[name] = wrong
     members = zookeeper.resolve(inventory, hosts)
     ensemble = next((one.client_addresses for one in members.values()), [])
-    nodes = kafka.resolve(inventory, hosts, ensemble)
+    secured = any(one.is_secured for one in members.values())
+    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured)
     broker = next((node for node in nodes.values() if node.is_broker), None)
-    sparks = spark.resolve(inventory, hosts, ensemble, broker)
+    sparks = spark.resolve(inventory, hosts, ensemble, broker, ensemble_secured=secured)
     return Cluster(inventory, hosts, members, nodes, sparks, invalid)

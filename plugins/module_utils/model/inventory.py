@@ -67,7 +67,7 @@ class FileFinding:
 class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
-    `authority` is the certificate of the cluster's CA, `certificates` are keys with certificates
+    `authority` is the certificate of Kafka's CA, `zookeeper_authority` of ZooKeeper's, `certificates` are keys with certificates
     and chain by their names (`host/node`), `passwords` those of Kafka's users that the inventory
     does not give, `texts` other secrets by their names. Everything is PEM or plain text.
     """
@@ -77,6 +77,7 @@ class Secrets:
     certificates: Mapping[str, str] = field(default_factory=dict, repr=False)
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    zookeeper_authority: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,9 @@ class Inspection:
     controllers, role -> listener, `protocols` what it knows, listener -> protocol, `authorizer` its
     own, empty without one, None without a node, `authority` the sha256 of the CA's certificate that
     it trusts, empty without one that Millrace made. `spark_secret` is the digest of the secret that
-    Spark has there, empty without one, None without Spark. `operation` is the record of the last
+    Spark has there, empty without one, None without Spark. `ensemble_secured` says whether the
+    member of ZooKeeper that is configured there speaks TLS, None without one, `ensemble_authority`
+    is the sha256 of the CA's certificate that it trusts. `operation` is the record of the last
     rolling change, with its `age` in seconds. `clock_offset` is in seconds against the control
     node, less the transfer time of the answer; `time_service` is the one that runs.
     """
@@ -115,6 +117,8 @@ class Inspection:
     authorizer: str | None = None
     authority: str = ""
     spark_secret: str | None = None
+    ensemble_secured: bool | None = None
+    ensemble_authority: str = ""
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 
