@@ -150,10 +150,8 @@ class Cluster:
     @property
     def identities(self) -> list[Identity]:
         """What members and clients of ZooKeeper show each other."""
-        found = (
-            one.identity for x in (self.zookeeper, self.kafka, self.spark) for one in x.values()
-        )
-        return [one for one in found if one]
+        services = (*self.zookeeper.values(), *self.kafka.values(), *self.spark.values())
+        return [one.identity for one in services if one.identity]
 
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""

@@ -67,9 +67,10 @@ class FileFinding:
 class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
-    `authority` is the certificate of Kafka's CA, `zookeeper_authority` of ZooKeeper's, `certificates` are keys with certificates
-    and chain by their names (`host/node`), `passwords` those of Kafka's users that the inventory
-    does not give, `texts` other secrets by their names. Everything is PEM or plain text.
+    `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of ZooKeeper's,
+    `certificates` are keys with certificates and chain by their names (`host/node`), `passwords`
+    those of Kafka's users that the inventory does not give, `texts` other secrets by their names.
+    Everything is PEM or plain text.
     """
 
     directory: str = ""

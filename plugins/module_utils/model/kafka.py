@@ -137,10 +137,7 @@ class KafkaNode(Server):
     previous = PREVIOUS
     leftovers = (
         *(security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY),
-        *(
-            f"{security.DIRECTORY}/{name}"
-            for name in ("zookeeper.pem", zookeeper_tls.AUTHORITY_FILE)
-        ),
+        *zookeeper_tls.paths("kafka"),
         *(f"{security.DIRECTORY}/", "/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
         *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
     )

@@ -144,11 +144,8 @@ class Member(Server):
         """Return key and certificates, and what ZooKeeper's own client needs on this host."""
         if not self.identity:
             return {}
-        client = files.properties(zookeeper_tls.of_client(self.identity))
-        return {
-            **self.identity.files(self.secrets, self.user),
-            CLIENT_PROPERTIES: files.text(client),
-        }
+        client = files.text(files.properties(zookeeper_tls.of_client(self.identity)))
+        return {**self.identity.files(self.secrets, self.user), CLIENT_PROPERTIES: client}
 
     def _servers(self) -> dict[str, str]:
         """Return the ensemble as a dynamic configuration file has it.

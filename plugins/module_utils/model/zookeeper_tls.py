@@ -43,17 +43,21 @@ class Identity:
         }
 
 
+def paths(product: str) -> tuple[str, str]:
+    """Return where a product on a host has its certificate, and that of the CA."""
+    directory = f"/etc/{product}/certificates"
+    return f"{directory}/zookeeper.pem", f"{directory}/{AUTHORITY_FILE}"
+
+
 def identity(host: str, product: str, addresses: Sequence[str] = ()) -> Identity:
     """Return what a product on a host shows the ensemble; `addresses` are those of a member.
 
     All processes of a product have one common name, by which the ACLs of Kafka's nodes know them.
     """
-    directory = f"/etc/{product}/certificates"
+    path, authority = paths(product)
     names = tuple(dict.fromkeys(canonical(one) for one in (host, *addresses)))
-    certificate = Certificate(
-        f"{host}/zookeeper-{product}", f"{directory}/zookeeper.pem", product, names, client=True
-    )
-    return Identity(certificate, f"{directory}/{AUTHORITY_FILE}")
+    certificate = Certificate(f"{host}/ensemble-{product}", path, product, names, client=True)
+    return Identity(certificate, authority)
 
 
 def of_member(own: Identity) -> Properties:

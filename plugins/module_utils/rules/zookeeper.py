@@ -161,11 +161,7 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
     known = secrets.zookeeper_authority
     if known and found != hashlib.sha256(known.encode()).hexdigest():
         what = f"The member trusts another CA than that of {secrets.directory}."
-        fix = (
-            "Copy that directory from the control node that deployed the ensemble. If it is lost, "
-        )
-        fix += (
-            "remove all that is on it and ZooKeeper itself, which keeps the data (teardown.yml), "
-        )
-        fix += "and run site.yml."
+        fix = "Copy that directory from the control node that deployed the ensemble. If it is "
+        fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
+        fix += "run site.yml."
         yield Finding(what, fix)

@@ -63,6 +63,25 @@ def two(**second: Any) -> list[InspectedHost]:
     )
 
 
+def closing(wanted: str, secured: bool | None, *, elected: bool = True) -> list[InspectedHost]:
+    """A member of ZooKeeper that runs with TLS or without."""
+    disk = Directory("/var/lib/zookeeper/data", exists=True, elected=elected)
+    return host(
+        lambda d: d.ensemble().variable("zookeeper_security", wanted, on=("z1", "z2", "z3")),
+        name="z2",
+        directories=(disk,),
+        ensemble_secured=secured,
+    )
+
+
+def ensemble_trusting(known: str, found: str, security: str = "standard") -> list[InspectedHost]:
+    """A member of ZooKeeper that trusts a CA, and what the control node has of it."""
+    (one,) = closing(security, None)
+    kept = Secrets("/inventory/.secrets", zookeeper_authority=known)
+    cluster = resolve(replace(one.cluster.inventory, secrets=kept))
+    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_authority=found))]
+
+
 def zookeeper(myid: str | None) -> list[InspectedHost]:
     """A member of ZooKeeper of the id 2."""
     disk = Directory("/var/lib/zookeeper/data", exists=True, myid=myid)
@@ -693,6 +712,29 @@ CASES = [
         for kept, digest, security in (
             ("ca", "", "standard"),  # a new host
             ("", DIGEST_OF_OTHER, "standard"),  # another rule's, or made by site.yml
+            ("ca", DIGEST_OF_OTHER, "open"),
+        )
+    ),
+    *(
+        Case("ensemble-closed", (f"zookeeper_security: {found}", "of z2"), closing(*bad), good)
+        for found, bad, good in (
+            ("open", ("standard", False), closing("standard", True)),
+            ("standard", ("open", True), closing("open", False)),
+            ("open", ("standard", False), closing("standard", None)),
+            ("open", ("standard", False), closing("standard", False, elected=False)),
+        )
+    ),
+    *(
+        Case(
+            "ensemble-authority-differs",
+            ("/inventory/.secrets", "kafka_secrets_dir of z2", "teardown.yml"),
+            ensemble_trusting("ca", DIGEST_OF_OTHER),
+            ensemble_trusting(*good),
+        )
+        for good in (
+            ("ca", DIGEST_OF_CA),
+            ("ca", ""),
+            ("", DIGEST_OF_OTHER),
             ("ca", DIGEST_OF_OTHER, "open"),
         )
     ),
