@@ -39,8 +39,8 @@ OWNED: Mapping[str, str] = {
     "clientPort": "zookeeper_client_port",
     "dataDir": "zookeeper_data_dir",
     "dynamicConfigFile": "the group zookeeper",
-    "secureClientPort": "zookeeper_client_port",
     "reconfigEnabled": "nothing, the inventory is the ensemble",
+    "secureClientPort": "zookeeper_client_port",
     "standaloneEnabled": "the group zookeeper",
 }
 

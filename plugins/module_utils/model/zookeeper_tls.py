@@ -66,6 +66,8 @@ def of_member(own: Identity) -> Properties:
         "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
         "serverCnxnFactory": _NETTY,
         "sslQuorum": True,
+        # Otherwise members do not compare names at all (ZOOKEEPER-4393).
+        "fips-mode": False,
         # A member that connects has an address, of which DNS need not know the name.
         "ssl.quorum.clientHostnameVerification": False,
         **{
@@ -99,6 +101,9 @@ def of_client(own: Identity) -> dict[str, str]:
     return {
         "zookeeper.client.secure": "true",
         "zookeeper.clientCnxnSocket": _SOCKET,
+        # SASL, which is not used, would ask DNS for the name of a member that has an address, and
+        # the certificate would be compared with that.
+        "zookeeper.sasl.client": "false",
         "zookeeper.ssl.enabledProtocols": _PROTOCOLS,
         **{
             f"zookeeper.ssl.{key}": one
