@@ -157,11 +157,12 @@ def _complete(
     )
     new = {**_sign(of_kafka, found, directory), **_sign(of_zookeeper, found, directory)}
     folder = f"{_CERTIFICATES}/"
-    certificates = found.certificates | {
+    issued = {
         name.removeprefix(folder).removesuffix(".pem"): text
         for name, text in new.items()
         if name.startswith(folder)
     }
+    certificates = {**found.certificates, **issued}
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name

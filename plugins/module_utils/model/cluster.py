@@ -150,7 +150,7 @@ class Cluster:
     @property
     def identities(self) -> list[Identity]:
         """What members and clients of ZooKeeper show each other."""
-        services = (*self.zookeeper.values(), *self.kafka.values(), *self.spark.values())
+        services = [one for host in self.hosts for one in self.services(host).values()]
         return [one.identity for one in services if one.identity]
 
     def missing_secrets(self, host: str, service: str) -> list[str]:
@@ -159,15 +159,10 @@ class Cluster:
 
     def _missing_of_ensemble(self, host: str, service: str) -> list[str]:
         """Return what is missing of what a service shows the ensemble."""
-        found: dict[str, Member | KafkaNode | SparkHost | None] = {
-            "zookeeper": self.zookeeper.get(host),
-            "kafka": self.kafka.get(host),
-            "spark": self.spark.get(host),
-        }
-        one = found.get(service)
-        if one is None or one.identity is None:
+        identity = self.services(host)[service].identity if service != "host" else None
+        if identity is None:
             return []
-        name, secrets = one.identity.certificate.name, self.inventory.secrets
+        name, secrets = identity.certificate.name, self.inventory.secrets
         authority = [] if secrets.zookeeper_authority else [zookeeper_tls.AUTHORITY_FILE]
         return [*([] if secrets.certificates.get(name) else [name]), *authority]
 
