@@ -259,6 +259,10 @@ def ports() -> dict[Path, str]:
         "`spark.driver.port` and `spark.driver.blockManager.port`, people to `spark.ui.port`",
         "(4040). The first two, and `spark.blockManager.port` of executors, are any free port",
         "unless `spark_config` sets them; set them where a firewall stands between Spark's hosts.",
+        "",
+        "`host_firewall: nftables` makes a firewall of this on each host:",
+        "[security](security.md#firewall). Hosts of the inventory reach all ports there: they are",
+        "clients, and check each other.",
     ]
     for path in sorted(one for one in (ROOT / "inventories").iterdir() if one.is_dir()):
         # A copy: a lookup may write a secret beside the inventory.

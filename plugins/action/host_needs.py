@@ -19,4 +19,7 @@ class ActionModule(Action):
         del args
         found = inventory.plain(self.variables[run.INSPECTION])["found"]
         needs = desired.of_host(self.cluster.host(self.host), found["javas"], found["time_service"])
-        return {"changed": False, **needs}
+        firewall = desired.of_firewall(
+            self.cluster, self.host, has_nft=found["nft"], is_there=bool(found["firewall"])
+        )
+        return {"changed": False, **needs, **firewall}

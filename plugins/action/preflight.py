@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ..module_utils.model import desired
+from ..module_utils.model import desired, firewall
 from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.security import DIRECTORY
 from ..plugin_utils.action import Action
 
 STORES = ("ssl.keystore.location", "ssl.truststore.location")
@@ -31,13 +30,20 @@ def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
     }
 
 
+def peers(cluster: Cluster, name: str) -> list[str]:
+    """Return the names of the other hosts that have a firewall."""
+    others = [other for other in cluster.firewalls if other != name]
+    return list(dict.fromkeys(one for other in others for one in cluster.names(other)))
+
+
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
     host, services = cluster.host(name), cluster.services(name)
     node = cluster.kafka.get(name)
     stores = pem_stores(node.config) if node else {}
-    if node and node.keys_are_ours:  # which Millrace writes
-        stores = {path: key for path, key in stores.items() if not path.startswith(DIRECTORY)}
+    if node:  # those that Millrace writes
+        written = node.certificate_files()
+        stores = {path: key for path, key in stores.items() if path not in written}
     distributions = [service.distribution for service in services.values()]
     return {
         "directories": list({one.path: None for one in cluster.directories(name)}),
@@ -48,6 +54,8 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "stores": list(stores),
         "keystores": [path for path, is_keystore in stores.items() if is_keystore],
         "names": [service.address for service in services.values()],
+        "peers": peers(cluster, name),
+        "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
@@ -60,8 +68,9 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return what was found, and by how much its clock is off."""
         del args
-        files = self.cluster.host(self.host).files()
-        wanted = {**options(self.cluster, self.host), "files": files}
+        files = self.cluster.host_files(self.host)
+        rules = files.get(firewall.FILE, {}).get("content", "")
+        wanted = {**options(self.cluster, self.host), "files": files, "rules": rules}
         before = time.time()
         answer = self.call(wanted)
         if not answer.get("failed") and "found" in answer:

@@ -53,7 +53,7 @@ class ActionModule(Action):
         """Return whether the inspection of this run has found a host's files as they are wanted."""
         inspected = inventory.plain(self.variables.get(run.INSPECTION) or {})
         return bool(
-            asked["files"] and inspected.get("current_files") == desired.digest(asked["files"])
+            asked.get("files") and inspected.get("current_files") == desired.digest(asked["files"])
         )
 
     def _from_model(self, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ short_description: What a host needs besides files, by what was found on it
 description:
   - Compares what the inventory wants with what M(millrace.streaming.preflight) has found on the
     host, which the entry point C(inspect) of the role C(host) registers. Returns the packages of
-    Java and of the time service that are missing, and the lines of a shell script that loads the
-    kernel settings and mounts the file systems.
+    Java, of the time service and of nftables that are missing, the lines of a shell script that
+    loads the kernel settings and mounts the file systems, and of one that loads the firewall.
 attributes:
   check_mode:
     description: Changes no host, so it does the same.

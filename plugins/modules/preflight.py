@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import json
 import os
 import platform
 import re
-import socket
 import ssl
 import struct
 import sys
@@ -19,7 +19,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, operation_file, storage
+from ..module_utils.host import files, network, operation_file, storage
 from ..module_utils.host import mounts as mount_table
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
@@ -44,6 +44,8 @@ SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
 AUTHORITY = "/etc/kafka/certificates/ca.pem"
 NODE_STORE = "/etc/kafka/certificates/node.pem"
+ZOOKEEPER_CONFIG = "/etc/zookeeper/zoo.cfg"
+ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -188,12 +190,22 @@ def listeners(ports: set[int]) -> dict[int, str]:
     return found
 
 
-def addresses(name: str) -> list[str]:
-    """Return what the host resolves a name to, nothing if it cannot."""
-    try:
-        return sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None)})
-    except (OSError, UnicodeError):
-        return []
+def nft(module: AnsibleModule) -> str | None:
+    """Return the path of nftables' program, None where it is not installed."""
+    found: str | None = module.get_bin_path("nft")
+    return found
+
+
+def refused_rules(module: AnsibleModule) -> str:
+    """Return why nftables or the kernel refuses the rules of a firewall, empty if they do not.
+
+    Nothing can be said where nftables is yet to be installed.
+    """
+    program, rules = nft(module), module.params["rules"]
+    if not program or not rules:
+        return ""
+    code, _, message = module.run_command([program, "--check", "--file", "-"], data=rules)
+    return (message.strip() or f"nft ended with {code}") if code else ""
 
 
 def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str, object]:
@@ -245,6 +257,20 @@ def spark_secret() -> str | None:
     if not text:
         return None
     return secret_digest(secret) if secret else ""
+
+
+def ensemble_secured() -> bool | None:
+    """Return whether the member of ZooKeeper that is configured here speaks TLS; None for none."""
+    config = parse_or_empty(read(ZOOKEEPER_CONFIG))
+    return config.get("sslQuorum") == "true" if config else None
+
+
+def digest(path: str) -> str:
+    """Return the sha256 of a file, empty where there is none to read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def source_absent(source: str) -> bool:
@@ -300,7 +326,11 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "time_service": time_service(module),
         "javas": javas(params["java_home"]),
         "listeners": listeners(set(params["ports"])),
-        "addresses": {name: addresses(name) for name in params["names"]},
+        "addresses": {name: network.addresses(name) for name in params["names"]},
+        "sources": {name: network.sources(name) for name in params["peers"]},
+        "nft": nft(module) is not None,
+        "refused_rules": refused_rules(module),
+        "firewall": [path for path in params["firewall"] if Path(path).exists()],
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
@@ -314,6 +344,8 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "authorities": identities(read(AUTHORITY)),
         "signed_by": identities(read(NODE_STORE))[1:],
         "spark_secret": spark_secret(),
+        "ensemble_secured": ensemble_secured(),
+        "ensemble_authority": digest(ENSEMBLE_AUTHORITY),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])
@@ -325,12 +357,16 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
 def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
-    paths = ("directories", "homes", "links", "mounts", "sources", "stores", "keystores")
+    paths = (
+        *("directories", "homes", "links", "mounts", "sources", "stores", "keystores"),
+        "firewall",
+    )
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys((*paths, "names"), texts),
+            **dict.fromkeys((*paths, "names", "peers"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
+            "rules": {"type": "str", "default": ""},
             "java_home": {"type": "str", "default": ""},
             "kafka_user": {"type": "str", "default": "kafka"},
         },

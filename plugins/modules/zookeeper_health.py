@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -32,11 +33,13 @@ attributes:
 ANSWER_SECONDS = 2
 
 
-def ask(address: str) -> zookeeper_health.Member:
-    """Ask a member what it is."""
+def ask(address: str, tls: ssl.SSLContext | None = None) -> zookeeper_health.Member:
+    """Ask a member what it is, with TLS if that is given."""
     host, _, port = address.rpartition(":")
+    name = host.strip("[]")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS) as link:
+        with socket.create_connection((name, int(port)), ANSWER_SECONDS) as plain:
+            link = tls.wrap_socket(plain, server_hostname=name) if tls else plain
             link.sendall(b"srvr")
             with link.makefile(errors="replace") as answer:
                 return zookeeper_health.parse(answer.read())
@@ -44,11 +47,27 @@ def ask(address: str) -> zookeeper_health.Member:
         return zookeeper_health.Member(reason=error.strerror or str(error))
 
 
+def context(certificate: str, authority: str) -> ssl.SSLContext | None:
+    """Return how to connect with a certificate, trusting a CA; None without one.
+
+    Raises:
+        OSError: a file cannot be read.
+
+    """
+    if not certificate:
+        return None
+    found = ssl.create_default_context(cafile=authority)
+    found.load_cert_chain(certificate)
+    return found
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
             "members": {"type": "list", "elements": "str", "required": True},
+            "certificate": {"type": "path", "default": ""},
+            "authority": {"type": "path", "default": ""},
             "wait": {"type": "float", "default": 0},
             "fail": {"type": "bool", "default": True},
         },
@@ -58,8 +77,13 @@ def main() -> None:
     if wrong or not module.params["members"]:
         module.fail_json(msg=f"members needs host:port entries, got {wrong or 'none'}")
 
+    try:
+        tls = context(module.params["certificate"], module.params["authority"])
+    except OSError as error:
+        module.fail_json(msg=f"the certificate for ZooKeeper cannot be used: {error}")
+
     def check() -> tuple[dict[str, Any], list[str]]:
-        members = {address: ask(address) for address in module.params["members"]}
+        members = {address: ask(address, tls) for address in module.params["members"]}
         modes = {name: one.mode for name, one in members.items() if one.mode}
         leader = next((name for name, mode in modes.items() if mode == "leader"), "")
         return {"leader": leader, "modes": modes}, zookeeper_health.problems(members)

@@ -5,6 +5,8 @@ These are files of the secrets:
     ca.pem, ca.key    what nodes and clients trust, and the key of the cluster's own CA
     ca_next.key       while the CA is changed, the key of the next one, if it is the cluster's own
     ca_change.json    the record of that change
+
+    zookeeper-ca.pem, zookeeper-ca.key    the CA of ZooKeeper's members and clients
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..module_utils.model import ca_change, transition
+from ..module_utils.model import ca_change, transition, zookeeper_tls
 from ..module_utils.model.ca_change import FORMER, NEXT, PhaseError
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.pem import same_authority
@@ -24,6 +26,7 @@ from .certificates import Authority, CertificateError, has_key, new_authority
 from .files import write_private
 
 CERTIFICATE, KEY, NEXT_KEY = AUTHORITY_FILE, "ca.key", "ca_next.key"
+ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY = zookeeper_tls.AUTHORITY_FILE, "zookeeper-ca.key"
 PLAYBOOK = "rotate_certificates.yml -e rotate=ca"
 Files = dict[str, str]
 
@@ -33,13 +36,14 @@ class Authorities:
     """What nodes trust (PEM), and the CA that signs, whose key is empty where it is not known.
 
     With `outside` it is a CA of the site that signs by requests. `new` are the files of a CA that
-    was made, by their names.
+    was made, by their names, `key` is that of the key.
     """
 
     trusted: str
     signer: Authority
     outside: bool = False
     new: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key: str = KEY
 
 
 def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Authorities:
@@ -63,22 +67,49 @@ def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Autho
     if found.authority:
         key = _read(Path(found.directory) / KEY)
         return Authorities(found.authority, Authority(found.authority, key))
-    if found.certificates:
-        message = (
-            f"{CERTIFICATE} is missing, and nodes that trust it would not trust another; copy "
-            f"it from another control node, or from {AUTHORITY} of a node"
-        )
-        raise CertificateError(message)
+    if any(not zookeeper_tls.is_identity(name) for name in found.certificates):
+        raise CertificateError(_missing(CERTIFICATE, AUTHORITY))
     made = new_authority(_name(cluster_id))
     return Authorities(made.certificate, made, new={KEY: made.key})
 
 
-def missing_key(directory: str) -> str:
+def of_ensemble(found: Secrets) -> Authorities:
+    """Return the CA of ZooKeeper's members and clients, made where there is none.
+
+    Raises:
+        CertificateError: its certificate is missing, and nodes trust it.
+
+    """
+    if found.zookeeper_authority:
+        key = _read(Path(found.directory) / ENSEMBLE_KEY)
+        kept = Authority(found.zookeeper_authority, key)
+        return Authorities(kept.certificate, kept, key=ENSEMBLE_KEY)
+    if any(map(zookeeper_tls.is_identity, found.certificates)):
+        _, on_hosts = zookeeper_tls.paths("zookeeper")
+        raise CertificateError(_missing(ENSEMBLE_CERTIFICATE, on_hosts))
+    made = new_authority("Millrace ZooKeeper")
+    new = {ENSEMBLE_KEY: made.key, ENSEMBLE_CERTIFICATE: made.certificate}
+    return Authorities(made.certificate, made, new=new, key=ENSEMBLE_KEY)
+
+
+def missing_key(known: Authorities, directory: str) -> str:
     """Return what to do where the key of the CA that signs is not known."""
+    text = (
+        f"the key of the CA is missing in {directory}, so no certificate can be made; copy "
+        f"{known.key} from the control node that made it"
+    )
+    if known.key == ENSEMBLE_KEY:
+        return text
     return (
-        f"the key of the CA is missing in {directory}, so no certificate can be made; copy {KEY} "
-        f"(and {NEXT_KEY}, if it is there) from the control node that made it, or set "
-        "kafka_ca_certificate and kafka_ca_key if the CA that signs is the site's"
+        f"{text}, and {NEXT_KEY} if it is there, or set kafka_ca_certificate and kafka_ca_key if "
+        "the CA that signs is the site's"
+    )
+
+
+def _missing(file: str, on_hosts: str) -> str:
+    return (
+        f"{file} is missing, and nodes that trust it would not trust another; copy it from another "
+        f"control node, or from {on_hosts} of a node"
     )
 
 

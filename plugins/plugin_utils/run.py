@@ -19,6 +19,7 @@ from typing import Any
 from ansible import constants
 from ansible.vars.hostvars import HostVars
 
+from ..module_utils.host import network
 from ..module_utils.model import cluster
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.host import Facts
@@ -41,6 +42,9 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
         known = {name: one.facts for name, one in inspections(hostvars).items()}
         read = inventory.from_hostvars(hostvars, groups, overrides, task_vars)
         found = cluster.resolve(read, known)
+        if names := found.unresolved_names:
+            resolved = {name: network.addresses(name) for name in names}
+            found = cluster.resolve(dataclasses.replace(read, resolved=resolved), known)
         _store(path, found)
     return found
 

@@ -3,6 +3,7 @@
 They are files of one directory that only its owner can read:
 
     ca.pem, ca.key                the cluster's own CA; authorities.py has more of it
+    zookeeper-ca.pem, .key        the CA of what ZooKeeper's members and clients show each other
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     requests, signed              signing_requests.py
     passwords/USER                a generated password
@@ -36,7 +37,7 @@ from ..module_utils.model.security import (
     bearer_token,
 )
 from . import authorities, signing_requests
-from .authorities import CERTIFICATE, KEY, NEXT_KEY, Authorities
+from .authorities import CERTIFICATE, Authorities
 from .certificates import (
     Authority,
     CertificateError,
@@ -116,8 +117,9 @@ def read(directory: Path) -> Secrets:
         {
             name: text.strip()
             for name, text in files.items()
-            if "/" not in name and name not in (CERTIFICATE, KEY, NEXT_KEY)
+            if "/" not in name and not name.endswith((".pem", ".key"))
         },
+        files.get(authorities.ENSEMBLE_CERTIFICATE, ""),
     )
     try:
         for record in transition.RECORDS:
@@ -167,7 +169,8 @@ def complete(
     """
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
-    if not any(of_kafka) and not _new_texts(cluster, cluster.inventory.secrets.texts):
+    texts = _new_texts(cluster, cluster.inventory.secrets.texts)
+    if not any(of_kafka) and not texts and not cluster.identities:
         return read(directory) if store else cluster.inventory.secrets
     try:
         with lock(directory, store=store):
@@ -223,6 +226,15 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
                     certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
                 else:
                     certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
+    of_ensemble = found.zookeeper_authority
+    if cluster.identities:
+        own = authorities.of_ensemble(found)
+        of_ensemble = own.trusted
+        work.new |= own.new
+        for one in cluster.identities:
+            wanted = one.certificate
+            pem = certificates.get(wanted.name, "")
+            certificates[wanted.name] = _certificate(own, wanted, pem, work, renew=False)
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
@@ -241,7 +253,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     if outside:
         outside.refuse(stored=work.store)
     every = {**found.texts, **texts}
-    return Secrets(str(work.directory), trusted, certificates, passwords, every)
+    return Secrets(str(work.directory), trusted, certificates, passwords, every, of_ensemble)
 
 
 def _certificate(
@@ -258,7 +270,7 @@ def _certificate(
                 work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
             return found
     if not signer.key:
-        raise CertificateError(authorities.missing_key(str(work.directory)))
+        raise CertificateError(authorities.missing_key(known, str(work.directory)))
     found = issue(signer, wanted)
     work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
     return found

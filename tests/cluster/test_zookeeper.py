@@ -6,6 +6,9 @@ import socket
 import uuid
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import (
+    CLIENT_PROPERTIES,
+)
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
@@ -31,8 +34,10 @@ def test_what_is_written_to_one_member_is_read_from_another(
     topology: Topology, members: list[str], hosts: dict[str, Host]
 ) -> None:
     path = f"/millrace-{uuid.uuid4().hex[:8]}"
+    closed = topology.cluster.zookeeper[members[0]].is_secured
+    options = f"-client-configuration {CLIENT_PROPERTIES} " if closed else ""
     first, last = (
-        f"zkCli.sh -server {topology.addresses[host]}:{client_port(topology, host)}"
+        f"zkCli.sh {options}-server {topology.addresses[host]}:{client_port(topology, host)}"
         for host in (members[0], members[-1])
     )
     try:

@@ -40,6 +40,30 @@ def listens(address: str, seconds: float = CONNECT_SECONDS) -> bool:
     return True
 
 
+def addresses(name: str) -> list[str]:
+    """Return what this host resolves a name to, nothing if it cannot."""
+    try:
+        return sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None)})
+    except (OSError, UnicodeError):
+        return []
+
+
+def sources(name: str) -> list[str]:
+    """Return from which addresses this host connects to another, by each address of its name."""
+    return sorted({source for address in addresses(name) if (source := _source(address))})
+
+
+def _source(address: str) -> str:
+    """Return the address that the routes of this host choose, empty without a route."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect((address, 1))  # of a datagram's socket, which sends nothing
+        except OSError:
+            return ""
+        return str(one.getsockname()[0])
+
+
 def wait_for_any(addresses: Collection[str], seconds: float) -> None:
     """Wait until one of `addresses` accepts connections, or `seconds` have passed."""
     deadline = time.monotonic() + seconds

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from . import kafka, spark, variables, zookeeper
+from . import firewall, kafka, spark, variables, zookeeper, zookeeper_tls
+from .files import Entry
+from .firewall import Firewall
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
 from .security import AUTHORITY_FILE
 from .service import Listening, Service
 from .spark import SparkHost
+from .values import canonical
 from .variables import Invalid
 from .zookeeper import Member
+from .zookeeper_tls import Identity
 
 
 @dataclass(frozen=True)
@@ -97,13 +102,71 @@ class Cluster:
         """
         return [one for service in self.services(host).values() for one in service.listening]
 
+    def names(self, host: str) -> list[str]:
+        """Return the names and addresses under which others reach a host, without brackets."""
+        own = self.host(host).settings["ansible_host"] or host
+        found = [own, *(service.address for service in self.services(host).values())]
+        return list(dict.fromkeys(canonical(str(one)) for one in found))
+
+    def addresses(self, host: str) -> list[str]:
+        """Return the addresses of a host: those that the inventory gives or its names have."""
+        resolved = self.inventory.resolved
+        found = [one for name in self.names(host) for one in resolved.get(name, [name])]
+        return [one for one in dict.fromkeys(found) if firewall.network(one)]
+
+    @property
+    def unresolved_names(self) -> list[str]:
+        """The names of which a firewall needs the addresses, none without a firewall."""
+        if not self.firewalls:
+            return []
+        names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
+        return [one for one in names if not firewall.network(one)]
+
+    @cached_property
+    def firewalls(self) -> dict[str, Firewall]:
+        """Host -> its firewall, where the inventory wants one and something listens."""
+        wanted = [
+            name
+            for name, host in self.hosts.items()
+            if host.settings["host_firewall"] == firewall.NFTABLES
+        ]
+        nodes = [one for name in self.hosts for one in self.addresses(name)] if wanted else []
+        found = {
+            name: firewall.of_host(self.hosts[name].settings, self.listening(name), nodes)
+            for name in wanted
+        }
+        return {name: one for name, one in found.items() if one.callers}
+
+    def host_files(self, host: str) -> dict[str, Entry]:
+        """Return the files of a host that belong to none of its services."""
+        own = self.host(host).files()
+        return {**own, **self.firewalls[host].files()} if host in self.firewalls else own
+
     def heaps(self, host: str) -> dict[str, str]:
         """Return variable -> heap as written, of all JVMs of a host's services."""
         services = self.services(host).values()
         return {name: heap for service in services for name, heap in service.heaps.items()}
 
+    @property
+    def identities(self) -> list[Identity]:
+        """What members and clients of ZooKeeper show each other."""
+        services = [one for host in self.hosts for one in self.services(host).values()]
+        return [one.identity for one in services if one.identity]
+
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
+        return [*self._missing_of_ensemble(host, service), *self._missing_own(host, service)]
+
+    def _missing_of_ensemble(self, host: str, service: str) -> list[str]:
+        """Return what is missing of what a service shows the ensemble."""
+        identity = self.services(host)[service].identity if service != "host" else None
+        if identity is None:
+            return []
+        name, secrets = identity.certificate.name, self.inventory.secrets
+        authority = [] if secrets.zookeeper_authority else [zookeeper_tls.AUTHORITY_FILE]
+        return [*([] if secrets.certificates.get(name) else [name]), *authority]
+
+    def _missing_own(self, host: str, service: str) -> list[str]:
         secrets = self.inventory.secrets
         if service == "kafka":
             wanted = self.kafka[host].certificates
@@ -139,7 +202,8 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
             invalid[name] = wrong
     members = zookeeper.resolve(inventory, hosts)
     ensemble = next((one.client_addresses for one in members.values()), [])
-    nodes = kafka.resolve(inventory, hosts, ensemble)
+    secured = any(one.is_secured for one in members.values())
+    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured)
     broker = next((node for node in nodes.values() if node.is_broker), None)
-    sparks = spark.resolve(inventory, hosts, ensemble, broker)
+    sparks = spark.resolve(inventory, hosts, ensemble, broker, ensemble_secured=secured)
     return Cluster(inventory, hosts, members, nodes, sparks, invalid)

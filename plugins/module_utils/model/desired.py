@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import files
+from . import files, firewall
 from .artifacts import HOMES
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
@@ -26,7 +26,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
 
     """
     if name == "host":
-        return {"files": cluster.host(host).files()}
+        return {"files": cluster.host_files(host)}
     service = cluster.service(host, name)
     distribution, user = service.distribution, service.user
     state = {
@@ -88,10 +88,18 @@ def of_job(spark: SparkHost, job: Job) -> State:
 def removal(cluster: Cluster, host: str, name: str) -> State:
     """Return the options of the module `service` that remove a service from a host.
 
+    Of the host itself that is the firewall.
+
     Raises:
         NoServiceError: the host does not have the service.
 
     """
+    if name == "host":
+        return {
+            "state": "absent",
+            "units": [firewall.NAME],
+            "removed": [firewall.FILE, f"{firewall.DIRECTORY}/"],
+        }
     service, state = cluster.service(host, name), of_service(cluster, host, name)
     own = [path for path, entry in state["files"].items() if entry.get("state") != "directory"]
     data = [*(path for _, path in service.data_directories), service.state_dir]
@@ -125,4 +133,18 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
         "time_unit": wanted.get("unit", ""),
         "java_package": "" if host.java.home in javas else host.java.package,
         "package_manager": host.family.package_manager,
+    }
+
+
+def of_firewall(cluster: Cluster, host: str, *, has_nft: bool, is_there: bool) -> State:
+    """Return what the firewall of a host needs besides files: a package, and commands.
+
+    `has_nft` says whether nftables is installed, `is_there` whether a firewall of ours is.
+    """
+    wanted = host in cluster.firewalls
+    load = files.render("firewall.sh.j2", file=firewall.FILE, unit=firewall.NAME).splitlines()
+    return {
+        "firewall_package": firewall.PACKAGE if wanted and not has_nft else "",
+        "firewall_commands": load if wanted else [],
+        "firewall_leftover": is_there and not wanted,
     }

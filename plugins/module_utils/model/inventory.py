@@ -67,9 +67,10 @@ class FileFinding:
 class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
-    `authority` is the certificate of the cluster's CA, `certificates` are keys with certificates
-    and chain by their names (`host/node`), `passwords` those of Kafka's users that the inventory
-    does not give, `texts` other secrets by their names. Everything is PEM or plain text.
+    `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of ZooKeeper's,
+    `certificates` are keys with certificates and chain by their names (`host/node`), `passwords`
+    those of Kafka's users that the inventory does not give, `texts` other secrets by their names.
+    Everything is PEM or plain text.
     """
 
     directory: str = ""
@@ -77,6 +78,7 @@ class Secrets:
     certificates: Mapping[str, str] = field(default_factory=dict, repr=False)
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    zookeeper_authority: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Inventory:
     `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file;
     `secrets` are what is kept in its directory of secrets.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
-    its files without effect.
+    its files without effect. `resolved` is name -> addresses, of the hosts' names
+    where a firewall needs them.
     """
 
     groups: Mapping[str, Sequence[str]]
@@ -97,6 +100,7 @@ class Inventory:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     file_findings: Sequence[FileFinding] = ()
     secrets: Secrets = field(default_factory=Secrets)
+    resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

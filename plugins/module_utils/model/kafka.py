@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from . import files, key_table, listeners, security, transition
+from . import files, key_table, listeners, security, transition, zookeeper_tls
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
@@ -23,6 +23,7 @@ from .transition import Transition
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer, texts
 from .versions import release_numbers
+from .zookeeper_tls import Identity
 
 LAYERS = ("kafka_config", "kafka_host_config")
 """The variables in which an inventory sets properties."""
@@ -103,7 +104,7 @@ class KafkaNode(Server):
 
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
     addresses of ZooKeeper. `mode` is kraft or zookeeper. `with_spark` says whether the inventory
-    has Spark, whose jobs are users.
+    has Spark, whose jobs are users, `ensemble_secured` whether the ensemble wants certificates.
     """
 
     roles: tuple[str, ...]
@@ -114,6 +115,7 @@ class KafkaNode(Server):
     kept_cluster_id: str = ""
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     with_spark: bool = False
+    ensemble_secured: bool = False
     product = "kafka"
     title = "Apache Kafka"
     address_variable = "kafka_advertised_host"
@@ -123,6 +125,7 @@ class KafkaNode(Server):
     previous = PREVIOUS
     leftovers = (
         *(security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY),
+        *zookeeper_tls.paths("kafka"),
         *(f"{security.DIRECTORY}/", "/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
         *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
     )
@@ -336,8 +339,18 @@ class KafkaNode(Server):
         return {
             "profile": self._known({k: one.on(self.host.cores) for k, one in settings.items()}),
             "topology": self._known(self._topology_config()),
-            "security": self._security_config(),
+            "security": {**self._ensemble_config(), **self._security_config()},
         }
+
+    @property
+    def identity(self) -> Identity | None:
+        """What a broker shows a closed ensemble, None without one."""
+        if not self.ensemble_secured or self.mode != "zookeeper":
+            return None
+        return zookeeper_tls.identity(self.host.name, self.product)
+
+    def _ensemble_config(self) -> dict[str, Any]:
+        return zookeeper_tls.of_broker(self.identity) if self.identity else {}
 
     def _security_config(self) -> dict[str, Any]:
         """Return what `kafka_security: standard` sets where listeners are encrypted."""
@@ -554,7 +567,7 @@ class KafkaNode(Server):
                 secret=secret,
             ),
             "/etc/profile.d/kafka.sh": files.text(tools),
-            **self._certificate_files(),
+            **self.certificate_files(),
             **self.copy(logging),
             **self.server(
                 f"{' and '.join(self.roles)} {self.id}",
@@ -564,8 +577,12 @@ class KafkaNode(Server):
             ),
         }
 
-    def _certificate_files(self) -> dict[str, Entry]:
-        """Return the keys and certificates that Millrace makes, and its CA's."""
+    def certificate_files(self) -> dict[str, Entry]:
+        """Return the keys and certificates that Millrace makes, and those of its CAs."""
+        of_client = self.identity.files(self.secrets, self.user) if self.identity else {}
+        return {**self._own_certificate_files(), **of_client}
+
+    def _own_certificate_files(self) -> dict[str, Entry]:
         if not self.certificates:
             return {}
         own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
@@ -653,7 +670,11 @@ class KafkaNode(Server):
 
 
 def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], ensemble: Sequence[str]
+    inventory: Inventory,
+    hosts: Mapping[str, HostSettings],
+    ensemble: Sequence[str],
+    *,
+    ensemble_secured: bool = False,
 ) -> dict[str, KafkaNode]:
     """Return host -> node of all Kafka hosts; the groups decide what each is."""
     groups = {role: inventory.members(f"kafka_{role}s") for role in ("broker", "controller")}
@@ -679,6 +700,7 @@ def resolve(
             inventory.cluster_id,
             inventory.secrets,
             any(inventory.members(group) for group in SPARK_GROUPS),
+            ensemble_secured,
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))

@@ -26,7 +26,10 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
 
 
 def _zookeeper_health(cluster: Cluster, host: str) -> Options:
-    return {"members": cluster.zookeeper[host].client_addresses}
+    member = cluster.zookeeper[host]
+    own = member.identity
+    files = {"certificate": own.certificate.path, "authority": own.authority} if own else {}
+    return {"members": member.client_addresses, **files}
 
 
 def _spark_health(cluster: Cluster, host: str) -> Options:

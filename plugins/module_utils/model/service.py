@@ -15,6 +15,7 @@ from .host import HostSettings
 from .jvm_options import OpenedPort, java_words, opened_ports
 from .key_table import Table, nearest
 from .values import by_name
+from .zookeeper_tls import Identity
 
 # Who connects to a port, and who that is.
 CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
@@ -167,6 +168,11 @@ class Service(ABC):
     def all_units(self) -> list[str]:
         """Patterns of all units that teardown removes."""
         return self.units
+
+    @property
+    def identity(self) -> Identity | None:
+        """What it shows a closed ensemble of ZooKeeper, None where it need not."""
+        return None
 
     @property
     def marks(self) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import files, security, spark_key_table
+from . import files, security, spark_key_table, zookeeper_tls
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
@@ -20,6 +20,7 @@ from .kafka import KafkaNode
 from .key_table import Table
 from .service import ADMINS, CLIENTS, NODES, Listening, Service
 from .values import by_name, is_true
+from .zookeeper_tls import Identity
 
 LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
@@ -129,7 +130,8 @@ class Job:
 class SparkHost(Service):
     """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name.
 
-    `broker` is one of Kafka's in the inventory, None without any.
+    `broker` is one of Kafka's in the inventory, None without any; `ensemble_secured` tells whether
+    the ensemble wants certificates.
     """
 
     roles: tuple[str, ...]
@@ -138,11 +140,12 @@ class SparkHost(Service):
     ensemble: Sequence[str]
     broker: KafkaNode | None = None
     secrets: Secrets = field(default_factory=Secrets, repr=False)
+    ensemble_secured: bool = False
     product = "spark"
     title = "Apache Spark"
     address_variable = "spark_host"
     own_layers = LAYERS
-    leftovers = (f"{_CONFIG}/job-*", f"{_CONFIG}/", JOBS)
+    leftovers = (f"{_CONFIG}/job-*", f"{_CONFIG}/certificates/", f"{_CONFIG}/", JOBS)
 
     @property
     def table(self) -> Table:
@@ -272,6 +275,12 @@ class SparkHost(Service):
         return [name for name, key in keys.items() if self.is_secured and not self.config[key]]
 
     @property
+    def identity(self) -> Identity | None:
+        """What a master shows a closed ensemble, None where it needs none."""
+        wanted = self.ensemble_secured and "master" in self.roles and self.recovery == "zookeeper"
+        return zookeeper_tls.identity(self.name, self.product) if wanted else None
+
+    @property
     def has_secrets(self) -> bool:
         """Whether a property holds a secret."""
         return SECRET in self.config or UI_KEY in self.config
@@ -325,6 +334,7 @@ class SparkHost(Service):
         return {
             **super().files(),
             **self._kafka_login_files(),
+            **(self.identity.files(self.secrets, self.user) if self.identity else {}),
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret
             ),
@@ -410,7 +420,8 @@ class SparkHost(Service):
         }
 
     def _environment(self) -> dict[str, str]:
-        options = " ".join(self.settings["spark_java_options"])
+        own = zookeeper_tls.java_options(self.identity) if self.identity else []
+        options = " ".join([*own, *self.settings["spark_java_options"]])
         return {
             "JAVA_HOME": self.host.java.home,
             "SPARK_HOME": self.distribution.home,
@@ -453,6 +464,8 @@ def resolve(
     hosts: Mapping[str, HostSettings],
     ensemble: Sequence[str],
     broker: KafkaNode | None,
+    *,
+    ensemble_secured: bool = False,
 ) -> dict[str, SparkHost]:
     """Return host -> Spark host of all hosts of Spark's groups.
 
@@ -464,7 +477,14 @@ def resolve(
     }
     return {
         name: SparkHost(
-            host, roles, groups["master"], groups["worker"], ensemble, broker, inventory.secrets
+            host,
+            roles,
+            groups["master"],
+            groups["worker"],
+            ensemble,
+            broker,
+            inventory.secrets,
+            ensemble_secured,
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))

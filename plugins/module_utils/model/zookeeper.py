@@ -1,22 +1,25 @@
 """A member of a ZooKeeper ensemble.
 
-The layers of a property: topology < zookeeper_config < owned keys.
+The layers of a property: topology < security < zookeeper_config < owned keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from . import files
+from . import files, zookeeper_tls
 from .files import Entry
 from .host import HostSettings
-from .inventory import Inventory
+from .inventory import Inventory, Secrets
+from .security import STANDARD
 from .service import NODES, Server
 from .values import integer
+from .zookeeper_tls import Identity
 
 LAYERS = ("zookeeper_config",)
+CLIENT_PROPERTIES = "/etc/zookeeper/client.properties"
 _TOPOLOGY: Mapping[str, int] = {
     # A session ends within one and a half ticks of its timeout: a short tick finds a dead client
     # sooner.
@@ -37,6 +40,7 @@ OWNED: Mapping[str, str] = {
     "dataDir": "zookeeper_data_dir",
     "dynamicConfigFile": "the group zookeeper",
     "reconfigEnabled": "nothing, the inventory is the ensemble",
+    "secureClientPort": "zookeeper_client_port",
     "standaloneEnabled": "the group zookeeper",
 }
 
@@ -46,11 +50,11 @@ class Member(Server):
     """One member; `ensemble` are all members by name, itself included."""
 
     ensemble: Mapping[str, HostSettings]
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
     product = "zookeeper"
     title = "Apache ZooKeeper"
     address_variable = "zookeeper_host"
     own_layers = LAYERS
-    owned = OWNED
     leftovers = ("/etc/zookeeper",)
 
     @property
@@ -86,8 +90,26 @@ class Member(Server):
             for host in self.ensemble.values()
         ]
 
+    @property
+    def owned(self) -> dict[str, str]:
+        """The keys that only Millrace writes here; an open member may have a port with TLS."""
+        return {k: by for k, by in OWNED.items() if self.is_secured or k != "secureClientPort"}
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `zookeeper_security: standard` is."""
+        return bool(self.settings["zookeeper_security"] == STANDARD)
+
+    @property
+    def identity(self) -> Identity | None:
+        """What it shows members and clients, None if it is open."""
+        if not self.is_secured:
+            return None
+        return zookeeper_tls.identity(self.name, self.product, [self.address])
+
     def _defaults(self) -> dict[str, dict[str, Any]]:
-        return {"topology": dict(_TOPOLOGY)}
+        security = zookeeper_tls.of_member(self.identity) if self.identity else {}
+        return {"topology": dict(_TOPOLOGY), "security": security}
 
     def _owned_config(self) -> dict[str, Any]:
         return {
@@ -97,6 +119,7 @@ class Member(Server):
             "dynamicConfigFile": "/etc/zookeeper/zoo.cfg.dynamic",
             "reconfigEnabled": False,
             "standaloneEnabled": False,
+            **({"secureClientPort": self.ports["zookeeper_client_port"]} if self.identity else {}),
         }
 
     def files(self) -> dict[str, Entry]:
@@ -114,19 +137,34 @@ class Member(Server):
             **self.copy("logback.xml"),
             **self.server(f"member {self.id}", logging, program),
             f"{self.data_dir}/myid": files.text(f"{self.id}\n", restart=True),
+            **self._tls_files(),
         }
 
+    def _tls_files(self) -> dict[str, Entry]:
+        """Return key and certificates, and what ZooKeeper's own client needs on this host."""
+        if not self.identity:
+            return {}
+        client = files.text(files.properties(zookeeper_tls.of_client(self.identity)))
+        return {**self.identity.files(self.secrets, self.user), CLIENT_PROPERTIES: client}
+
     def _servers(self) -> dict[str, str]:
-        """Return the ensemble as a dynamic configuration file has it."""
+        """Return the ensemble as a dynamic configuration file has it.
+
+        A clients' port in it has no TLS: without one ZooKeeper opens none.
+        """
         return {
             f"server.{host.settings['zookeeper_id']}": f"{host.address(self.address_variable)}"
             f":{host.settings['zookeeper_peer_port']}:{host.settings['zookeeper_election_port']}"
-            f":participant;{host.settings['zookeeper_client_port']}"
+            f":participant{'' if self.is_secured else _client_port(host)}"
             for host in self.ensemble.values()
         }
+
+
+def _client_port(host: HostSettings) -> str:
+    return f";{host.settings['zookeeper_client_port']}"
 
 
 def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, Member]:
     """Return host -> member of all hosts of the group zookeeper."""
     ensemble = {name: hosts[name] for name in inventory.members("zookeeper")}
-    return {name: Member(host, ensemble) for name, host in ensemble.items()}
+    return {name: Member(host, ensemble, inventory.secrets) for name, host in ensemble.items()}

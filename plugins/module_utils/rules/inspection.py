@@ -66,17 +66,21 @@ class Inspection:
 
     `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
     wanted ports on which another process listens, `addresses` is what the host resolves its own
-    advertised names to, `homes` says whether a distribution is unpacked, `installed` is service ->
-    the name of the home that its link leads to. `absent_sources` are devices of host_mounts that do
-    not exist, `occupied` its paths that hold something. `between_nodes` is how a Kafka node that is
-    configured there talks to brokers and controllers, role -> listener, `protocols` what it knows,
-    listener -> protocol, `authorizer` its own, empty without one, None without a node,
-    `authorities` the identities of the CAs that it trusts, as `model.pem` has them, none without
-    the file that Millrace makes, `signed_by` those that follow the node's own certificate there.
-    `spark_secret` is the digest of the secret that Spark has there, empty without one, None without
-    Spark. `operation` is the record of the last rolling change, with its `age` in seconds.
-    `clock_offset` is in seconds against the control node, less the transfer time of the answer;
-    `time_service` is the one that runs.
+    advertised names to, `sources` from which addresses it connects to others, by their names, `nft`
+    whether nftables is installed, `refused_rules` why it refuses the rules of the firewall, empty
+    if it does not, `firewall` which files of a firewall of ours are there, `homes` says whether a
+    distribution is unpacked, `installed` is service -> the name of the home that its link leads to.
+    `absent_sources` are devices of host_mounts that do not exist, `occupied` its paths that hold
+    something. `between_nodes` is how a Kafka node that is configured there talks to brokers and
+    controllers, role -> listener, `protocols` what it knows, listener -> protocol, `authorizer` its
+    own, empty without one, None without a node, `authorities` the identities of the CAs that it
+    trusts, as `model.pem` has them, none without the file that Millrace makes, `signed_by` those
+    that follow the node's own certificate there. `spark_secret` is the digest of the secret that
+    Spark has there, empty without one, None without Spark. `ensemble_secured` says whether the
+    member of ZooKeeper that is configured there speaks TLS, None without one, `ensemble_authority`
+    is the sha256 of the CA's certificate that it trusts. `operation` is the record of the last
+    rolling change, with its `age` in seconds. `clock_offset` is in seconds against the control
+    node, less the transfer time of the answer; `time_service` is the one that runs.
     """
 
     python: tuple[int, ...] = (3, 11)
@@ -98,6 +102,10 @@ class Inspection:
     javas: Mapping[str, str] = field(default_factory=dict)
     listeners: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    nft: bool = False
+    refused_rules: str = ""
+    firewall: tuple[str, ...] = ()
     directories: tuple[Directory, ...] = ()
     mount_points: tuple[str, ...] = ()
     absent_sources: tuple[str, ...] = ()
@@ -111,6 +119,8 @@ class Inspection:
     authorities: tuple[str, ...] = ()
     signed_by: tuple[str, ...] = ()
     spark_secret: str | None = None
+    ensemble_secured: bool | None = None
+    ensemble_authority: str = ""
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 

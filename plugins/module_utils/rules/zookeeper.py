@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 
+from ..model.cluster import Cluster
 from ..model.key_table import nearest
-from ..model.values import integer, yaml_type
+from ..model.values import integer, is_true, listing, yaml_type
 from ..model.zookeeper import Member
-from .engine import Finding, Findings, rule
-from .shared import Property, properties
+from .engine import Finding, Findings, host_rule, rule
+from .inspection import InspectedHost
+from .shared import Property, holders, properties
 
 # Integers, each with the minimum that an ensemble works with, if there is one.
 _NUMBERS: Mapping[str, int | None] = {
@@ -115,3 +118,50 @@ def _zookeeper_value(_: Member, one: Property) -> Findings:
         what = f"{one.value!r} ({yaml_type(one.value)}) is not a valid value of {one.key}."
         fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
         yield Finding(what, fix, one.where)
+
+
+@rule("ensemble-security-differs", where="zookeeper_security")
+def _ensemble_security_differs(cluster: Cluster) -> Findings:
+    """Members with certificates and those without do not talk to each other."""
+    found = holders({name: member.is_secured for name, member in cluster.zookeeper.items()})
+    if len(found) > 1:
+        what = f"{listing(found[True])} would be closed, and {listing(found[False])} open."
+        fix = "Set zookeeper_security once, for the whole group zookeeper."
+        yield Finding(what, fix, hosts=tuple(cluster.zookeeper))
+
+
+@host_rule("ensemble-closed", where="zookeeper_security")
+def _ensemble_closed(host: InspectedHost) -> Findings:
+    """While members are restarted one after the other, those with TLS and those without would not
+    talk to each other, and clients with the old configuration would reach none that is restarted.
+    """
+    member, found = host.zookeeper, host.found.ensemble_secured
+    if member is None or found is None or not any(one.elected for _, one in host.data()):
+        return
+    wanted = is_true(member.config.get("sslQuorum"))
+    if found != wanted:
+        what = f"The ensemble runs {_state(found)}, and would be {_state(wanted)}."
+        before = "standard" if found else "open"
+        yield Finding(what, f"Set zookeeper_security: {before}, what it was deployed with.")
+
+
+def _state(secured: bool) -> str:
+    return "with TLS" if secured else "without TLS"
+
+
+@host_rule("ensemble-authority-differs", where="kafka_secrets_dir")
+def _ensemble_authority_differs(host: InspectedHost) -> Findings:
+    """Members trust the certificates of one CA: with those of another they could not talk to the
+    members that still have the old ones.
+    """
+    member, found = host.zookeeper, host.found.ensemble_authority
+    if member is None or not member.is_secured or not found:
+        return
+    secrets = member.secrets
+    known = secrets.zookeeper_authority
+    if known and found != hashlib.sha256(known.encode()).hexdigest():
+        what = f"The member trusts another CA than that of {secrets.directory}."
+        fix = "Copy that directory from the control node that deployed the ensemble. If it is "
+        fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
+        fix += "run site.yml."
+        yield Finding(what, fix)

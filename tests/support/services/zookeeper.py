@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
+from pathlib import Path
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model import zookeeper_tls
 
 from tests.support.lab.topology import Topology
 
@@ -12,11 +16,23 @@ def client_port(topology: Topology, host: str) -> int:
     return topology.cluster.zookeeper[host].ports["zookeeper_client_port"]
 
 
+def connection(topology: Topology, host: str) -> socket.socket:
+    """A connection to a member, with its own certificate if the ensemble is closed."""
+    address = topology.addresses[host], client_port(topology, host)
+    plain = socket.create_connection(address, timeout=5)
+    own = topology.cluster.zookeeper[host].identity
+    if own is None:
+        return plain
+    secrets = Path(topology.cluster.inventory.secrets.directory)
+    tls = ssl.create_default_context(cafile=secrets / zookeeper_tls.AUTHORITY_FILE)
+    tls.load_cert_chain(secrets / "certificates" / f"{own.certificate.name}.pem")
+    return tls.wrap_socket(plain, server_hostname=host)
+
+
 def four_letter_word(topology: Topology, host: str, word: str) -> str:
     """What a member answers to one of ZooKeeper's commands; empty if it does not answer."""
-    address = topology.addresses[host], client_port(topology, host)
     try:
-        with socket.create_connection(address, timeout=5) as link:
+        with connection(topology, host) as link:
             link.sendall(word.encode())
             with link.makefile() as answer:
                 return answer.read()
@@ -44,9 +60,8 @@ def leader_of(topology: Topology) -> str:
 
 def session_timeout(topology: Topology, host: str, wanted: int) -> int:
     """Milliseconds that a member grants to a session that wants `wanted` (ConnectRequest)."""
-    address = topology.addresses[host], client_port(topology, host)
     request = struct.pack(">iqiqi16s?", 0, 0, wanted, 0, 16, bytes(16), False)
-    with socket.create_connection(address, timeout=5) as link:
+    with connection(topology, host) as link:
         link.sendall(struct.pack(">i", len(request)) + request)
         with link.makefile("rb") as answer:
             _length, _version, granted = struct.unpack(">iii", answer.read(12))

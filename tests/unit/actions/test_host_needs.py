@@ -23,11 +23,13 @@ FOUND: dict[str, Any] = {
     "directories": [],
     "certificates": [],
     "machine": "x86_64",
+    "nft": False,
+    "firewall": [],
 }
 
 
-def needs(place: Path, host: str = "z1", **found: Any) -> Answer:
-    (place / "hosts.yml").write_text(HOSTS)
+def needs(place: Path, host: str = "z1", text: str = HOSTS, **found: Any) -> Answer:
+    (place / "hosts.yml").write_text(text)
     ansible = AnsibleRun(place / "hosts.yml")
     ansible.register(host, run.INSPECTION, {"found": {**FOUND, **found}, "clock_offset": 0.0})
     answer = ansible.task("host_needs", host)
@@ -62,3 +64,21 @@ def test_a_container_has_its_kernel_and_its_clock_from_its_machine(tmp_path: Pat
     assert found["time_package"] == ""
     assert not [line for line in found["commands"] if "sysctl" in line]
     assert [line for line in found["commands"] if "data.mount" in line], "mounts are its own"
+
+
+def test_a_firewall(tmp_path: Path) -> None:
+    walled = f"{HOSTS.rstrip()[:-2]}], host_firewall: nftables, zookeeper_host: 10.0.0.1}}\n"
+    wanted = needs(tmp_path, text=walled, os_release=DEBIAN_12)
+    assert wanted["firewall_package"] == "nftables"
+    assert wanted["firewall_commands"]
+    there = ["/etc/nftables.d/millrace.nft"]
+    again = needs(tmp_path, text=walled, os_release=DEBIAN_12, nft=True, firewall=there)
+    assert again["firewall_package"] == ""
+    assert not again["firewall_leftover"]
+
+
+def test_a_firewall_that_is_no_longer_wanted(tmp_path: Path) -> None:
+    there = ["/etc/nftables.d/millrace.nft"]
+    found = needs(tmp_path, os_release=DEBIAN_12, nft=True, firewall=there)
+    assert found["firewall_commands"] == []
+    assert found["firewall_leftover"]

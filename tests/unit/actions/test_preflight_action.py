@@ -88,6 +88,16 @@ def test_stores_that_millrace_writes_are_not_inspected() -> None:
     assert options(own, "h1")["stores"] == ["/etc/ssl/all.pem"]
 
 
+def test_hosts_with_a_firewall_are_peers() -> None:
+    own = {"h1": {"host_firewall": "nftables"}, "h2": {"spark_host": "10.0.0.2"}}
+    groups = {"spark_masters": ["h1"], "spark_workers": ["h2", "h3"]}
+    found = cluster(groups, own)
+    assert options(found, "h1")["peers"] == []
+    assert options(found, "h3")["peers"] == ["h1"]
+    both = cluster(groups, own, host_firewall="nftables")
+    assert options(both, "h3")["peers"] == ["h1", "h2", "10.0.0.2"]
+
+
 @pytest.fixture
 def ansible(tmp_path: Path, local_tmp: Path) -> AnsibleRun:
     disk = f"{{kafka_node_id: 1, kafka_data_dirs: [{tmp_path}/data]}}"

@@ -97,21 +97,25 @@ def closed(tmp_path: Path) -> AnsibleRun:
 
 
 @pytest.mark.parametrize(
-    ("product", "missed"), [("kafka", ["k1/node", "k1/clients"]), ("spark", ["flights-stream"])]
+    ("host", "product", "missed"),
+    [
+        ("k1", "kafka", ["k1/node", "k1/clients"]),
+        ("k1", "spark", ["flights-stream"]),
+        ("z1", "zookeeper", ["z1/ensemble-zookeeper", "zookeeper-ca.pem"]),
+    ],
 )
 def test_files_without_the_secrets_of_the_host_are_not_written(
-    closed: AnsibleRun, tmp_path: Path, product: str, missed: list[str]
+    closed: AnsibleRun, tmp_path: Path, host: str, product: str, missed: list[str]
 ) -> None:
     with pytest.raises(AnsibleError) as refusal:
-        closed.task("service", "k1", product=product)
+        closed.task("service", host, product=product)
     for part in (f"{tmp_path}/.secrets", *missed):
         assert part in str(refusal.value)
     assert closed.calls == []
 
 
 def test_what_needs_no_secret_is_written_without_them(closed: AnsibleRun) -> None:
-    for host, product in (("k1", "host"), ("z1", "zookeeper")):
-        assert closed.task("service", host, product=product)["options"]["files"]
+    assert closed.task("service", "k1", product="host")["options"]["files"]
     found = options(closed, product="kafka", state="absent")
     assert "/etc/kafka/server.properties" in found["removed"]
 
@@ -130,6 +134,11 @@ def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun)
     assert found["state"] == "absent"
     assert "/etc/kafka/server.properties" in found["removed"]
     assert "files" not in found
+
+
+def test_the_firewall_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
+    found = options(ansible, product="host", state="absent")
+    assert found["units"] == ["millrace-firewall"]
 
 
 def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for name in ("kafka_security", "spark_security"):
+    for name in ("kafka_security", "spark_security", "zookeeper_security"):
         variables.setdefault(name, "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)
@@ -49,12 +49,15 @@ def cluster(
 def with_secrets(found: Cluster) -> Cluster:
     """Return a cluster that has all its secrets, each a text that names it."""
     nodes = found.kafka.values()
+    wanted = [one for x in nodes for one in x.certificates]
+    wanted += [one.certificate for one in found.identities]
     secrets = Secrets(
         "/secrets",
         "(certificate of the CA)\n",
-        {one.name: f"(key and certificate {one.name})\n" for x in nodes for one in x.certificates},
+        {one.name: f"(key and certificate {one.name})\n" for one in wanted},
         {one.name: f"(password of {one.name})" for x in nodes for one in x.users_without_password},
         {"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
+        "(certificate of the CA of ZooKeeper)\n",
     )
     facts = {name: host.facts for name, host in found.hosts.items() if host.facts}
     return resolve(replace(found.inventory, secrets=secrets), facts)

@@ -279,3 +279,42 @@ def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
     answer = found()
     assert answer["signed_by"] == identities(authority.certificate)
     assert "PRIVATE" not in str(answer)
+
+
+# The firewall
+
+
+def nft_that(folder: Path, command: str) -> str:
+    """Put a program in the place of nftables' own, and return a path of programs."""
+    program = folder / "nft"
+    program.write_text(f"#!/bin/sh\n{command}\n")
+    program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_rules_that_nftables_takes_are_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"[ \"$*\" = '--check --file -' ] && cat > {tmp_path}/read"
+    monkeypatch.setenv("PATH", nft_that(tmp_path, command))
+    answer = found(rules="table inet x\n")
+    assert answer["nft"]
+    assert answer["refused_rules"] == ""
+    assert (tmp_path / "read").read_text().strip() == "table inet x"
+
+
+def test_the_reason_why_rules_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", nft_that(tmp_path, "echo no kernel support >&2; exit 1"))
+    assert found(rules="table inet x\n")["refused_rules"] == "no kernel support"
+    assert found()["refused_rules"] == "", "without a firewall nothing is asked"
+
+
+def test_the_address_from_which_the_host_connects() -> None:
+    sources = found(peers=["127.0.0.1", "absent.invalid"])["sources"]
+    assert sources == {"127.0.0.1": ["127.0.0.1"], "absent.invalid": []}
+
+
+def test_a_firewall_that_is_there(tmp_path: Path) -> None:
+    there, absent = tmp_path / "there", tmp_path / "absent"
+    there.touch()
+    assert found(firewall=[str(there), str(absent)])["firewall"] == [str(there)]

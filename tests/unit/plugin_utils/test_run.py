@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import network
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
 
@@ -78,3 +79,18 @@ def test_a_cluster_is_judged_once(ansible_run: AnsibleRun, local_tmp: Path) -> N
     run.set_validated(plain)
     assert run.is_validated(plain)
     assert not run.is_validated(other)
+
+
+def test_names_are_resolved_where_a_firewall_needs_them(
+    tmp_path: Path, local_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"k1": ["10.0.0.1"], "k2": []}
+    monkeypatch.setattr(network, "addresses", known.__getitem__)
+    (tmp_path / "hosts.yml").write_text(
+        HOSTS.replace("vars: {", "vars: {host_firewall: nftables, ")
+    )
+    ansible = AnsibleRun(tmp_path / "hosts.yml")
+    ansible.cluster("k1")
+    run.renew(ansible.variables("k1"), {"k1": Facts(cores=8)})
+    found = ansible.cluster("k1")
+    assert {name: found.addresses(name) for name in known} == known

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     resolve,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.plugin_utils import secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities, secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
     Authority,
     new_authority,
@@ -355,3 +355,57 @@ def kafka_at(directory: Path) -> Cluster:
     """Return a closed cluster whose directory was not read."""
     found = kafka(1, 1, kafka_security=security.STANDARD)
     return resolve(replace(found.inventory, secrets=Secrets(str(directory))))
+
+
+# ZooKeeper
+
+
+def ensemble(directory: Path, **variables: Any) -> Secrets:
+    """Complete the secrets of a closed ensemble with a broker."""
+    groups = {"zookeeper": ["z1"], "kafka_brokers": ["b1"]}
+    own = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
+    variables = {"zookeeper_security": "standard", "kafka_version": "3.9.2", **variables}
+    found = cluster(groups, own, **variables)
+    return secrets.complete(
+        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+    )
+
+
+def test_an_ensemble_has_a_ca_of_its_own(directory: Path) -> None:
+    made = ensemble(directory, kafka_security="standard")
+    assert made == secrets.read(directory)
+    assert made.authority != made.zookeeper_authority
+    issuers = {
+        name: x509.load_pem_x509_certificate(pem.encode()).issuer.rfc4514_string()
+        for name, pem in made.certificates.items()
+    }
+    assert (
+        issuers["z1/ensemble-zookeeper"] == issuers["b1/ensemble-kafka"] == "CN=Millrace ZooKeeper"
+    )
+    assert issuers["b1/node"] != issuers["b1/ensemble-kafka"]
+    before = stored(directory)
+    ensemble(directory, kafka_security="standard")
+    assert stored(directory) == before
+
+
+def test_an_open_cluster_on_a_closed_ensemble(directory: Path) -> None:
+    made = ensemble(directory)
+    assert made.authority == ""
+    assert set(made.certificates) == {"z1/ensemble-zookeeper", "b1/ensemble-kafka"}
+
+
+def test_a_missing_ca_of_the_ensemble_is_not_replaced(directory: Path) -> None:
+    ensemble(directory)
+    (directory / authorities.ENSEMBLE_CERTIFICATE).unlink()
+    with pytest.raises(AnsibleError) as refusal:
+        ensemble(directory)
+    for part in (authorities.ENSEMBLE_CERTIFICATE, "/etc/zookeeper/certificates"):
+        assert part in str(refusal.value)
+
+
+def test_secrets_of_kafka_do_not_stand_in_the_way_of_an_ensemble(directory: Path) -> None:
+    kafkas = ensemble(directory, kafka_security="standard", zookeeper_security="open")
+    assert kafkas.zookeeper_authority == ""
+    both = ensemble(directory, kafka_security="standard")
+    assert both.zookeeper_authority
+    assert both.authority == kafkas.authority

@@ -51,6 +51,7 @@ class Draft:
                 "kafka_advertised_host": name,
                 "kafka_security": "open",
                 "spark_security": "open",
+                "zookeeper_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }
@@ -158,7 +159,8 @@ class Draft:
     def add_host(self, name: str, **variables: object) -> Self:
         """Add a host to no group."""
         self.groups["all"].append(name)
-        self.variables[name] = {"kafka_security": "open", "spark_security": "open", **variables}
+        security = ("kafka_security", "spark_security", "zookeeper_security")
+        self.variables[name] = {**dict.fromkeys(security, "open"), **variables}
         return self
 
     def join(self, group: str, name: str) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
 from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
 
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
+from tests.unit.rules.firewall_cases import walled
 from tests.unit.rules.host_draft import (
     CONTAINER,
     DATA,
@@ -54,6 +56,9 @@ class Case:
     good: list[InspectedHost]
 
 
+DIGEST_OF_CA, DIGEST_OF_OTHER = (hashlib.sha256(one).hexdigest() for one in (b"ca", b"other"))
+
+
 def two(**second: Any) -> list[InspectedHost]:
     """A host with two data directories on two disks, the first one formatted."""
     first = replace(DISK, exists=True, meta=meta(directory="a"))
@@ -62,6 +67,25 @@ def two(**second: Any) -> list[InspectedHost]:
         lambda d: d.variable("kafka_data_dirs", [DATA, DATA2]),
         directories=(first, replace(first, **other)),
     )
+
+
+def closing(wanted: str, secured: bool | None, *, elected: bool = True) -> list[InspectedHost]:
+    """A member of ZooKeeper that runs with TLS or without."""
+    disk = Directory("/var/lib/zookeeper/data", exists=True, elected=elected)
+    return host(
+        lambda d: d.ensemble().variable("zookeeper_security", wanted, on=("z1", "z2", "z3")),
+        name="z2",
+        directories=(disk,),
+        ensemble_secured=secured,
+    )
+
+
+def ensemble_trusting(known: str, found: str, security: str = "standard") -> list[InspectedHost]:
+    """A member of ZooKeeper that trusts a CA, and what the control node has of it."""
+    (one,) = closing(security, None)
+    kept = Secrets("/inventory/.secrets", zookeeper_authority=known)
+    cluster = resolve(replace(one.cluster.inventory, secrets=kept))
+    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_authority=found))]
 
 
 def zookeeper(myid: str | None) -> list[InspectedHost]:
@@ -107,6 +131,15 @@ def with_spark(draft: Draft) -> None:
 
 def with_spark_alone(draft: Draft) -> None:
     draft.groups.update(spark_masters=["k1"], spark_workers=["k1"])
+
+
+def connecting_from(address: str, *nodes: str) -> list[InspectedHost]:
+    """A host with a firewall that connects to another one from an address."""
+    return host(
+        walled,
+        lambda d: d.variable("host_firewall_nodes", [*nodes]),
+        sources={"10.0.0.2": [address]},
+    )
 
 
 def time_service(name: str) -> Change:
@@ -419,6 +452,30 @@ CASES = [
     ),
     Case("clock-offset", ("2.0 s behind",), host(clock_offset=-2.0), host(clock_offset=0.4)),
     Case(
+        "firewall-refused",
+        ("Operation not permitted", "host_firewall: none", "nf_tables."),
+        host(walled, refused_rules="Operation not permitted"),
+        host(walled),
+    ),
+    Case(
+        "firewall-refused",
+        ("the capability NET_ADMIN",),
+        host(walled, refused_rules="Operation not permitted", **CONTAINER),
+        host(walled, **CONTAINER),
+    ),
+    Case(
+        "firewall-source",
+        ("from 10.9.0.4", "Add 10.9.0.4 to host_firewall_nodes"),
+        connecting_from("10.9.0.4"),
+        connecting_from("10.0.0.1"),
+    ),
+    Case(
+        "firewall-source",
+        ("fd00::4",),
+        connecting_from("fd00::4", "10.9.0.0/24"),
+        connecting_from("fd00::4", "fd00::/64"),
+    ),
+    Case(
         "mount-missing",
         ("/data", "host_mounts names no src"),
         host(mounted({"path": "/data"})),
@@ -713,6 +770,29 @@ CASES = [
         ("does not trust the CA",),
         trusting(CA, OTHER_CA, record="damaged"),
         trusting(CA, CA, record="damaged"),
+    ),
+    *(
+        Case("ensemble-closed", (f"zookeeper_security: {found}", "of z2"), closing(*bad), good)
+        for found, bad, good in (
+            ("open", ("standard", False), closing("standard", True)),
+            ("standard", ("open", True), closing("open", False)),
+            ("open", ("standard", False), closing("standard", None)),
+            ("open", ("standard", False), closing("standard", False, elected=False)),
+        )
+    ),
+    *(
+        Case(
+            "ensemble-authority-differs",
+            ("/inventory/.secrets", "kafka_secrets_dir of z2", "teardown.yml"),
+            ensemble_trusting("ca", DIGEST_OF_OTHER),
+            ensemble_trusting(*good),
+        )
+        for good in (
+            ("ca", DIGEST_OF_CA),
+            ("ca", ""),
+            ("", DIGEST_OF_OTHER),
+            ("ca", DIGEST_OF_OTHER, "open"),
+        )
     ),
     *(
         Case("spark-secret-differs", (f"spark_security of {HOST}",), sharing(*bad), sharing(*good))

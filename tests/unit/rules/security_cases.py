@@ -79,6 +79,12 @@ def authority(draft: Draft, certificate: str = "", key: str = "") -> Draft:
 
 
 REFUSED: list[Case] = [
+    (
+        "ensemble-security-differs",
+        "one open member",
+        lambda d: d.ensemble().variable("zookeeper_security", "standard", on=("z1", "z3")),
+        ("z1 and z3 would be closed, and z2 open", "zookeeper_security"),
+    ),
     *(
         (
             "open-to-everybody",
@@ -276,6 +282,16 @@ REFUSED: list[Case] = [
 ]
 
 LEGAL: list[Legal] = [
+    *(
+        (
+            "ensemble-security-differs",
+            which,
+            lambda d, which=which: d.ensemble().variable(
+                "zookeeper_security", which, on=("z1", "z2", "z3")
+            ),
+        )
+        for which in ("standard", "open")
+    ),
     *(
         ("open-to-everybody", f"closed at {address}", lambda d, a=address: closed(alone(d, a)))
         for address in PUBLIC

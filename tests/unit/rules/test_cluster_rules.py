@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 
 from tests.unit.rules import (
     connection_cases,
+    firewall_cases,
     inventory_cases,
     jvm_cases,
     legal,
@@ -38,6 +39,7 @@ REFUSED = [
     *refused_kafka.CASES,
     *refused_properties.CASES,
     *connection_cases.REFUSED,
+    *firewall_cases.REFUSED,
     *inventory_cases.REFUSED,
     *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
@@ -47,6 +49,7 @@ REFUSED = [
 LEGAL = [
     *legal.CASES,
     *connection_cases.LEGAL,
+    *firewall_cases.LEGAL,
     *inventory_cases.LEGAL,
     *jvm_cases.LEGAL,
     *legal_properties.CASES,
