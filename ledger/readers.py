@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.clients import connections
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     OffsetAndMetadata,
     TopicPartition,
@@ -165,10 +166,7 @@ class Live(threading.Thread):
 
     def _replace(self) -> None:
         """Go on with a new client; the log gets what is known of the one that gives nothing."""
-        manager = self._consumer._client._manager
-        known = ", ".join(
-            f"{one} ({len(one.in_flight_requests)} requests)" for one in manager._conns.values()
-        )
+        known = connections(self._consumer)
         LOG.warning("%s gives nothing and is replaced; its connections: %s", self.name, known)
         self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
         self._consumer = self._placed()

@@ -18,10 +18,9 @@ description:
   - Reads the listeners from the node's configuration, and the connections from the kernel.
 options:
   ports:
-    description: Ports whose connections are watched.
+    description: Ports whose connections are watched, by default those that are to be closed.
     type: list
     elements: int
-    default: []
   seconds:
     description: How long they are watched. A connection that begins and ends between two looks is
       not seen.

@@ -63,7 +63,7 @@ def test_a_lab_adds_its_machines_and_their_slowness(tmp_path: Path) -> None:
 
 def test_clients_of_an_open_cluster_need_its_addresses(tmp_path: Path) -> None:
     assert written(tmp_path, kafka_security="open").connection.settings() == {
-        "bootstrap_servers": ["10.0.0.1:9092", "10.0.0.2:9092"],
+        "bootstrap_servers": ["10.0.0.1:9095", "10.0.0.2:9095"],
         "security_protocol": "PLAINTEXT",
     }
 
@@ -74,7 +74,7 @@ PASSWORD = "a b'c=d;e"  # noqa: S105 - of no user
 def test_clients_of_a_closed_cluster_are_its_administrator(tmp_path: Path) -> None:
     found = written(tmp_path, kafka_users=[{"name": "admin", "password": PASSWORD}])
     expected = {
-        "bootstrap_servers": ["10.0.0.1:9092", "10.0.0.2:9092"],
+        "bootstrap_servers": ["10.0.0.1:9095", "10.0.0.2:9095"],
         "security_protocol": "SASL_SSL",
         "ssl_cafile": f"{tmp_path}/.secrets/ca.pem",
         "sasl_mechanism": "SCRAM-SHA-512",

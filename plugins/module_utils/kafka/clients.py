@@ -84,6 +84,12 @@ def pinned(**config: object) -> Any:  # noqa: ANN401  as above
     return client
 
 
+def connections(client: Any) -> str:  # noqa: ANN401  as above
+    """Return the connections of a consumer and how many answers each waits for, for a log."""
+    every = client._client._manager._conns.values()
+    return ", ".join(f"{one} ({len(one.in_flight_requests)} requests)" for one in every)
+
+
 def read_to_ends(consumer: Any, deadline: float) -> Iterator[Any]:  # noqa: ANN401  as above
     """Yield the records between a consumer's positions and the ends of its partitions as of now.
 

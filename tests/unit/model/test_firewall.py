@@ -76,9 +76,9 @@ def test_without_a_firewall_there_is_nothing_of_it() -> None:
 
 def test_nodes_reach_every_port_and_others_none_that_is_for_nodes() -> None:
     text = rules(closed())
-    for port in (9092, 9093, 9094, 7077, 8080):
+    for port in (9095, 9096, 9094, 7077, 8080):
         assert who_reaches(text, port, NODE_1, NODE_2, NODE_3) == [NODE_1, NODE_2, NODE_3]
-    for port in (9093, 9094):
+    for port in (9096, 9094):
         assert who_reaches(text, port, "10.0.0.3", "2001:db8::4") == []
 
 
@@ -91,14 +91,14 @@ def test_everybody_reaches_what_is_for_clients_and_admins_unless_networks_are_gi
         )
     )
     client, admin, stranger = "10.1.2.3", "10.2.0.7", "2001:db8:1::1"
-    for port, expected in ((9092, [client]), (7077, [client]), (8080, [admin])):
+    for port, expected in ((9095, [client]), (7077, [client]), (8080, [admin])):
         assert who_reaches(open_text, port, client, admin, stranger) == [client, admin, stranger]
         assert who_reaches(text, port, client, admin, stranger) == expected
 
 
 def test_no_network_at_all_leaves_the_nodes() -> None:
     text = rules(closed(host_firewall_clients=[], host_firewall_admins=[]))
-    for port in (9092, 8080):
+    for port in (9095, 8080):
         assert who_reaches(text, port, NODE_2, NODE_3, "10.1.2.3", "2001:db8:1::1") == [
             NODE_2,
             NODE_3,
@@ -107,7 +107,7 @@ def test_no_network_at_all_leaves_the_nodes() -> None:
 
 def test_further_addresses_of_nodes() -> None:
     text = rules(closed(host_firewall_nodes=["192.168.0.0/24", "fd00::/64"]))
-    assert who_reaches(text, 9093, "192.168.0.9", "fd00::9", "192.168.1.9") == [
+    assert who_reaches(text, 9096, "192.168.0.9", "fd00::9", "192.168.1.9") == [
         "192.168.0.9",
         "fd00::9",
     ]
