@@ -63,7 +63,7 @@ def test_a_lab_adds_its_machines_and_their_slowness(tmp_path: Path) -> None:
 
 def test_clients_of_an_open_cluster_need_its_addresses(tmp_path: Path) -> None:
     assert written(tmp_path, kafka_security="open").connection.settings() == {
-        "bootstrap_servers": ["10.0.0.1:9095", "10.0.0.2:9095"],
+        "bootstrap_servers": ["10.0.0.1:9092", "10.0.0.2:9092"],
         "security_protocol": "PLAINTEXT",
     }
 
