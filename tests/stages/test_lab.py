@@ -11,7 +11,6 @@ import re
 import signal
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tests.support.faults.target import skip_unless_full
 from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.refusal import seconds_to_refuse
+from tests.support.services.spark import page
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
@@ -120,12 +120,12 @@ def test_report_has_the_facts() -> None:
 
 def test_the_streams_password_is_nowhere() -> None:
     """Not on the pages of the driver, in an event log, a journal or the arguments of a process."""
-    password = (STATE / "inventory/.secrets/passwords/flights-stream").read_text().strip()
+    secrets = STATE / "inventory/.secrets"
+    password = (secrets / "passwords/flights-stream").read_text().strip()
+    token = (secrets / "spark_ui_token").read_text().strip()
     report: dict[str, Any] = json.loads((STATE / "report.json").read_text())
-    for page in ("environment", "SQL", "jobs", "StreamingQuery"):
-        address = f"http://{report['hosts']['k1']['address']}:4040/{page}/"
-        with urllib.request.urlopen(address, timeout=10) as answer:
-            shown = answer.read().decode()
+    for name in ("environment", "SQL", "jobs", "StreamingQuery"):
+        shown = page(f"http://{report['hosts']['k1']['address']}:4040/{name}/", token)
         assert "flights" in shown
         assert password not in shown
     for host in ("k1", "k2", "k3"):

@@ -21,11 +21,17 @@ DRIVER = (
 
 
 def get(url: str, token: str) -> Any:
-    """What a web interface answers to who has its token, empty where it is open."""
+    """What a web interface answers as JSON to who has its token, empty where it is open."""
+    return json.loads(page(url, token))
+
+
+def page(url: str, token: str) -> str:
+    """What a web interface shows to who has its token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own hosts
     with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - as above
-        return json.load(answer)
+        text: bytes = answer.read()
+    return text.decode()
 
 
 def master_state(topology: Topology, host: str) -> dict[str, Any]:
