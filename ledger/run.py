@@ -228,6 +228,7 @@ class Ledger:
                 "info": counts["info"],
                 "fail": counts["fail"],
                 "producer_errors": len(load.troubles) if load else 0,
+                "trouble": load.troubles[-1] if load and load.troubles else None,
                 "last_ack_age": load.last_ack_age() if load else None,
                 "read": read,
                 "transactions": self._pipeline.counts() if self._pipeline else None,

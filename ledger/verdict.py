@@ -74,6 +74,8 @@ def unproven(history: History) -> list[str]:
     for partition in range(history.run.partitions):
         if not acked[partition]:
             reasons.append(f"partition {partition} acknowledged no record")
+    if reasons and history.troubles:
+        reasons.append(f"the producer's last error is {history.troubles[-1]}")
     reasons += _unread(history.readers, {"assign": 1, "group": 1, "final": 2})
     if not history.commits:
         reasons.append("the group never committed an offset")

@@ -23,12 +23,14 @@ from urllib.error import HTTPError
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.acls import Acl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     KafkaAdminClient,
     errors,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
@@ -501,6 +503,33 @@ def test_another_authority_is_refused_before_anything_changes(site: Site) -> Non
 def test_a_running_cluster_is_not_opened_by_one_word(site: Site) -> None:
     words = json.dumps({"kafka_security": "open", "kafka_listeners": [], "kafka_users": []})
     assert "protocol-between-nodes" in refused("run", "site", "-e", words, seconds=120)
+
+
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+@pytest.mark.parametrize(
+    ("resource", "operation"),
+    [("topic", "create"), ("topic", "write"), ("topic", "read"), ("group", "read")],
+)
+def test_the_ledger_needs_each_of_its_grants_and_names_the_missing_one(
+    site: Site, tmp_path: Path, resource: str, operation: str
+) -> None:
+    site.topology = describe(INVENTORY)
+    (tmp_path / "client.properties").write_text(properties(site.properties("ledger")))
+    command = [sys.executable, "-m", "ledger", "run", "--max-seconds=5", "--no-expect-changes"]
+    command += [f"--client-config={tmp_path}/client.properties", f"--dir={tmp_path}/ledger"]
+    denied = [Acl("User:ledger", resource, "millrace-ledger-", "prefixed", operation, "deny")]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "collections")])
+    with contextlib.closing(site.admin("admin")) as admin:
+        assert not acls.create(admin, denied)
+        try:
+            done = subprocess.run(  # noqa: S603 - our own program
+                command, env={**os.environ, "PYTHONPATH": path}, timeout=400, check=False
+            )
+        finally:
+            assert not acls.delete(admin, denied)
+    assert done.returncode != 0
+    texts = [path.read_text() for path in (tmp_path / "ledger").iterdir() if path.is_file()]
+    assert "uthoriz" in "".join(texts)
 
 
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
