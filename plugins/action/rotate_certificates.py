@@ -65,7 +65,7 @@ class ActionModule(Action):
 
     def _renew_keys(self, args: dict[str, Any], nodes: list[KafkaNode]) -> dict[str, Any]:
         kept = self.cluster.inventory.secrets
-        hosts = [node.name for node in nodes if node.name in self._hosts("ansible_play_hosts_all")]
+        hosts = [node.name for node in nodes if node.name in self.hosts("ansible_play_hosts_all")]
         self._refuse_keys()
         if args["complete"]:
             done = "Nothing was changed." if self._task.check_mode else "The new keys are in use."
@@ -96,10 +96,11 @@ class ActionModule(Action):
             raise AnsibleActionFail(message)
 
     def _change_authority(self, args: dict[str, Any], nodes: list[KafkaNode]) -> dict[str, Any]:
+        names = [node.name for node in nodes]
         if args["complete"]:
-            self._refuse_part(nodes, "ansible_play_hosts")
+            self.refuse_part(names)
             return self._end_phase()
-        self._refuse_part(nodes, "ansible_play_hosts_all")
+        self.refuse_part(names, "ansible_play_hosts_all")
         given, cluster_id = secrets.given_authority(self.cluster), nodes[0].cluster_id
         before = self._change()
         found = self._complete(
@@ -128,23 +129,6 @@ class ActionModule(Action):
         self.cluster = run.renew(self.variables, {}, secrets=secrets.read(directory))
         return {"changed": True, "phase": change.phase, "msg": _NEXT[change.phase]}
 
-    def _refuse_part(self, nodes: list[KafkaNode], hosts: str) -> None:
-        """Refuse a change of the CA that does not reach all nodes.
-
-        Raises:
-            AnsibleActionFail: names those that are left out.
-
-        """
-        left_out = [node.name for node in nodes if node.name not in self._hosts(hosts)]
-        tags = list(self.variables.get("ansible_skip_tags") or ())
-        if left_out or tags:
-            what = f"hosts {listing(left_out)}" if left_out else f"tags {listing(tags)}"
-            message = (
-                f"the run leaves out the {what}, and every node must have a phase before the next "
-                "one: run it without --limit and --skip-tags"
-            )
-            raise AnsibleActionFail(message)
-
     def _change(self) -> Transition | None:
         try:
             return ca_change.current(self.cluster.inventory.secrets)
@@ -160,6 +144,3 @@ class ActionModule(Action):
 
     def _with_waiting(self, message: str) -> str:
         return secrets.waiting_requests(self.cluster) or message
-
-    def _hosts(self, variable: str) -> list[str]:
-        return [str(host) for host in self.variables.get(variable) or ()]

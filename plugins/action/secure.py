@@ -42,24 +42,17 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Enter the next phase, or record that all nodes are in the current one."""
         node = next(iter(self.cluster.kafka.values()))
+        self.refuse_part(self.cluster.kafka)
         if not args["complete"]:
             if node.settings["kafka_security"] != "standard":
                 message = "set kafka_security: standard first: this playbook closes a cluster"
                 raise AnsibleActionFail(message)
-            self._refuse_a_part(args["running"])
             change = self._next(node, args)
             return self._enter(node, change, NOW)
         change = node.change
         # Back at the start the inventory says again what the nodes have.
         kept = change and change.phase != FORMER and dataclasses.replace(change, complete=True)
         return {**self._enter(node, kept or None, NEXT, change), "changed": False}
-
-    def _refuse_a_part(self, running: dict[str, Any]) -> None:
-        """Refuse a run with a part of the hosts: the phase would not be that of the others."""
-        if missing := [name for name in self.cluster.kafka if name not in running]:
-            names = listing(missing)
-            message = f"a phase takes all nodes, and {names} is not in this run: leave out --limit"
-            raise AnsibleActionFail(message)
 
     def _next(self, node: KafkaNode, args: dict[str, Any]) -> Transition | None:
         try:

@@ -13,6 +13,7 @@ import re
 import ssl
 import struct
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -204,7 +205,11 @@ def refused_rules(module: AnsibleModule) -> str:
     program, rules = nft(module), module.params["rules"]
     if not program or not rules:
         return ""
-    code, _, message = module.run_command([program, "--check", "--file", "-"], data=rules)
+    # Not by standard input: a program that ends before it reads that would end the module.
+    with tempfile.NamedTemporaryFile("w", dir=module.tmpdir, encoding="utf-8") as file:
+        file.write(rules)
+        file.flush()
+        code, _, message = module.run_command([program, "--check", "--file", file.name])
     return (message.strip() or f"nft ended with {code}") if code else ""
 
 

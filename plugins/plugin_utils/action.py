@@ -6,7 +6,7 @@ import functools
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ansible.plugins.action import ActionBase
 from ..module_utils.model import module_options
 from ..module_utils.model.cluster import Cluster, NoServiceError
 from ..module_utils.model.files import parse_yaml
+from ..module_utils.model.values import listing
 from . import run
 from .files import write_event
 
@@ -68,6 +69,29 @@ class Action(ActionBase):
     def cluster(self) -> Cluster:
         """The cluster of this run."""
         return run.current(self.variables)
+
+    def refuse_part(self, names: Iterable[str], hosts: str = "ansible_play_hosts") -> None:
+        """Refuse a run that leaves out some of these nodes, or tags, where a phase takes all.
+
+        `hosts` is Ansible's variable with the hosts of the play.
+
+        Raises:
+            AnsibleActionFail: names those that are left out.
+
+        """
+        left_out = [name for name in names if name not in self.hosts(hosts)]
+        tags = list(self.variables.get("ansible_skip_tags") or ())
+        if left_out or tags:
+            what = f"hosts {listing(left_out)}" if left_out else f"tags {listing(tags)}"
+            message = (
+                f"the run leaves out the {what}, and every node must have a phase before the next "
+                "one: run it without --limit and --skip-tags"
+            )
+            raise AnsibleActionFail(message)
+
+    def hosts(self, variable: str) -> list[str]:
+        """Return the hosts that a variable of Ansible names."""
+        return [str(host) for host in self.variables.get(variable) or ()]
 
     def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
         """Return the answer of a module on the host, by default of the one of the same name.

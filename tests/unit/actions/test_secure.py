@@ -78,7 +78,8 @@ class Site:
             for name, text in self.texts.items()
             if name != without
         }
-        return self.ansible.task("secure", "k1", check=check, running=running, **options)
+        play = {"ansible_play_hosts": list(running)}
+        return self.ansible.task("secure", "k1", check=check, play=play, running=running, **options)
 
     def phase(self, **options: Any) -> str:
         """Go to the next phase with all nodes, and return it."""
@@ -89,7 +90,8 @@ class Site:
 
     def complete(self) -> Answer:
         self.ansible = self.ansible.next_run()
-        return self.ansible.task("secure", "k1", complete=True)
+        play = {"ansible_play_hosts": list(self.texts)}
+        return self.ansible.task("secure", "k1", play=play, complete=True)
 
     def config(self, name: str = "k1") -> dict[str, str]:
         return parse_properties(self.texts[name])

@@ -295,7 +295,7 @@ def nft_that(folder: Path, command: str) -> str:
 def test_rules_that_nftables_takes_are_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = f"[ \"$*\" = '--check --file -' ] && cat > {tmp_path}/read"
+    command = f'[ "$1 $2" = "--check --file" ] && cat "$3" > {tmp_path}/read'
     monkeypatch.setenv("PATH", nft_that(tmp_path, command))
     answer = found(rules="table inet x\n")
     assert answer["nft"]
