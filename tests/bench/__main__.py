@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import deploy, rerun, roll, security, session, validate
+from tests.bench import deploy, rerun, roll, security, session, throughput, validate
 
 BENCHMARKS = {
     "deploy": deploy,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "roll": roll,
     "security": security,
     "session": session,
+    "throughput": throughput,
     "validate": validate,
 }
 PAIRS = 4
