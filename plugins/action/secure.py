@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model import transition
 from ..module_utils.model.kafka import KafkaNode
-from ..module_utils.model.listeners import ADDED, FORMER, MOVED, Listeners
+from ..module_utils.model.listeners import ADDED, ENDED, FORMER, MOVED, Listeners
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
 from ..module_utils.operations import security_change
@@ -18,19 +18,18 @@ from ..module_utils.operations.security_change import ImpossibleError, Running
 from ..plugin_utils import run, secrets
 from ..plugin_utils.action import Action
 
-CLOSED = "closed"
 NOW = {
     FORMER: "The wanted listeners are removed; nodes and clients use {former}.",
     ADDED: "{wanted} are added beside {former}, which nodes and clients use as before.",
     MOVED: "Nodes talk to each other by the wanted listeners; {former} stay open for clients.",
-    CLOSED: "The nodes have the listeners of the inventory alone.",
+    ENDED: "The nodes have the listeners of the inventory alone.",
 }
 NEXT = {
     FORMER: "Set kafka_security: open, and kafka_listeners to what they were.",
     ADDED: "Run this playbook again to move the traffic between nodes.",
     MOVED: "Move the clients to {clients} (clients.yml writes their files), then run this playbook "
     "again: it closes {former} once nobody is connected there.",
-    CLOSED: "Nothing is left to do.",
+    ENDED: "Nothing is left to do.",
 }
 
 
@@ -49,17 +48,16 @@ class ActionModule(Action):
                 raise AnsibleActionFail(message)
             change = self._next(node, args)
             return self._enter(node, change, NOW)
-        change = node.change
-        # Back at the start the inventory says again what the nodes have.
-        kept = change and change.phase != FORMER and dataclasses.replace(change, complete=True)
-        return {**self._enter(node, kept or None, NEXT, change), "changed": False}
+        record = node.change_record
+        ended = security_change.completed(record) if record else None
+        return {**self._enter(node, ended, NEXT, shown=record), "changed": False}
 
     def _next(self, node: KafkaNode, args: dict[str, Any]) -> Transition | None:
         try:
             if args["back"]:
-                return security_change.back(node.change)
+                return security_change.back(node.change_record)
             return security_change.forward(
-                node.change,
+                node.change_record,
                 {name: _running(one) for name, one in args["running"].items()},
                 node.wanted_listeners,
                 disconnect=args["disconnect"],
@@ -75,20 +73,20 @@ class ActionModule(Action):
         texts: dict[str, str],
         shown: Transition | None = None,
     ) -> dict[str, Any]:
-        """Keep the record, let the run see it, and return what it means."""
-        is_new = change != node.change
-        if is_new and not self._task.check_mode:
-            secrets.keep(
-                Path(node.secrets.directory), transition.SECURITY, change.text() if change else ""
-            )
-        if is_new:
-            others = {k: x for k, x in node.secrets.texts.items() if k != transition.SECURITY}
-            record = {transition.SECURITY: change.text()} if change else {}
-            found = dataclasses.replace(node.secrets, texts={**others, **record})
+        """Keep the record, let the run see it, and return what it means.
+
+        `shown` is the record whose phase is told, if it is another one.
+        """
+        is_new = change is not None and change != node.change_record
+        if change and is_new:
+            if not self._task.check_mode:
+                secrets.keep(Path(node.secrets.directory), transition.SECURITY, change.text())
+            texts_ = {**node.secrets.texts, transition.SECURITY: change.text()}
+            found = dataclasses.replace(node.secrets, texts=texts_)
             self.cluster = run.renew(self.variables, {}, secrets=found)
             run.check_again(self.variables)
-        current = change or shown
-        phase = current.phase if current else CLOSED
+        current = shown or change
+        phase = current.phase if current else ENDED
         return {"changed": is_new, "phase": phase, "lines": [_line(texts[phase], node, current)]}
 
 

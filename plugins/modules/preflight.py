@@ -270,6 +270,14 @@ def ensemble_secured() -> bool | None:
     return config.get("sslQuorum") == "true" if config else None
 
 
+def ensemble_client_secured() -> bool | None:
+    """Return whether the broker that is configured here reaches ZooKeeper by TLS; None for none."""
+    config = parse_or_empty(read(SERVER_PROPERTIES))
+    if "zookeeper.connect" not in config:
+        return None
+    return config.get("zookeeper.ssl.client.enable") == "true"
+
+
 def digest(path: str) -> str:
     """Return the sha256 of a file, empty where there is none to read."""
     try:
@@ -350,6 +358,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "signed_by": identities(read(NODE_STORE))[1:],
         "spark_secret": spark_secret(),
         "ensemble_secured": ensemble_secured(),
+        "ensemble_client_secured": ensemble_client_secured(),
         "ensemble_authority": digest(ENSEMBLE_AUTHORITY),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [

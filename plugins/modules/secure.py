@@ -44,7 +44,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 phase:
-  description: The phase, C(closed) where only the wanted listeners are left.
+  description: The phase, C(ended) where only the wanted listeners are left.
   returned: success
   type: str
 lines:

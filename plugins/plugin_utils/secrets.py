@@ -277,7 +277,7 @@ def _certificate(
 
 
 def keep(directory: Path, name: str, text: str) -> None:
-    """Store one secret, or remove it where the text is empty.
+    """Store one secret.
 
     Raises:
         AnsibleActionFail: it cannot be written.
@@ -285,10 +285,7 @@ def keep(directory: Path, name: str, text: str) -> None:
     """
     try:
         with lock(directory, store=True):
-            if text:
-                _write(directory / name, text)
-            else:
-                (directory / name).unlink(missing_ok=True)
+            _write(directory / name, text)
     except OSError as error:
         message = f"{directory / name} cannot be written: {error}"
         raise AnsibleActionFail(message) from error

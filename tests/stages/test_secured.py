@@ -214,7 +214,8 @@ def _close(found: Site) -> None:
     assert ssl.get_server_certificate((found.known.addresses["k1"], CLIENTS)) != shown
     record = json.loads(lab("ssh", "k1", "cat /var/lib/millrace/operation.json", seconds=30))
     assert (record["state"], record["left"]) == ("finished", [])
-    assert not (INVENTORY / ".secrets/security_change.json").exists()
+    change = json.loads((INVENTORY / ".secrets/security_change.json").read_text())
+    assert (change["phase"], change["complete"]) == ("ended", True)
 
 
 def proved() -> None:

@@ -178,9 +178,27 @@ class KafkaNode(Server):
     @cached_property
     def change(self) -> Transition | None:
         """The change from open listeners to the wanted ones that is under way, if one is."""
+        record = self.change_record
+        return None if record is None or record.phase == listeners.ENDED else record
+
+    @cached_property
+    def change_record(self) -> Transition | None:
+        """The record of that change, also of one that has ended; None without one."""
         if self.settings["kafka_security"] != security.STANDARD:
             return None
         return transition.read(self.secrets, transition.SECURITY)
+
+    @property
+    def leaving_listeners(self) -> list[Listener]:
+        """What a node listens on until the end of the change reaches it."""
+        record = self.change_record
+        if record is None or record.phase != listeners.ENDED or record.complete:
+            return []
+        former = Listeners.from_data(record.data)
+        own = (former.brokers if self.is_broker else ()) + (
+            former.controllers if self.is_controller else ()
+        )
+        return [one for one in own if one not in self.listeners]
 
     @cached_property
     def _listeners(self) -> Listeners:
@@ -252,6 +270,7 @@ class KafkaNode(Server):
         own = [(f"kafka_listeners ({one.name})", one) for one in self.broker_listeners]
         if self.is_controller:
             own += [("kafka_controller_listener", one) for one in self.controller_listeners]
+        own += [(f"kafka_listeners ({one.name})", one) for one in self.leaving_listeners]
         for name, one in own:
             found[f"{name}, port {one.port}" if name in found else name] = one.port
         return found
@@ -267,6 +286,8 @@ class KafkaNode(Server):
                 self.client_listeners[0].name,
             )
         )
+        later = self.wanted_listeners.between_brokers
+        nodes = nodes or port.startswith(f"kafka_listeners ({later})")
         return (*((CLIENTS,) if first or not nodes else ()), *((NODES,) if nodes else ()))
 
     @property

@@ -11,7 +11,8 @@ from .transition import Transition
 FORMER, ADDED, MOVED = "former", "added", "moved"
 """The phases before only the wanted listeners are there: those of the running nodes alone; the
 wanted ones beside them; nodes talk to each other by the wanted ones, and clients move."""
-PHASES = (FORMER, ADDED, MOVED)
+ENDED = "ended"
+"""The phase of a record that is kept, so that no copy of an earlier one is taken for the newest."""
 
 
 @dataclass(frozen=True)

@@ -20,19 +20,23 @@ RECORDS = (SECURITY, AUTHORITY)
 
 @dataclass(frozen=True)
 class Transition:
-    """The record: its phase, whether every node runs in that phase, and what the phases need."""
+    """The record: its phase, whether every node runs in that phase, and what the phases need.
+
+    `backward` says whether it was entered from the phase after it.
+    """
 
     phase: str
     complete: bool = False
+    backward: bool = False
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def text(self) -> str:
         """Return it as `read` takes it."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
-    def enter(self, phase: str) -> Transition:
+    def enter(self, phase: str, *, backward: bool = False) -> Transition:
         """Return the record of another phase, which no node has yet."""
-        return replace(self, phase=phase, complete=False)
+        return replace(self, phase=phase, complete=False, backward=backward)
 
 
 def read(secrets: Secrets, name: str) -> Transition | None:

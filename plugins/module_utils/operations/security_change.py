@@ -9,9 +9,9 @@ were there before, `wanted` those of the inventory; model/listeners.py says what
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..model.listeners import ADDED, FORMER, MOVED, Listener, Listeners, conflict
+from ..model.listeners import ADDED, ENDED, FORMER, MOVED, Listener, Listeners, conflict
 from ..model.transition import Transition
 from ..model.values import listing
 
@@ -40,12 +40,13 @@ def begin(nodes: Mapping[str, Running], wanted: Listeners) -> Transition | None:
     """Return the first phase of the change, None where the nodes have the wanted listeners.
 
     Raises:
-        ImpossibleError: a wanted listener takes the name or port of one that is there, or the
-            nodes differ.
+        ImpossibleError: a wanted listener takes the name or port of one that is there, the nodes
+            differ, or none has a listener.
 
     """
     former = _common(nodes, wanted)
-    if _between(former) == _between(wanted):
+    leaving = former.open_ports().keys() - wanted.open_ports().keys()
+    if _between(former) == _between(wanted) and not leaving:
         return None
     if both := conflict(wanted, former):
         one, other = map(_text, both)
@@ -64,7 +65,7 @@ def forward(
     *,
     disconnect: bool = False,
 ) -> Transition | None:
-    """Return the phase to bring the nodes to now, None for the wanted listeners alone.
+    """Return the phase to bring the nodes to now, None where there is nothing to change.
 
     A phase that some nodes may not have yet is repeated. With `disconnect` the former listeners are
     closed although clients are connected to them.
@@ -73,11 +74,12 @@ def forward(
         ImpossibleError: as `begin`, or clients use a listener that is to be closed.
 
     """
-    added = {one for node in nodes.values() for one in node.listeners.brokers}
-    if change is None or added.isdisjoint(set(wanted.brokers) - set(_former(change).brokers)):
+    if change is None or (change.complete and change.phase == ENDED):
         return begin(nodes, wanted)
     if not change.complete:
         return change
+    if _is_undone(change, nodes, wanted):
+        return begin(nodes, wanted)
     if change.phase in AFTER:
         return change.enter(AFTER[change.phase])
     if (used := _used(nodes, _former(change))) and not disconnect:
@@ -86,20 +88,41 @@ def forward(
             "them, or close the listeners all the same with -e secure_disconnect=true"
         )
         raise ImpossibleError(message)
-    return None
+    return change.enter(ENDED)
 
 
 def back(change: Transition | None) -> Transition:
     """Return the phase before, of which `FORMER` is the first.
 
+    A way back that some nodes may not have gone yet is repeated.
+
     Raises:
         ImpossibleError: there is none.
 
     """
-    if change is None:
+    if change is None or change.phase == ENDED:
         message = "no change is under way: there is nothing to take back"
         raise ImpossibleError(message)
-    return change.enter(BEFORE.get(change.phase, change.phase))
+    if change.backward and not change.complete:
+        return change
+    return change.enter(BEFORE.get(change.phase, change.phase), backward=True)
+
+
+def completed(change: Transition) -> Transition:
+    """Return the record when all nodes run in its phase; back at the start the change has ended."""
+    phase = ENDED if change.phase == FORMER else change.phase
+    return replace(change, phase=phase, complete=True)
+
+
+def _is_undone(change: Transition, nodes: Mapping[str, Running], wanted: Listeners) -> bool:
+    """Return whether no node has what the change has added, as after an open inventory."""
+    added = _every(wanted) - _every(_former(change))
+    there = set().union(*(_every(node.listeners) for node in nodes.values()))
+    return bool(added) and added.isdisjoint(there)
+
+
+def _every(listeners: Listeners) -> set[Listener]:
+    return {*listeners.brokers, *listeners.controllers}
 
 
 def _former(change: Transition) -> Listeners:
@@ -113,7 +136,10 @@ def _between(listeners: Listeners) -> tuple[str, ...]:
 
 def _common(nodes: Mapping[str, Running], wanted: Listeners) -> Listeners:
     """Return what all nodes listen on; where there is no controller, the wanted one of it."""
-    every = [node.listeners for node in nodes.values()]
+    every = [node.listeners for node in nodes.values() if _every(node.listeners)]
+    if not every:
+        message = "no node is configured yet: run site.yml, which deploys a closed cluster"
+        raise ImpossibleError(message)
     return Listeners(
         _same("brokers", (one.brokers for one in every)),
         _same("controllers", (one.controllers for one in every)) or wanted.controllers,

@@ -77,7 +77,8 @@ class Inspection:
     trusts, as `model.pem` has them, none without the file that Millrace makes, `signed_by` those
     that follow the node's own certificate there. `spark_secret` is the digest of the secret that
     Spark has there, empty without one, None without Spark. `ensemble_secured` says whether the
-    member of ZooKeeper that is configured there speaks TLS, None without one, `ensemble_authority`
+    member of ZooKeeper that is configured there speaks TLS, None without one,
+    `ensemble_client_secured` the same of a broker as its client, `ensemble_authority`
     is the sha256 of the CA's certificate that it trusts. `operation` is the record of the last
     rolling change, with its `age` in seconds. `clock_offset` is in seconds against the control
     node, less the transfer time of the answer; `time_service` is the one that runs.
@@ -120,6 +121,7 @@ class Inspection:
     signed_by: tuple[str, ...] = ()
     spark_secret: str | None = None
     ensemble_secured: bool | None = None
+    ensemble_client_secured: bool | None = None
     ensemble_authority: str = ""
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()

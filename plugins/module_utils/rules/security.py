@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ..model import key_table
+from ..model import key_table, transition
 from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
+from ..model.listeners import ENDED
 from ..model.pem import identities
 from ..model.values import is_public, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
@@ -257,6 +258,31 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
             fix += "kafka_controller_listener to what the cluster was deployed with; listeners for "
             fix += "clients can be added. To close an open cluster, run secure.yml."
             yield Finding(what, fix)
+
+
+@host_rule("security-change-differs", where="kafka_secrets_dir")
+def _security_change_differs(host: InspectedHost) -> Findings:
+    """What nodes listen on while an open cluster is closed follows from the record of secure.yml:
+    with an earlier one, or none, clients would lose their listener, or get back one that is closed.
+    """
+    node, known = host.kafka, host.found.protocols
+    if node is None or not known or not any(found.meta for _, found in host.data()):
+        return
+    change, record = node.change, node.change_record
+    lost = [x.name for x in node.former_listeners if x.name not in known] if change else []
+    fix = f"Copy {node.secrets.directory} from the control node where secure.yml was run last."
+    if change and change.complete and lost:
+        what = f"{transition.SECURITY} says that the node has {listing(lost)}, and it does not."
+        fix += f" If the cluster was removed since, delete {transition.SECURITY}."
+        yield Finding(what, fix)
+    ending = record is not None and record.phase == ENDED and not record.complete
+    kept = {one.name for one in (*node.client_listeners, *node.controller_listeners)}
+    opened = [name for name, one in known.items() if one == "PLAINTEXT" and name not in kept]
+    if set(opened) & set(host.found.between_nodes.values()):
+        return  # protocol-between-nodes
+    if node.is_secured and not change and not ending and opened:
+        what = f"The node has the open listener {listing(opened)}, which would be closed."
+        yield Finding(what, f"{fix} Run secure.yml to close it.")
 
 
 @host_rule("authorizer-new", where="kafka_security")

@@ -135,11 +135,16 @@ def _ensemble_closed(host: InspectedHost) -> Findings:
     """While members are restarted one after the other, those with TLS and those without would not
     talk to each other, and clients with the old configuration would reach none that is restarted.
     """
-    member, found = host.zookeeper, host.found.ensemble_secured
-    if member is None or found is None or not any(one.elected for _, one in host.data()):
-        return
-    wanted = is_true(member.config.get("sslQuorum"))
-    if found != wanted:
+    member, broker = host.zookeeper, host.kafka
+    found, wanted = host.found.ensemble_secured, False
+    if member is not None:
+        wanted = is_true(member.config.get("sslQuorum"))
+        deployed = any(one.elected for _, one in host.data())
+    elif broker is not None:  # alone in a run with --limit
+        found = host.found.ensemble_client_secured
+        wanted = is_true(broker.config.get("zookeeper.ssl.client.enable"))
+        deployed = any(one.meta for _, one in host.data())
+    if found is not None and deployed and found != wanted:
         what = f"The ensemble runs {_state(found)}, and would be {_state(wanted)}."
         before = "standard" if found else "open"
         yield Finding(what, f"Set zookeeper_security: {before}, what it was deployed with.")

@@ -127,7 +127,7 @@ def used(text: str) -> list[str]:
 def test_nodes_of_two_phases_can_always_talk_to_each_other(site: Site) -> None:
     """In both directions a node finds the listener that it uses on those of the other phase."""
     seen = [dict(site.texts)]
-    for expected in ("added", "moved", "closed"):
+    for expected in ("added", "moved", "ended"):
         assert site.phase() == expected
         seen.append(dict(site.texts))
     for before, after in itertools.pairwise(seen):
@@ -137,9 +137,8 @@ def test_nodes_of_two_phases_can_always_talk_to_each_other(site: Site) -> None:
             names = {name for text in one.values() for name in used(text)}
             assert {name: every.get(name) for name in names} == {name: mine[name] for name in names}
     assert seen[0] != seen[1] != seen[2] != seen[3]
-    assert not (site.place / RECORD).exists()
     assert all(protocol in ("SSL", "SASL_SSL") for _, protocol in known(site.texts["k1"]).values())
-    assert site.phase() == "closed"
+    assert site.phase() == "ended"
 
 
 def test_the_quorum_is_asked_where_the_nodes_use_it(combined: Site) -> None:
@@ -196,7 +195,7 @@ def test_an_interrupted_end_is_taken_up(combined: Site) -> None:
     still = dict(combined.texts)
     combined.choose()
     combined.texts = still
-    assert combined.phase() == "closed"
+    assert combined.phase() == "ended"
     assert "CLIENT" not in known(combined.texts["k1"])
 
 
@@ -214,12 +213,71 @@ def test_each_phase_can_be_taken_back(combined: Site) -> None:
     }
     assert "authorizer.class.name" not in combined.config()
     combined.complete()
+    assert combined.nodes()["k1"].change is None
     # The inventory says again what the nodes have.
     combined.write(kafka_security="open")
     combined.deploy()
     assert combined.texts == first
     combined.write(kafka_security="standard")
     assert combined.phase() == "added"
+
+
+def test_an_interrupted_way_back_goes_back_no_further(combined: Site) -> None:
+    """Whether nodes have their files already or not; and forward it is completed too."""
+    combined.phase()
+    combined.phase()
+    moved = dict(combined.texts)
+    for given in (False, True):
+        assert combined.choose(back=True)["phase"] == "added"
+        if given:
+            combined.deploy()
+    assert combined.phase() == "added"
+    assert combined.phase() == "moved"
+    assert combined.texts == moved
+
+
+def test_a_change_of_the_controllers_listener_alone_comes_to_its_end(combined: Site) -> None:
+    combined.phase()
+    combined.phase()
+    combined.phase()
+    plain = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+    combined.write(kafka_security="standard", kafka_controller_listener=plain)
+    combined.deploy()
+    combined.write(kafka_security="standard")
+    assert [combined.phase() for _ in range(4)] == ["added", "moved", "ended", "ended"]
+    assert "CONTROLLER" not in known(combined.texts["k1"])
+
+
+def test_a_cluster_that_is_not_deployed_is_left_to_site(combined: Site) -> None:
+    combined.texts = dict.fromkeys(combined.texts, "")
+    with pytest.raises(AnsibleError, match=r"site\.yml"):
+        combined.choose()
+
+
+def test_an_interrupted_write_of_files_is_repeated(tmp_path: Path) -> None:
+    """Also where controllers have theirs and brokers do not, and at the end."""
+    site = Site(tmp_path, "dedicated")
+    site.write(kafka_security="standard")
+    for expected in ("added", "moved", "ended"):
+        before = dict(site.texts)
+        assert site.choose()["phase"] == expected
+        site.deploy()
+        site.texts = {**site.texts, **{name: before[name] for name in ("k1", "k2")}}
+        assert site.phase() == expected
+
+
+def test_ports_that_are_being_closed_are_governed_until_the_end(combined: Site) -> None:
+    def governed() -> set[int]:
+        return {one.port for one in combined.ansible.cluster("k1").listening("k1")}
+
+    combined.phase()
+    combined.phase()
+    combined.choose()
+    combined.deploy()
+    assert {9092, 9093} <= governed()
+    combined.complete()
+    combined.deploy()
+    assert not {9092, 9093} & governed()
 
 
 def test_nothing_is_taken_back_that_was_not_begun(combined: Site) -> None:
@@ -242,7 +300,7 @@ def test_listeners_with_clients_stay(combined: Site) -> None:
     with pytest.raises(AnsibleError, match=r"CLIENT by 10\.0\.0\.9"):
         combined.choose()
     assert (combined.place / RECORD).exists()
-    assert combined.phase(disconnect=True) == "closed"
+    assert combined.phase(disconnect=True) == "ended"
 
 
 def test_a_listener_in_the_way_is_named(combined: Site) -> None:

@@ -9,6 +9,10 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.model import ca_change, transition
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.module_utils.model.listeners import (
+    Listener,
+    Listeners,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import secret_digest
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
@@ -192,6 +196,29 @@ def moved(name: str, protocols: dict[str, str]) -> list[InspectedHost]:
         exists=True,
         meta="version=1",
     )
+
+
+def recorded(
+    phase: str, *, complete: bool = True, opened: str = "CLIENT", data: str | None = "version=1"
+) -> list[InspectedHost]:
+    """A node of a cluster that is being closed, with an open listener, and the record."""
+    former = Listeners(
+        (Listener("CLIENT", 9092, "PLAINTEXT"),),
+        (Listener("CONTROLLER", 9093, "PLAINTEXT"),),
+        "CLIENT",
+    )
+    record = transition.Transition(phase, complete=complete, data=former.data()).text()
+    secrets = Secrets("/inventory/.secrets", texts={transition.SECURITY: record} if phase else {})
+    protocols = {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL", "CONTROLLER_TLS": "SSL"}
+    plain = dict.fromkeys([opened, "CONTROLLER"], "PLAINTEXT") if opened else {}
+    [one] = host(
+        lambda d: d.variable("kafka_security", "standard"),
+        between_nodes={"brokers": "INTERNAL", "controllers": "CONTROLLER_TLS"},
+        protocols={**protocols, **plain},
+        exists=True,
+        meta=data,
+    )
+    return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
 
 
 def authorized(
@@ -704,6 +731,17 @@ CASES = [
                 ("CLIENT_TLS", {"CLIENT_TLS": "SSL", "INTERNAL": "SSL"}),
                 ("CLIENT_TLS", {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}),
             ),
+        )
+    ),
+    *(
+        Case("security-change-differs", (text, "/inventory/.secrets", f"of {HOST}"), bad, good)
+        for text, bad, good in (
+            # A copy from before the change, and one from its middle.
+            ("CLIENT", recorded(""), recorded("moved")),
+            ("CLIENT", recorded("ended"), recorded("ended", complete=False)),
+            ("CLIENT", recorded("moved", opened=""), recorded("", opened="")),
+            ("CLIENT", recorded("added", opened=""), recorded("added", complete=False, opened="")),
+            ("CLIENT", recorded("moved", opened=""), recorded("moved", opened="", data=None)),
         )
     ),
     *(
