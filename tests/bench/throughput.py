@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import partial
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
@@ -18,21 +19,23 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.security 
 )
 
 from tests.bench.comparison import Measured, compare
-from tests.bench.lab import ENV, INVENTORY, fresh_hosts, playbook, secure, three_nodes
+from tests.bench.lab import INVENTORY, STATE, fresh_hosts, playbook, secure, three_nodes
 from tests.bench.load import create_topic
-from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.lab.topology import Topology, describe
 
 TOPIC, RECORDS, SIZE = "throughput", 400_000, 1_000
 HOST = "k1"
 
 
-def on_host(script: str, text: str = "") -> str:
-    """Return what a script of root prints on the host; `text` is its standard input."""
+def on_host(topology: Topology, script: str) -> str:
+    """Return what a script of root prints on the host; it comes by standard input."""
+    options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
     done = subprocess.run(  # noqa: S603 - our own command
-        ["./lab", "ssh", HOST, f"sudo bash -lc '{script}'"],
-        cwd=ROOT,
-        env={**ENV, "LAB_NAME": "bench"},
-        input=text,
+        [
+            *("ssh", "-i", STATE / "id_ed25519", *(word for x in options for word in ("-o", x))),
+            *(f"lab@{topology.addresses[HOST]}", "sudo bash -ls"),
+        ],
+        input=script,
         capture_output=True,
         text=True,
         check=True,
@@ -50,11 +53,12 @@ def configurations(open_cluster: Topology, topology: Topology) -> dict[str, str]
     }
 
 
-def sent(kind: str) -> Measured:
+def sent(topology: Topology, kind: str) -> Measured:
     """Send the records; returns the seconds and megabytes a second that Kafka's tool reports."""
     command = f"kafka-producer-perf-test.sh --topic {TOPIC} --num-records {RECORDS}"
     command += f" --record-size {SIZE} --throughput -1 --command-property acks=all"
-    last = on_host(f"{command} --command-config /root/{kind}.properties").splitlines()[-1]
+    command += f" --command-config /root/{kind}.properties"
+    last = on_host(topology, command).splitlines()[-1]
     found = re.search(r"([\d.]+) records/sec \(([\d.]+) MB/sec\)", last)
     assert found, last
     return {"seconds": RECORDS / float(found[1]), "mb_per_second": float(found[2])}
@@ -69,8 +73,10 @@ def main(pairs: int) -> None:
         create_topic(before.connection, TOPIC)
         secure(STANDARD)
         playbook("playbooks/secure.yml")
-        for kind, text in configurations(before, describe(INVENTORY)).items():
-            on_host(f"umask 077; cat > /root/{kind}.properties", text)
-            sent(kind)  # not measured: the first run of each warms the brokers
-        kinds = {kind: lambda kind=kind: sent(kind) for kind in (OPEN, STANDARD)}
+        topology = describe(INVENTORY)
+        for kind, text in configurations(before, topology).items():
+            file = f"/root/{kind}.properties"
+            on_host(topology, f"umask 077; cat > {file} <<'END'\n{text}\nEND\n")
+            sent(topology, kind)  # not measured: the first run of each warms the brokers
+        kinds = {kind: partial(sent, topology, kind) for kind in (OPEN, STANDARD)}
         compare("throughput", kinds, pairs)
