@@ -32,7 +32,8 @@ def on_host(topology: Topology, script: str) -> str:
     options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
     done = subprocess.run(  # noqa: S603 - our own command
         [
-            *("ssh", "-i", str(STATE / "id_ed25519"), *(word for x in options for word in ("-o", x))),
+            *("ssh", "-i", str(STATE / "id_ed25519")),
+            *(word for option in options for word in ("-o", option)),
             *(f"lab@{topology.addresses[HOST]}", "sudo bash -ls"),
         ],
         input=script,
