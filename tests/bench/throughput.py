@@ -58,7 +58,7 @@ def sent(topology: Topology, kind: str) -> Measured:
     """Send the records; returns the seconds and megabytes a second that Kafka's tool reports."""
     command = f"kafka-producer-perf-test.sh --topic {TOPIC} --num-records {RECORDS}"
     command += f" --record-size {SIZE} --throughput -1 --command-property acks=all"
-    command += f" --command-config /root/{kind}.properties"
+    command += f" --command-config ~/{kind}.properties"
     last = on_host(topology, command).splitlines()[-1]
     found = re.search(r"([\d.]+) records/sec \(([\d.]+) MB/sec\)", last)
     assert found, last
@@ -76,7 +76,7 @@ def main(pairs: int) -> None:
         playbook("playbooks/secure.yml")
         topology = describe(INVENTORY)
         for kind, text in configurations(before, topology).items():
-            file = f"/root/{kind}.properties"
+            file = f"~/{kind}.properties"
             on_host(topology, f"umask 077; cat > {file} <<'END'\n{text}\nEND\n")
             sent(topology, kind)  # not measured: the first run of each warms the brokers
         kinds = {kind: partial(sent, topology, kind) for kind in (OPEN, STANDARD)}
