@@ -1,8 +1,9 @@
 """Producers, consumers and admin clients of a cluster, and transactions.
 
-`settings` are kafka-python's, which are Kafka's with underscores. Beside them each client has two
-things of Java's clients: it tries a restarted broker again within a second, and goes back to its
-bootstrap addresses when it reaches no broker that it knows of (KIP-899).
+`settings` are kafka-python's, which are Kafka's with underscores. Beside them each client has three
+things of Java's clients: it tries a restarted broker again within a second, gives a connection up
+that cannot be set up in time (KIP-601), and goes back to its bootstrap addresses when it reaches no
+broker that it knows of (KIP-899).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ RECONNECT_MS = 1_000  # kafka-python's own default is 30 s
 ANSWER_SECONDS = 60.0
 """How long a step of a transaction may take; the broker's own limit is the same by default."""
 CLOSE_SECONDS = 5.0
+SETUP_SECONDS = 20.0
+"""How long a connection may take until it can be used, its TLS handshake included."""
 POLL_MS = 200
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +76,32 @@ def rebootstrapping(**config: object) -> Any:  # noqa: ANN401  as above
         return random.choice(ready) if found is None and ready else found  # noqa: S311 - no secret
 
     manager.least_loaded_node = least_loaded_node
+    _limit_setup(manager)
     return client
+
+
+def _limit_setup(manager: Any) -> None:  # noqa: ANN401  as above
+    """Close connections that are not set up in time.
+
+    kafka-python does not limit a TLS handshake: if its answer never comes, requests to that broker
+    wait for ever.
+    """
+    connect = manager.get_connection
+
+    def get_connection(node_id: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401  as above
+        known = manager._conns.get(node_id)
+        found = connect(node_id, *args, **options)
+        if found is not known:
+            manager._net.call_later(SETUP_SECONDS, lambda: give_up(found))
+        return found
+
+    def give_up(connection: Any) -> None:  # noqa: ANN401  as above
+        if connection.initializing:
+            text = f"not set up within {SETUP_SECONDS:.0f} s"
+            LOG.warning("%s: %s", connection, text)
+            connection.close(library.errors.KafkaConnectionError(text))
+
+    manager.get_connection = get_connection
 
 
 def pinned(**config: object) -> Any:  # noqa: ANN401  as above
@@ -81,6 +109,7 @@ def pinned(**config: object) -> Any:  # noqa: ANN401  as above
     client = library.KafkaNetClient(**config)
     manager = client._manager
     manager.least_loaded_node = lambda: manager.cluster.bootstrap_brokers()[0].node_id
+    _limit_setup(manager)
     return client
 
 

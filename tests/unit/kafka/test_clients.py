@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -79,6 +81,7 @@ def networked(
         least_loaded_node=lambda: known,
         cluster=SimpleNamespace(bootstrap_brokers=lambda: BOOTSTRAP),
         connection_delay=lambda node: 1.0 if node in waiting else 0.0,
+        get_connection=lambda node: None,
     )
     monkeypatch.setattr(library, "KafkaNetClient", lambda **_: SimpleNamespace(_manager=manager))
 
@@ -247,3 +250,27 @@ def test_the_client_still_speaks_the_transactions_of_before_kip_890() -> None:
     found.begin_commit()
     (_, _, handler), *_ = found._pending_requests
     assert handler.request._max_version == 3
+
+
+def test_a_connection_whose_handshake_gets_no_answer_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker takes connections and says nothing: the client does not wait for ever."""
+    monkeypatch.setattr(clients, "SETUP_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(10)
+        servers = f"127.0.0.1:{silent.getsockname()[1]}"
+        secured = Connection((servers,), {"security.protocol": "SSL"})
+        taken: list[socket.socket] = []
+
+        def take() -> None:
+            taken.extend(silent.accept()[0] for _ in range(2))
+
+        server = threading.Thread(target=take)
+        server.start()
+        with pytest.raises(errors.KafkaError):
+            clients.admin(secured, bootstrap_timeout_ms=3000)
+        server.join()
+        for one in taken:
+            one.close()
+    assert len(taken) == 2
