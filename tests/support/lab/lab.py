@@ -31,7 +31,7 @@ def lab(
     )
 
 
-FAILURE = re.compile(r"fatal:|FAILED|\[ERROR\]|^E  |Traceback|not proven|UNKNOWN:")
+FAILURE = re.compile(r"fatal:|FAILED|\[ERROR\]|\bE {3,}|Traceback|not proven|UNKNOWN:")
 
 
 def succeed(*arguments: str, seconds: float, env: Mapping[str, str] | None = None) -> str:
