@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
-from tests.support.faults.target import REQUEST_MS, SIDE, Target, answered
+from tests.support.faults.target import FULL, REQUEST_MS, SIDE, Target, answered
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology, environment, write_client_config
 from tests.support.wait import scaled, wait_for
@@ -125,7 +125,8 @@ def checked(target: Target) -> tuple[dict[str, Any], str]:
 def assert_nothing_lost(target: Target, limited: Collection[str]) -> None:
     """The verdict over all faults, with what each replica holds on its disk, and the page of it.
 
-    During the faults with these names, the time without acknowledgements is limited too.
+    With --full the time without acknowledgements is limited during the faults with these names;
+    without it one slow moment is no verdict.
     """
     verdict, text = checked(target)
     target.save("failover")
@@ -141,7 +142,7 @@ def assert_nothing_lost(target: Target, limited: Collection[str]) -> None:
         for name, limit in limits.items()
         if limit is None or gaps[name] > limit
     }
-    assert not late, "seconds without acknowledgements"
+    assert not late or not FULL, f"seconds without acknowledgements, and their limits: {late}"
 
 
 def fetch(target: Target, where: str, folder: Path) -> None:
