@@ -75,7 +75,7 @@ class ActionModule(Action):
     ) -> dict[str, Any]:
         """Keep the record, let the run see it, and return what it means.
 
-        `shown` is the record whose phase is told, if it is another one.
+        `shown` is the record whose phase the lines describe, if it is another one.
         """
         is_new = change is not None and change != node.change_record
         if change and is_new:
