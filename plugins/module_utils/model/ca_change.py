@@ -13,15 +13,13 @@ two phases that follow each other trust each other.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from . import transition
 from .inventory import Secrets
 from .transition import Transition
 
 TRUST, LEAVES, FINISH, WITHDRAW = "trust", "leaves", "finish", "withdraw"
-FORMER, NEXT, BACK = "former", "next", "back"
-"""What the record holds: the certificates of both, and whether a run went back to its phase."""
+FORMER, NEXT = "former", "next"
+"""What the record holds: the certificates of both."""
 _SIGNS = {TRUST: FORMER, LEAVES: NEXT, FINISH: NEXT, WITHDRAW: FORMER}
 _TRUSTED = {TRUST: (FORMER, NEXT), LEAVES: (FORMER, NEXT), FINISH: (NEXT,), WITHDRAW: (FORMER,)}
 _FORWARD = {TRUST: LEAVES, LEAVES: FINISH}
@@ -50,7 +48,7 @@ def current(secrets: Secrets) -> Transition | None:
 
 def begin(former: str, following: str) -> Transition:
     """Return the record of a change from one CA to another, both PEM."""
-    return Transition(TRUST, data={FORMER: former, NEXT: following, BACK: False})
+    return Transition(TRUST, data={FORMER: former, NEXT: following})
 
 
 def signer(change: Transition) -> str:
@@ -89,9 +87,8 @@ def following(change: Transition, *, back: bool) -> Transition:
             "rotate_back, and then change the CA once more if you need the former one"
         )
         raise PhaseError(message)
-    repeated = not change.complete and (not back or change.data.get(BACK))
+    repeated = not change.complete and (not back or change.backward)
     steps = _BACK if back else _FORWARD
     if repeated or change.phase not in steps:
         return change
-    data = {**change.data, BACK: back}
-    return replace(change.enter(steps[change.phase]), data=data)
+    return change.enter(steps[change.phase], backward=back)

@@ -136,11 +136,11 @@ def _ensemble_closed(host: InspectedHost) -> Findings:
     talk to each other, and clients with the old configuration would reach none that is restarted.
     """
     member, broker = host.zookeeper, host.kafka
-    found, wanted = host.found.ensemble_secured, False
+    found, wanted, deployed = host.found.ensemble_secured, False, False
     if member is not None:
         wanted = is_true(member.config.get("sslQuorum"))
         deployed = any(one.elected for _, one in host.data())
-    elif broker is not None:  # alone in a run with --limit
+    elif broker is not None and broker.mode == "zookeeper":  # alone in a run with --limit
         found = host.found.ensemble_client_secured
         wanted = is_true(broker.config.get("zookeeper.ssl.client.enable"))
         deployed = any(one.meta for _, one in host.data())

@@ -1,4 +1,4 @@
-"""How one CA is told from another without a library for certificates."""
+"""How CAs are distinguished without a library for certificates."""
 
 from __future__ import annotations
 

@@ -84,6 +84,18 @@ def closing(wanted: str, secured: bool | None, *, elected: bool = True) -> list[
     )
 
 
+def broker_of_ensemble(
+    wanted: str, secured: bool | None, *, meta: str | None = "version=0"
+) -> list[InspectedHost]:
+    """A broker that reaches ZooKeeper with TLS or without, as in a run without the members."""
+
+    def change(draft: Draft) -> None:
+        every = ("k1", "k2", "k3", "z1", "z2", "z3")
+        draft.zookeeper_mode().variable("zookeeper_security", wanted, on=every)
+
+    return host(change, ensemble_client_secured=secured, exists=True, meta=meta)
+
+
 def ensemble_trusting(known: str, found: str, security: str = "standard") -> list[InspectedHost]:
     """A member of ZooKeeper that trusts a CA, and what the control node has of it."""
     (one,) = closing(security, None)
@@ -808,6 +820,22 @@ CASES = [
         ("does not trust the CA",),
         trusting(CA, OTHER_CA, record="damaged"),
         trusting(CA, CA, record="damaged"),
+    ),
+    *(
+        Case(
+            "ensemble-closed",
+            (f"zookeeper_security: {found}", f"of {HOST}"),
+            broker_of_ensemble(*bad),
+            good,
+        )
+        for found, bad, good in (
+            ("open", ("standard", False), broker_of_ensemble("standard", True)),
+            ("standard", ("open", True), broker_of_ensemble("open", False)),
+            ("open", ("standard", False), broker_of_ensemble("standard", None)),
+            ("open", ("standard", False), broker_of_ensemble("standard", False, meta=None)),
+            # What a member has left behind on a host that is no part of ZooKeeper any more.
+            ("open", ("standard", False), host(ensemble_secured=True)),
+        )
     ),
     *(
         Case("ensemble-closed", (f"zookeeper_security: {found}", "of z2"), closing(*bad), good)
