@@ -15,13 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import testinfra
 
 from tests.support.faults.catalogue import FAULTS
 from tests.support.faults.ledger_run import checked, ledger, ledger_running
 from tests.support.faults.target import Fault, Target
 from tests.support.lab.change import Plays
-from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 
 PAGE = ROOT / "build/chaos.html"
 
@@ -43,13 +42,9 @@ def main() -> int:
     asked = parser.parse_args()
     state = Path(tempfile.mkdtemp(prefix="chaos-", dir=asked.inventory.parent))
     topology = describe(asked.inventory.resolve())
-    hosts = {
-        name: testinfra.get_host(f"ansible://{name}?ansible_inventory={asked.inventory}", sudo=True)
-        for name in topology.hosts
-    }
     sys.stdout.write(f"seed {asked.seed}, {asked.minutes:g} minutes, records in {state}\n")
     plays, folder = Plays(topology, state), state / "faults"
-    with ledger_running(topology, hosts, plays, folder, Target) as target:
+    with ledger_running(topology, over_ssh(topology), plays, folder, Target) as target:
         broken = not all(_runs(target, asked.seed, time.monotonic() + 60 * asked.minutes))
         report, text = checked(target)
         target.save("chaos")

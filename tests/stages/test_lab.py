@@ -27,7 +27,7 @@ from tests.support.wait import wait_for
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 STATE = ROOT / ".lab" / NAME
 LOG = ROOT / f".lab/log/{NAME}-up.log"
-SEED = 2
+SEED = 31
 """Of the chaos below: it begins with the kill of a partition's leader."""
 DAMAGED = (
     "-e",

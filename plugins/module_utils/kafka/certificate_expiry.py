@@ -1,4 +1,4 @@
-"""Until when the certificates that a cluster's listeners show are valid."""
+"""Whether the certificates that a cluster's listeners show are valid, and how long they will be."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def shown(connection: Connection, addresses: Iterable[str]) -> list[Shown]:
     """
     settings = connection.stores()
     context = ssl.create_default_context(cafile=settings.get("ssl_cafile"))
-    context.check_hostname = False  # of which the client that connects takes care
+    context.check_hostname = connection.checks_names
+    context.hostname_checks_common_name = True  # of a certificate without other names, as Java does
     if settings.get("ssl_certfile"):
         context.load_cert_chain(
             settings["ssl_certfile"], settings["ssl_keyfile"], settings.get("ssl_password")
@@ -41,8 +42,10 @@ def shown(connection: Connection, addresses: Iterable[str]) -> list[Shown]:
 
 
 def _shown(context: ssl.SSLContext, address: str) -> Shown | None:
+    name = address.rpartition(":")[0].strip("[]")
     try:
-        with connected(address, CONNECT_SECONDS) as plain, context.wrap_socket(plain) as secured:
+        plain = connected(address, CONNECT_SECONDS)
+        with plain, context.wrap_socket(plain, server_hostname=name) as secured:
             end = ssl.cert_time_to_seconds(str((secured.getpeercert() or {})["notAfter"]))
     except ssl.SSLCertVerificationError as error:
         return Shown(address, wrong=error.verify_message)

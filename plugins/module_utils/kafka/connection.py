@@ -98,11 +98,16 @@ class Connection:
         found: dict[str, Any] = {"security_protocol": protocol}
         if protocol.endswith("SSL"):
             found |= self.stores()
-            if self.properties.get("ssl.endpoint.identification.algorithm", "https") == "":
+            if not self.checks_names:
                 found["ssl_check_hostname"] = False
         if protocol.startswith("SASL_"):
             found |= self._sasl()
         return found
+
+    @property
+    def checks_names(self) -> bool:
+        """Whether a certificate must have the name of the host that shows it."""
+        return self.properties.get("ssl.endpoint.identification.algorithm", "https") != ""
 
     def stores(self) -> dict[str, Any]:
         """Return kafka-python's keyword arguments of the PEM stores, whatever the protocol.

@@ -38,8 +38,9 @@ from tests.support.lab.topology import Topology
 from tests.support.wait import processors, slowed, wait_for
 
 T = TypeVar("T")
-Place = Literal["any", "kraft", "dedicated", "zookeeper"]
-"""Where a fault can be made; "dedicated": where controllers are no brokers."""
+Place = Literal["any", "kraft", "dedicated", "zookeeper", "closed"]
+"""Where a fault can be made; "dedicated": where controllers are no brokers; "closed": where all
+listeners have TLS, and users have passwords."""
 FULL = os.environ.get("MILLRACE_FULL") == "1"
 """Whether all of it is wanted, by `./lab test --full`."""
 PART_OF_FULL = "part of ./lab test --full"
@@ -370,6 +371,8 @@ class Fault:
         """Why it cannot be made on a topology; empty if it can."""
         if self.on == "any":
             return ""
+        if self.on == "closed":
+            return "" if topology.closed else "its listeners are open"
         if self.on == "zookeeper":
             return "controllers elect each other here" if topology.voters else ""
         if not topology.voters:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import testinfra
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
@@ -17,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import advertised_host
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
+from testinfra.host import Host
 
 ROOT = Path(__file__).resolve().parents[3]
 UIS = {
@@ -79,6 +81,13 @@ class Topology:
         return Connection.of(properties, list(self.brokers.values()))
 
     @property
+    def closed(self) -> bool:
+        """Whether all of Kafka's listeners have TLS, and its users passwords."""
+        nodes = self.cluster.kafka.values()
+        encrypted = all(one.encrypted for node in nodes for one in node.listeners)
+        return encrypted and all(one.login_listener for one in self.cluster.brokers)
+
+    @property
     def spark_token(self) -> str:
         """What Spark's web interfaces ask for, empty where they are open."""
         return next((spark.ui_token for spark in self.cluster.spark.values()), "")
@@ -104,6 +113,16 @@ def describe(inventory: Path) -> Topology:
         tuple(map(str, lab.get("lab_machines", ()))),
         float(lab.get("lab_slowness", 1)),
     )
+
+
+def over_ssh(topology: Topology) -> dict[str, Host]:
+    """Return the hosts over SSH, as root through sudo."""
+    return {
+        name: testinfra.get_host(
+            f"ansible://{name}?ansible_inventory={topology.inventory}", sudo=True
+        )
+        for name in topology.hosts
+    }
 
 
 def environment() -> dict[str, str]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import pluggy
 import pytest
-import testinfra
 from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
@@ -24,7 +23,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka imp
 from testinfra.host import Host
 
 from tests.support.lab.change import Plays
-from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.services.spark import DRIVER, active_master
 from tests.support.wait import slower
 
@@ -56,12 +55,7 @@ def plays(topology: Topology, tmp_path_factory: pytest.TempPathFactory) -> Plays
 def hosts(topology: Topology) -> dict[str, Host]:
     """The hosts over SSH, as root through sudo."""
     os.chdir(ROOT)
-    return {
-        name: testinfra.get_host(
-            f"ansible://{name}?ansible_inventory={topology.inventory}", sudo=True
-        )
-        for name in topology.hosts
-    }
+    return over_ssh(topology)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.heal
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 
-NODE = Certificate("k1/node", "/node.pem", "k1", ("k1",), client=True)
+NODE = Certificate("k1/node", "/node.pem", "k1", ("k1", "127.0.0.1"), client=True)
 
 
 @contextlib.contextmanager
@@ -56,11 +57,11 @@ def authority(tmp_path: Path) -> certificates.Authority:
     return found
 
 
-def connection(folder: Path) -> Connection:
+def connection(folder: Path, **more: str) -> Connection:
     paths = {"truststore": folder / "ca.pem", "keystore": folder / "client.pem"}
     stores = {f"ssl.{kind}.location": str(path) for kind, path in paths.items()}
     types = {f"ssl.{kind}.type": "PEM" for kind in paths}
-    return Connection.of({"security.protocol": "SSL", **stores, **types}, ["k1:9094"])
+    return Connection.of({"security.protocol": "SSL", **stores, **types, **more}, ["k1:9094"])
 
 
 @pytest.mark.parametrize(("days", "wrong", "soon"), [(100, 0, 0), (20, 0, 1), (1, 1, 0)])
@@ -98,4 +99,15 @@ def test_one_of_another_authority_is_wrong(
     other = certificates.issue(certificates.new_authority("other"), NODE)
     with listener(tmp_path, other) as address:
         wrong, _ = certificate_lines(shown(connection(tmp_path), [address]))
+    assert address in "".join(wrong)
+
+
+def test_one_without_the_name_of_its_host_is_wrong_where_clients_look_at_names(
+    tmp_path: Path, authority: certificates.Authority
+) -> None:
+    other = replace(NODE, names=("k2",))
+    with listener(tmp_path, certificates.issue(authority, other)) as address:
+        wrong, _ = certificate_lines(shown(connection(tmp_path), [address]))
+        unchecked = {"ssl.endpoint.identification.algorithm": ""}
+        assert not certificate_lines(shown(connection(tmp_path, **unchecked), [address]))[0]
     assert address in "".join(wrong)
