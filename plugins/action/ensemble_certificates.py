@@ -13,10 +13,11 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Check them on the host, if it has any."""
         services = self.cluster.services(self.host).values()
+        secrets = self.cluster.inventory.secrets
+        identities = [one.identity for one in services if one.identity]
         stores = [
-            {"certificate": one.identity.certificate.path, "authority": one.identity.authority}
-            for one in services
-            if one.identity
+            {"certificate": one.certificate.path, "trusted": one.trusted(secrets)}
+            for one in identities
         ]
         if not stores:
             return {"changed": False, "wrong": [], "expiring": []}

@@ -44,7 +44,10 @@ expiring:
 
 def main() -> None:
     """Run the module."""
-    store = {kind: {"type": "path", "required": True} for kind in ("certificate", "authority")}
+    store = {
+        "certificate": {"type": "path", "required": True},
+        "trusted": {"type": "str", "required": True},
+    }
     module = AnsibleModule(
         argument_spec={
             "stores": {"type": "list", "elements": "dict", "options": store, "required": True},
@@ -53,7 +56,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     wrong, soon = certificate_expiry.lines(
-        certificate_expiry.stored(one["certificate"], one["authority"])
+        certificate_expiry.stored(one["certificate"], one["trusted"])
         for one in module.params["stores"]
     )
     result: dict[str, Any] = {"wrong": wrong, "expiring": soon}

@@ -27,14 +27,14 @@ class Shown:
     wrong: str = ""
 
 
-def trusting(authority: str | None) -> ssl.SSLContext:
-    """Return how a client takes certificates of a CA, whatever their names.
+def trusting(path: str | None = None, pem: str | None = None) -> ssl.SSLContext:
+    """Return how a client takes certificates of CAs, in a file or as text, whatever their names.
 
     Raises:
-        OSError: the CA's certificate cannot be read.
+        OSError: the certificate of a CA cannot be read.
 
     """
-    context = ssl.create_default_context(cafile=authority)
+    context = ssl.create_default_context(cafile=path, cadata=pem)
     context.check_hostname = False  # of which the client that connects takes care
     return context
 
@@ -50,17 +50,17 @@ def shown(context: ssl.SSLContext, address: str) -> Shown | None:
         return None
 
 
-def stored(certificate: str, authority: str) -> Shown:
-    """Return what a process shows that has this key and certificate, to one that trusts a CA.
+def stored(certificate: str, trusted: str) -> Shown:
+    """Return what a process with a key and certificate, in a file, shows to one that trusts CAs.
 
-    Both are paths. Nothing is sent: client and server of the handshake are here.
+    `trusted` is PEM. Nothing is sent: client and server of the handshake are here.
     """
     try:
         own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         own.load_cert_chain(certificate)
         to_own, to_other = ssl.MemoryBIO(), ssl.MemoryBIO()
         server = own.wrap_bio(to_own, to_other, server_side=True)
-        client = trusting(authority).wrap_bio(to_other, to_own)
+        client = trusting(pem=trusted).wrap_bio(to_other, to_own)
         for side in (client, server, client):
             with contextlib.suppress(ssl.SSLWantReadError):
                 side.do_handshake()

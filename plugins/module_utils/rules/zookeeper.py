@@ -10,6 +10,7 @@ from ..model.cluster import Cluster
 from ..model.key_table import nearest
 from ..model.values import integer, is_true, listing, yaml_type
 from ..model.zookeeper import Member
+from ..model.zookeeper_tls import trusted_clients
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import Property, holders, properties
@@ -156,17 +157,23 @@ def _state(secured: bool) -> str:
 
 @host_rule("ensemble-authority-differs", where="kafka_secrets_dir")
 def _ensemble_authority_differs(host: InspectedHost) -> Findings:
-    """Members trust the certificates of one CA: with those of another they could not talk to the
-    members that still have the old ones.
+    """Members trust the certificates of one CA, and those of clients of another: with certificates
+    of others they could not talk to the members that still have the old ones.
     """
-    member, found = host.zookeeper, host.found.ensemble_authority
-    if member is None or not member.is_secured or not found:
+    member = host.zookeeper
+    if member is None or not member.is_secured:
         return
     secrets = member.secrets
-    known = secrets.zookeeper_authority
-    if known and found != hashlib.sha256(known.encode()).hexdigest():
+    pairs = [(secrets.zookeeper_authority, host.found.ensemble_authority)]
+    if secrets.zookeeper_clients_authority:
+        pairs.append((trusted_clients(secrets), host.found.ensemble_clients))
+    if any(known and found and found != _digest(known) for known, found in pairs):
         what = f"The member trusts another CA than that of {secrets.directory}."
         fix = "Copy that directory from the control node that deployed the ensemble. If it is "
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
         fix += "run site.yml."
         yield Finding(what, fix)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -27,7 +27,6 @@ class Host:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.authority = certificates.new_authority("Ensemble")
-        (folder / "ca.pem").write_text(self.authority.certificate)
 
     def has(self, identity: zookeeper_tls.Identity, by: certificates.Authority) -> str:
         path = self.folder / f"{identity.certificate.common_name}.pem"
@@ -35,8 +34,8 @@ class Host:
         return str(path)
 
     def check(self, *paths: str, **options: Any) -> dict[str, Any]:
-        authority = str(self.folder / "ca.pem")
-        stores = [{"certificate": path, "authority": authority} for path in paths]
+        trusted = self.authority.certificate
+        stores = [{"certificate": path, "trusted": trusted} for path in paths]
         return call_module("ensemble_certificates", {"stores": stores, **options})
 
 
@@ -101,8 +100,8 @@ def test_each_service_of_a_host_that_has_one_is_checked(
     name: str, products: tuple[str, ...], tmp_path: Path
 ) -> None:
     asked = run(tmp_path, "standard").task("ensemble_certificates", name)["stores"]
-    found = [(one["certificate"], one["authority"]) for one in asked]
-    assert found == [zookeeper_tls.paths(product) for product in products]
+    found = [one["certificate"] for one in asked]
+    assert found == [zookeeper_tls.paths(product)[0] for product in products]
 
 
 @pytest.mark.usefixtures("local_tmp")
