@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..model.cluster import Cluster
 from ..model.key_table import nearest
+from ..model.pem import identities
 from ..model.values import integer, is_true, listing, yaml_type
 from ..model.zookeeper import Member
 from ..model.zookeeper_tls import trusted_clients
-from .engine import Finding, Findings, host_rule, rule
+from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import Property, holders, properties
 
@@ -173,6 +174,27 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
         fix += "run site.yml."
         yield Finding(what, fix)
+
+
+@hosts_rule("ensemble-clients-new")
+def _ensemble_clients_new(hosts: Sequence[InspectedHost]) -> Findings:
+    """Members trust the CA of clients from a restart on, and refuse its certificates until then."""
+    inventory = hosts[0].cluster.inventory if hosts else None
+    if inventory is None or not inventory.secrets.zookeeper_clients_authority:
+        return
+    earlier = {*identities(inventory.secrets.zookeeper_authority)}
+    clients = tuple(
+        host.name
+        for host in hosts
+        if earlier & {*host.found.ensemble_signed_by}
+        and any(one.identity for one in host.cluster.services(host.name).values())
+    )
+    inspected = {host.name for host in hosts}
+    absent = [name for name in inventory.members("zookeeper") if name not in inspected]
+    if clients and absent:
+        what = f"{listing(clients)} would get certificates of the clients' CA, which "
+        what += f"{listing(absent)} may not trust yet."
+        yield Finding(what, "Run site.yml once without --limit.", "group zookeeper", clients)
 
 
 def _digest(text: str) -> str:
