@@ -8,6 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host.certificate_expiry import lines
 from ..module_utils.kafka import certificate_expiry
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.snapshot import Snapshot
@@ -196,7 +197,7 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     result["wrong"] = [one["text"] for one in result["blockers"]] or list(result["problems"])
     if params["gate"] and params["tls_addresses"]:
         found = certificate_expiry.shown(options.connection_of(params), params["tls_addresses"])
-        invalid, result["expiring"] = health.certificate_lines(found)
+        invalid, result["expiring"] = lines(found)
         result["wrong"] += invalid
         result["healthy"] = result["healthy"] and not invalid
     result["lines"] = report(result)

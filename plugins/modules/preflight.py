@@ -47,6 +47,8 @@ AUTHORITY = "/etc/kafka/certificates/ca.pem"
 NODE_STORE = "/etc/kafka/certificates/node.pem"
 ZOOKEEPER_CONFIG = "/etc/zookeeper/zoo.cfg"
 ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
+ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
+ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
@@ -360,6 +362,10 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "ensemble_secured": ensemble_secured(),
         "ensemble_client_secured": ensemble_client_secured(),
         "ensemble_authority": digest(ENSEMBLE_AUTHORITY),
+        "ensemble_clients": digest(ENSEMBLE_CLIENTS),
+        "ensemble_signed_by": [
+            one for path in ENSEMBLE_STORES for one in identities(read(path))[1:]
+        ],
         "operation": operation_file.read(Path(operation_file.PATH)),
         "certificates": [
             certificate(module, path, is_keystore=path in params["keystores"])

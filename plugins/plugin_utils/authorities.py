@@ -6,7 +6,8 @@ These are files of the secrets:
     ca_next.key       while the CA is changed, the key of the next one, if it is the cluster's own
     ca_change.json    the record of that change
 
-    zookeeper-ca.pem, zookeeper-ca.key    the CA of ZooKeeper's members and clients
+    zookeeper-ca.pem, .key            the CA of ZooKeeper's members
+    zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from .files import write_private
 
 CERTIFICATE, KEY, NEXT_KEY = AUTHORITY_FILE, "ca.key", "ca_next.key"
 ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY = zookeeper_tls.AUTHORITY_FILE, "zookeeper-ca.key"
+CLIENTS_CERTIFICATE = zookeeper_tls.CLIENTS_AUTHORITY_FILE
+CLIENTS_KEY = "zookeeper-clients-ca.key"
 PLAYBOOK = "rotate_certificates.yml -e rotate=ca"
 Files = dict[str, str]
 
@@ -73,23 +76,49 @@ def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Autho
     return Authorities(made.certificate, made, new={KEY: made.key})
 
 
-def of_ensemble(found: Secrets) -> Authorities:
-    """Return the CA of ZooKeeper's members and clients, made where there is none.
+def of_members(found: Secrets) -> Authorities:
+    """Return the CA of ZooKeeper's members, made where there is none.
 
     Raises:
-        CertificateError: its certificate is missing, and nodes trust it.
+        CertificateError: its certificate is missing, and members and clients trust it.
 
     """
     if found.zookeeper_authority:
-        key = _read(Path(found.directory) / ENSEMBLE_KEY)
-        kept = Authority(found.zookeeper_authority, key)
-        return Authorities(kept.certificate, kept, key=ENSEMBLE_KEY)
+        return _kept(found, found.zookeeper_authority, ENSEMBLE_KEY)
     if any(map(zookeeper_tls.is_identity, found.certificates)):
         _, on_hosts = zookeeper_tls.paths("zookeeper")
         raise CertificateError(_missing(ENSEMBLE_CERTIFICATE, on_hosts))
-    made = new_authority("Millrace ZooKeeper")
-    new = {ENSEMBLE_KEY: made.key, ENSEMBLE_CERTIFICATE: made.certificate}
-    return Authorities(made.certificate, made, new=new, key=ENSEMBLE_KEY)
+    return _made("Millrace ZooKeeper", ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY)
+
+
+def of_clients(found: Secrets) -> Authorities:
+    """Return the CA of ZooKeeper's clients, made where there is none.
+
+    Clients of an earlier state have certificates of the members' CA, which members take as well.
+
+    Raises:
+        CertificateError: its certificate is missing, and members trust it.
+
+    """
+    if found.zookeeper_clients_authority:
+        return _kept(found, found.zookeeper_clients_authority, CLIENTS_KEY)
+    earlier = found.zookeeper_authority.strip()
+    names = filter(zookeeper_tls.is_identity, found.certificates)
+    if any(earlier not in found.certificates[name] for name in names):
+        raise CertificateError(_missing(CLIENTS_CERTIFICATE, zookeeper_tls.clients_path()))
+    # ZooKeeper keeps what it trusts by the names of the CAs, so that they differ.
+    return _made("Millrace ZooKeeper clients", CLIENTS_CERTIFICATE, CLIENTS_KEY)
+
+
+def _kept(found: Secrets, certificate: str, key: str) -> Authorities:
+    kept = Authority(certificate, _read(Path(found.directory) / key))
+    return Authorities(certificate, kept, key=key)
+
+
+def _made(name: str, certificate: str, key: str) -> Authorities:
+    made = new_authority(name)
+    new = {key: made.key, certificate: made.certificate}
+    return Authorities(made.certificate, made, new=new, key=key)
 
 
 def missing_key(known: Authorities, directory: str) -> str:
@@ -98,7 +127,7 @@ def missing_key(known: Authorities, directory: str) -> str:
         f"the key of the CA is missing in {directory}, so no certificate can be made; copy "
         f"{known.key} from the control node that made it"
     )
-    if known.key == ENSEMBLE_KEY:
+    if known.key in (ENSEMBLE_KEY, CLIENTS_KEY):
         return text
     return (
         f"{text}, and {NEXT_KEY} if it is there, or set kafka_ca_certificate and kafka_ca_key if "

@@ -3,7 +3,8 @@
 They are files of one directory that only its owner can read:
 
     ca.pem, ca.key                the cluster's own CA; authorities.py has more of it
-    zookeeper-ca.pem, .key        the CA of what ZooKeeper's members and clients show each other
+    zookeeper-ca.pem, .key        the CA of ZooKeeper's members
+    zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     requests, signed              signing_requests.py
     passwords/USER                a generated password
@@ -120,6 +121,7 @@ def read(directory: Path) -> Secrets:
             if "/" not in name and not name.endswith((".pem", ".key"))
         },
         files.get(authorities.ENSEMBLE_CERTIFICATE, ""),
+        files.get(authorities.CLIENTS_CERTIFICATE, ""),
     )
     try:
         for record in transition.RECORDS:
@@ -226,13 +228,13 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
                     certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
                 else:
                     certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
-    of_ensemble = found.zookeeper_authority
+    of_ensemble = found.zookeeper_authority, found.zookeeper_clients_authority
     if cluster.identities:
-        own = authorities.of_ensemble(found)
-        of_ensemble = own.trusted
-        work.new |= own.new
+        members, clients = authorities.of_members(found), authorities.of_clients(found)
+        of_ensemble = members.trusted, clients.trusted
+        work.new |= {**members.new, **clients.new}
         for one in cluster.identities:
-            wanted = one.certificate
+            own, wanted = members if one.is_member else clients, one.certificate
             pem = certificates.get(wanted.name, "")
             certificates[wanted.name] = _certificate(own, wanted, pem, work, renew=False)
     # Another run may have made some of them since the cluster was resolved.
@@ -253,7 +255,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     if outside:
         outside.refuse(stored=work.store)
     every = {**found.texts, **texts}
-    return Secrets(str(work.directory), trusted, certificates, passwords, every, of_ensemble)
+    return Secrets(str(work.directory), trusted, certificates, passwords, every, *of_ensemble)
 
 
 def _certificate(

@@ -163,8 +163,13 @@ class Cluster:
         if identity is None:
             return []
         name, secrets = identity.certificate.name, self.inventory.secrets
-        authority = [] if secrets.zookeeper_authority else [zookeeper_tls.AUTHORITY_FILE]
-        return [*([] if secrets.certificates.get(name) else [name]), *authority]
+        wanted = {
+            name: secrets.certificates.get(name),
+            zookeeper_tls.AUTHORITY_FILE: secrets.zookeeper_authority,
+        }
+        if identity.is_member:
+            wanted[zookeeper_tls.CLIENTS_AUTHORITY_FILE] = secrets.zookeeper_clients_authority
+        return [name for name, text in wanted.items() if not text]
 
     def _missing_own(self, host: str, service: str) -> list[str]:
         secrets = self.inventory.secrets

@@ -67,10 +67,11 @@ class FileFinding:
 class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
-    `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of ZooKeeper's,
-    `certificates` are keys with certificates and chain by their names (`host/node`), `passwords`
-    those of Kafka's users that the inventory does not give, `texts` other secrets by their names.
-    Everything is PEM or plain text.
+    `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of the CA of
+    ZooKeeper's members, `zookeeper_clients_authority` that of its clients, `certificates` are keys
+    with certificates and chain by their names (`host/node`), `passwords` those of Kafka's users
+    that the inventory does not give, `texts` other secrets by their names. Everything is PEM or
+    plain text.
     """
 
     directory: str = ""
@@ -79,6 +80,7 @@ class Secrets:
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     zookeeper_authority: str = field(default="", repr=False)
+    zookeeper_clients_authority: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """What `zookeeper_security: standard` sets: TLS with certificates on both sides.
 
-Members prove by them to be members, brokers and Spark's masters to be clients. They are of a CA of
-their own: a user's certificate that the CA of Kafka has signed is worth nothing here.
+Members prove by them to be members, brokers and Spark's masters to be clients, each kind by a CA of
+its own: a client's key is worth nothing in the quorum, and a user's certificate that the CA of
+Kafka has signed is worth nothing here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from .security import Certificate
 from .values import canonical
 
 AUTHORITY_FILE = "zookeeper-ca.pem"
-"""The certificate of the CA, among the secrets and on the hosts of clients."""
+"""The certificate of the members' CA, among the secrets and on the hosts of clients."""
+CLIENTS_AUTHORITY_FILE = "zookeeper-clients-ca.pem"
+"""The certificate of the clients' CA, among the secrets."""
+CLIENTS_FILE = "zookeeper-clients.pem"
+"""What members trust at the clients' port, on their hosts."""
 _NETTY = "org.apache.zookeeper.server.NettyServerCnxnFactory"
 _SOCKET = "org.apache.zookeeper.ClientCnxnSocketNetty"
 _PROTOCOLS = "TLSv1.3,TLSv1.2"
@@ -27,10 +32,23 @@ Properties = dict[str, Any]
 
 @dataclass(frozen=True)
 class Identity:
-    """The key and certificate of a process, and the path of the CA's certificate there."""
+    """The key and certificate of a process, and the path of the members' CA's certificate there.
+
+    `clients` is where a member has what it trusts at the clients' port; other processes have none.
+    """
 
     certificate: Certificate
     authority: str
+    clients: str = ""
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is one of a member."""
+        return bool(self.clients)
+
+    def trusted(self, secrets: Secrets) -> str:
+        """Return the CAs by which others take it."""
+        return secrets.zookeeper_authority if self.is_member else trusted_clients(secrets)
 
     def files(self, secrets: Secrets, user: str) -> dict[str, Entry]:
         """Return its files and their directory; only the process itself reads the key."""
@@ -40,13 +58,32 @@ class Identity:
             self.authority.rpartition("/")[0]: files.directory(),
             self.authority: files.text(secrets.zookeeper_authority, restart=True),
             self.certificate.path: files.text(key, restart=True, **own),
+            **(
+                {self.clients: files.text(trusted_clients(secrets), restart=True)}
+                if self.is_member
+                else {}
+            ),
         }
+
+
+def trusted_clients(secrets: Secrets) -> str:
+    """Return the CAs that members trust at the clients' port.
+
+    Their own is among them: on its host a member is a client too, and clients had certificates of
+    it once.
+    """
+    return f"{secrets.zookeeper_clients_authority}{secrets.zookeeper_authority}"
 
 
 def paths(product: str) -> tuple[str, str]:
     """Return where a product on a host has its certificate, and that of the CA."""
     directory = f"/etc/{product}/certificates"
     return f"{directory}/zookeeper.pem", f"{directory}/{AUTHORITY_FILE}"
+
+
+def clients_path() -> str:
+    """Return where a member has what it trusts at the clients' port."""
+    return f"/etc/zookeeper/certificates/{CLIENTS_FILE}"
 
 
 def is_identity(name: str) -> bool:
@@ -62,7 +99,7 @@ def identity(host: str, product: str, addresses: Sequence[str] = ()) -> Identity
     path, authority = paths(product)
     names = tuple(dict.fromkeys(canonical(one) for one in (host, *addresses)))
     certificate = Certificate(f"{host}/ensemble-{product}", path, product, names, client=True)
-    return Identity(certificate, authority)
+    return Identity(certificate, authority, clients_path() if product == "zookeeper" else "")
 
 
 def of_member(own: Identity) -> Properties:
@@ -84,6 +121,7 @@ def of_member(own: Identity) -> Properties:
                 **_stores(own, "keyStore", "trustStore"),
             }.items()
         },
+        "ssl.trustStore.location": own.clients,
     }
 
 

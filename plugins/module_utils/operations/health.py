@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from ..kafka.certificate_expiry import Shown
 from ..kafka.snapshot import Replica, Snapshot
 from .gate import MAX_LAG, Expected, Policy, cluster_blockers
 
-LEAST_DAYS, DAYS_TO_RENEW = 2, 30
 MAX_BEHIND_MS = 5000
 """Milliseconds since a replica last had all metadata: ten of the records that controllers write
 twice a second (KIP-835)."""
@@ -50,19 +47,6 @@ def facts(snapshot: Snapshot) -> dict[str, Any]:
         "partitions": len(snapshot.partitions),
         **{kind: names(kind) for kind in ("offline", "under_replicated", "under_min_isr")},
     }
-
-
-def certificate_lines(found: Iterable[Shown]) -> tuple[list[str], list[str]]:
-    """Return what is wrong with the certificates that listeners show, and what soon will be."""
-    wrong: list[str] = []
-    soon: list[str] = []
-    for one in found:
-        if one.wrong:
-            wrong.append(f"the certificate at {one.address} is not valid: {one.wrong}")
-        elif one.days < DAYS_TO_RENEW:
-            line = f"the certificate at {one.address} expires in {one.days:.0f} days"
-            (wrong if one.days < LEAST_DAYS else soon).append(f"{line}: renew it (site.yml)")
-    return wrong, soon
 
 
 def _lag_problems(snapshot: Snapshot, expected: Expected) -> list[str]:

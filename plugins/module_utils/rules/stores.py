@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..host.certificate_expiry import DAYS_TO_RENEW, LEAST_DAYS
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
@@ -30,8 +31,6 @@ _SWITCHED_OFF = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 _PREFIXES = ("ssl.", "sasl.", "security.")
 _OF_CLIENTS = ("security.protocol", "security.providers", "sasl.mechanism", "sasl.jaas.config")
 _SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
-_LEAST_DAYS = 2
-_DAYS_TO_RENEW = 30
 
 
 @rule("listener-stores", each=nodes_as_written, where="kafka_config[ssl.keystore.location]")
@@ -242,7 +241,7 @@ def _store_unusable(host: InspectedHost) -> Findings:
             )
         elif days is not None and days < 0:
             yield Finding(f"{one.path} expired {-days:.0f} days ago.", "Renew it.")
-        elif days is not None and days < _LEAST_DAYS:
+        elif days is not None and days < LEAST_DAYS:
             yield Finding(f"{one.path} expires in {days * 24:.0f} hours.", "Renew it.")
 
 
@@ -252,7 +251,7 @@ def _certificate_expiring(host: InspectedHost) -> Findings:
     advertised = host.kafka.address if host.kafka else ""
     accepted = {advertised, f"*.{advertised.partition('.')[2]}"}
     for one in host.found.certificates:
-        if one.days_left is not None and _LEAST_DAYS <= one.days_left < _DAYS_TO_RENEW:
+        if one.days_left is not None and LEAST_DAYS <= one.days_left < DAYS_TO_RENEW:
             yield Finding(f"{one.path} expires in {one.days_left:.0f} days.", "Renew it in time.")
         if advertised and one.names is not None and not accepted & {*one.names}:
             what = f"{one.path} is for {listing(one.names)}, not for {advertised}."

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..model.cluster import Cluster
 from ..model.key_table import nearest
+from ..model.pem import identities
 from ..model.values import integer, is_true, listing, yaml_type
 from ..model.zookeeper import Member
-from .engine import Finding, Findings, host_rule, rule
+from ..model.zookeeper_tls import trusted_clients
+from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import Property, holders, properties
 
@@ -156,17 +158,44 @@ def _state(secured: bool) -> str:
 
 @host_rule("ensemble-authority-differs", where="kafka_secrets_dir")
 def _ensemble_authority_differs(host: InspectedHost) -> Findings:
-    """Members trust the certificates of one CA: with those of another they could not talk to the
-    members that still have the old ones.
+    """Members trust the certificates of one CA, and those of clients of another: with certificates
+    of others they could not talk to the members that still have the old ones.
     """
-    member, found = host.zookeeper, host.found.ensemble_authority
-    if member is None or not member.is_secured or not found:
+    member = host.zookeeper
+    if member is None or not member.is_secured:
         return
     secrets = member.secrets
-    known = secrets.zookeeper_authority
-    if known and found != hashlib.sha256(known.encode()).hexdigest():
+    pairs = [(secrets.zookeeper_authority, host.found.ensemble_authority)]
+    if secrets.zookeeper_clients_authority:
+        pairs.append((trusted_clients(secrets), host.found.ensemble_clients))
+    if any(known and found and found != _digest(known) for known, found in pairs):
         what = f"The member trusts another CA than that of {secrets.directory}."
         fix = "Copy that directory from the control node that deployed the ensemble. If it is "
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
         fix += "run site.yml."
         yield Finding(what, fix)
+
+
+@hosts_rule("ensemble-clients-new")
+def _ensemble_clients_new(hosts: Sequence[InspectedHost]) -> Findings:
+    """Members trust the CA of clients from a restart on, and refuse its certificates until then."""
+    inventory = hosts[0].cluster.inventory if hosts else None
+    if inventory is None or not inventory.secrets.zookeeper_clients_authority:
+        return
+    earlier = {*identities(inventory.secrets.zookeeper_authority)}
+    clients = tuple(
+        host.name
+        for host in hosts
+        if earlier & {*host.found.ensemble_signed_by}
+        and any(one.identity for one in host.cluster.services(host.name).values())
+    )
+    inspected = {host.name for host in hosts}
+    absent = [name for name in inventory.members("zookeeper") if name not in inspected]
+    if clients and absent:
+        what = f"{listing(clients)} would get certificates of the clients' CA, which "
+        what += f"{listing(absent)} may not trust yet."
+        yield Finding(what, "Run site.yml once without --limit.", "group zookeeper", clients)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

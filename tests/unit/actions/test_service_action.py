@@ -101,7 +101,11 @@ def closed(tmp_path: Path) -> AnsibleRun:
     [
         ("k1", "kafka", ["k1/node", "k1/clients"]),
         ("k1", "spark", ["flights-stream"]),
-        ("z1", "zookeeper", ["z1/ensemble-zookeeper", "zookeeper-ca.pem"]),
+        (
+            "z1",
+            "zookeeper",
+            ["z1/ensemble-zookeeper", "zookeeper-ca.pem", "zookeeper-clients-ca.pem"],
+        ),
     ],
 )
 def test_files_without_the_secrets_of_the_host_are_not_written(

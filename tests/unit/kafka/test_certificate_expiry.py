@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.certificate_expiry import (
+    lines,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.certificate_expiry import (
     shown,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.health import (
-    certificate_lines,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 
 NODE = Certificate("k1/node", "/node.pem", "k1", ("k1", "127.0.0.1"), client=True)
@@ -44,9 +44,11 @@ def listener(folder: Path, pem: str) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=serve)
         thread.start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-        server.shutdown(socket.SHUT_RDWR)
-    thread.join()
+        try:
+            yield f"127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 @pytest.fixture
@@ -77,9 +79,9 @@ def test_the_days_that_are_left_decide(
     with listener(tmp_path, certificates.issue(authority, NODE)) as address:
         (found,) = shown(connection(tmp_path), [address, "127.0.0.1:1"])
     assert days - 1 < found.days < days
-    lines = certificate_lines([found])
-    assert [len(one) for one in lines] == [wrong, soon]
-    assert all(address in line for one in lines for line in one)
+    sentences = lines([found])
+    assert [len(one) for one in sentences] == [wrong, soon]
+    assert all(address in line for one in sentences for line in one)
 
 
 def test_an_expired_certificate_is_wrong(
@@ -87,7 +89,7 @@ def test_an_expired_certificate_is_wrong(
 ) -> None:
     monkeypatch.setattr(certificates, "LEAF_DAYS", 0)
     with listener(tmp_path, certificates.issue(authority, NODE)) as address:
-        wrong, soon = certificate_lines(shown(connection(tmp_path), [address]))
+        wrong, soon = lines(shown(connection(tmp_path), [address]))
     assert address in "".join(wrong)
     assert not soon
 
@@ -98,7 +100,7 @@ def test_one_of_another_authority_is_wrong(
     del authority
     other = certificates.issue(certificates.new_authority("other"), NODE)
     with listener(tmp_path, other) as address:
-        wrong, _ = certificate_lines(shown(connection(tmp_path), [address]))
+        wrong, _ = lines(shown(connection(tmp_path), [address]))
     assert address in "".join(wrong)
 
 
@@ -107,7 +109,7 @@ def test_one_without_the_name_of_its_host_is_wrong_where_clients_look_at_names(
 ) -> None:
     other = replace(NODE, names=("k2",))
     with listener(tmp_path, certificates.issue(authority, other)) as address:
-        wrong, _ = certificate_lines(shown(connection(tmp_path), [address]))
+        wrong, _ = lines(shown(connection(tmp_path), [address]))
         unchecked = {"ssl.endpoint.identification.algorithm": ""}
-        assert not certificate_lines(shown(connection(tmp_path, **unchecked), [address]))[0]
+        assert not lines(shown(connection(tmp_path, **unchecked), [address]))[0]
     assert address in "".join(wrong)

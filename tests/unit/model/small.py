@@ -58,6 +58,7 @@ def with_secrets(found: Cluster) -> Cluster:
         {one.name: f"(password of {one.name})" for x in nodes for one in x.users_without_password},
         {"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
         "(certificate of the CA of ZooKeeper)\n",
+        "(certificate of the CA of ZooKeeper's clients)\n",
     )
     facts = {name: host.facts for name, host in found.hosts.items() if host.facts}
     return resolve(replace(found.inventory, secrets=secrets), facts)

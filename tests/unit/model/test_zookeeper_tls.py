@@ -53,6 +53,17 @@ def test_a_member_has_no_port_without_tls() -> None:
     assert servers["server.1"] == "10.0.0.1:2888:3888:participant"
 
 
+def test_members_trust_clients_at_the_clients_port_alone() -> None:
+    files = closed().zookeeper["z1"].files()
+    config = parse_properties(files["/etc/zookeeper/zoo.cfg"]["content"])
+    clients, quorum = (
+        str(files[config[f"ssl.{kind}trustStore.location"]]["content"]) for kind in ("", "quorum.")
+    )
+    assert "clients" in clients
+    assert "clients" not in quorum
+    assert quorum in clients, "a member is a client on its own host"
+
+
 def test_an_open_ensemble_knows_nothing_of_certificates() -> None:
     found = closed(zookeeper_security="open")
     assert found.identities == []
@@ -119,7 +130,8 @@ def test_what_a_service_lacks_is_named() -> None:
     found = cluster(GROUPS, OWN, kafka_version="3.9.2", zookeeper_security="standard")
     for host, product in (("z1", "zookeeper"), ("b1", "kafka"), ("s1", "spark")):
         missing = found.missing_secrets(host, product)
-        assert missing == [f"{host}/ensemble-{product}", zookeeper_tls.AUTHORITY_FILE]
+        of_member = [zookeeper_tls.CLIENTS_AUTHORITY_FILE] if host == "z1" else []
+        assert missing == [f"{host}/ensemble-{product}", zookeeper_tls.AUTHORITY_FILE, *of_member]
     assert found.missing_secrets("w1", "spark") == []
 
 

@@ -60,7 +60,9 @@ class Case:
     good: list[InspectedHost]
 
 
-DIGEST_OF_CA, DIGEST_OF_OTHER = (hashlib.sha256(one).hexdigest() for one in (b"ca", b"other"))
+DIGEST_OF_CA, DIGEST_OF_OTHER, DIGEST_OF_BOTH = (
+    hashlib.sha256(one).hexdigest() for one in (b"ca", b"other", b"clientsca")
+)
 
 
 def two(**second: Any) -> list[InspectedHost]:
@@ -102,6 +104,26 @@ def ensemble_trusting(known: str, found: str, security: str = "standard") -> lis
     kept = Secrets("/inventory/.secrets", zookeeper_authority=known)
     cluster = resolve(replace(one.cluster.inventory, secrets=kept))
     return [replace(one, cluster=cluster, found=replace(one.found, ensemble_authority=found))]
+
+
+def ensemble_taking(found: str, clients: str = "clients") -> list[InspectedHost]:
+    """A member of ZooKeeper by what it trusts of clients; the control node has their CA, or not."""
+    (one,) = ensemble_trusting("ca", "")
+    secrets = replace(one.cluster.inventory.secrets, zookeeper_clients_authority=clients)
+    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
+    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_clients=found))]
+
+
+def client_of_ensemble(
+    signer: str, *, security: str = "standard", clients: str = OTHER_CA, members: bool = False
+) -> list[InspectedHost]:
+    """A broker with a certificate of a CA, in a run with the members of its ensemble or without."""
+    (one,) = broker_of_ensemble(security, None)
+    kept = Secrets("/x", zookeeper_authority=CA, zookeeper_clients_authority=clients)
+    cluster = resolve(replace(one.cluster.inventory, secrets=kept))
+    found = replace(one.found, ensemble_signed_by=tuple(identities(signer)))
+    others = [InspectedHost(cluster, name, Inspection()) for name in ("z1", "z2", "z3") if members]
+    return [replace(one, cluster=cluster, found=found), *others]
 
 
 def zookeeper(myid: str | None) -> list[InspectedHost]:
@@ -858,6 +880,29 @@ CASES = [
             ("ca", ""),
             ("", DIGEST_OF_OTHER),
             ("ca", DIGEST_OF_OTHER, "open"),
+        )
+    ),
+    *(
+        Case(
+            "ensemble-authority-differs",
+            ("/inventory/.secrets", "kafka_secrets_dir of z2", "teardown.yml"),
+            ensemble_taking(DIGEST_OF_OTHER),
+            ensemble_taking(*good),
+        )
+        for good in ((DIGEST_OF_BOTH,), ("",), (DIGEST_OF_OTHER, ""))
+    ),
+    *(
+        Case(
+            "ensemble-clients-new",
+            ("k1", "z1", "--limit"),
+            client_of_ensemble(CA),
+            good,
+        )
+        for good in (
+            client_of_ensemble(OTHER_CA),
+            client_of_ensemble(CA, members=True),
+            client_of_ensemble(CA, clients=""),
+            client_of_ensemble(CA, security="open"),
         )
     ),
     *(

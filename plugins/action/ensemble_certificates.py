@@ -1,0 +1,24 @@
+"""Ansible action: the certificates that the services of a host show a closed ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..plugin_utils.action import Action
+
+
+class ActionModule(Action):
+    """The control node's part of the module of this name: which files there are."""
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Check them on the host, if it has any."""
+        services = self.cluster.services(self.host).values()
+        secrets = self.cluster.inventory.secrets
+        identities = [one.identity for one in services if one.identity]
+        stores = [
+            {"certificate": one.certificate.path, "trusted": one.trusted(secrets)}
+            for one in identities
+        ]
+        if not stores:
+            return {"changed": False, "wrong": [], "expiring": []}
+        return self.call({"stores": stores, **args})

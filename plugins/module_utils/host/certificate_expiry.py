@@ -1,0 +1,94 @@
+"""Until when certificates are valid: those that listeners show, and those in files of a host."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .network import connected
+
+LEAST_DAYS, DAYS_TO_RENEW = 2, 30
+CONNECT_SECONDS = 2.0
+_DAY = 86400
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a place shows: the days that its certificate is valid, or why it is not taken.
+
+    The place is the address of a listener, or the path of a file.
+    """
+
+    place: str
+    days: float = 0.0
+    wrong: str = ""
+
+
+def trusting(path: str | None = None, pem: str | None = None) -> ssl.SSLContext:
+    """Return how a client takes certificates of CAs, in a file or as text, whatever their names.
+
+    Where names are checked, the common name of a certificate without others counts, as in Java.
+
+    Raises:
+        OSError: the certificate of a CA cannot be read.
+
+    """
+    context = ssl.create_default_context(cafile=path, cadata=pem)
+    context.check_hostname = False
+    context.hostname_checks_common_name = True
+    return context
+
+
+def shown(context: ssl.SSLContext, address: str) -> Shown | None:
+    """Return what a listener shows this client, None if it does not answer."""
+    name = address.rpartition(":")[0].strip("[]")
+    try:
+        plain = connected(address, CONNECT_SECONDS)
+        with plain, context.wrap_socket(plain, server_hostname=name) as secured:
+            return _valid(address, secured.getpeercert())
+    except ssl.SSLCertVerificationError as error:
+        return Shown(address, wrong=error.verify_message)
+    except OSError:  # also one that ends the handshake: health itself says so
+        return None
+
+
+def stored(certificate: str, trusted: str) -> Shown:
+    """Return what a process with a key and certificate, in a file, shows to one that trusts CAs.
+
+    `trusted` is PEM. Nothing is sent: client and server of the handshake are here.
+    """
+    try:
+        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        own.load_cert_chain(certificate)
+        to_own, to_other = ssl.MemoryBIO(), ssl.MemoryBIO()
+        server = own.wrap_bio(to_own, to_other, server_side=True)
+        client = trusting(pem=trusted).wrap_bio(to_other, to_own)
+        for side in (client, server, client):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+        return _valid(certificate, client.getpeercert())
+    except ssl.SSLCertVerificationError as error:
+        return Shown(certificate, wrong=error.verify_message)
+    except OSError as error:
+        return Shown(certificate, wrong=error.strerror or str(error))
+
+
+def lines(found: Iterable[Shown]) -> tuple[list[str], list[str]]:
+    """Return what is wrong with certificates, and what soon will be."""
+    wrong: list[str] = []
+    soon: list[str] = []
+    for one in found:
+        if one.wrong:
+            wrong.append(f"the certificate at {one.place} is not valid: {one.wrong}")
+        elif one.days < DAYS_TO_RENEW:
+            line = f"the certificate at {one.place} expires in {one.days:.0f} days"
+            (wrong if one.days < LEAST_DAYS else soon).append(f"{line}: renew it (site.yml)")
+    return wrong, soon
+
+
+def _valid(place: str, certificate: ssl._PeerCertRetDictType | None) -> Shown:
+    end = ssl.cert_time_to_seconds(str((certificate or {})["notAfter"]))
+    return Shown(place, (end - time.time()) / _DAY)

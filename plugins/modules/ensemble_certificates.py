@@ -1,0 +1,69 @@
+#!/usr/bin/python
+"""Ansible module: until when the certificates are valid that a host shows a closed ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host import certificate_expiry
+
+DOCUMENTATION = r"""
+module: ensemble_certificates
+short_description: Until when a host's certificates for ZooKeeper are valid
+description:
+  - Checks the certificates that members of an ensemble with C(zookeeper_security=standard), brokers
+    and masters of Spark show each other, in the files of the host. A host that has none is not
+    asked.
+  - They must be valid for two days; C(expiring) has those that end within thirty.
+options:
+  fail:
+    description: Whether a certificate that is not valid fails the task.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
+
+RETURN = r"""
+wrong:
+  description: Each certificate that is not valid for long enough, as a sentence.
+  returned: always
+  type: list
+  elements: str
+expiring:
+  description: Each that ends soon, as a sentence.
+  returned: always
+  type: list
+  elements: str
+"""
+
+
+def main() -> None:
+    """Run the module."""
+    store = {
+        "certificate": {"type": "path", "required": True},
+        "trusted": {"type": "str", "required": True},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            "stores": {"type": "list", "elements": "dict", "options": store, "required": True},
+            "fail": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    wrong, soon = certificate_expiry.lines(
+        certificate_expiry.stored(one["certificate"], one["trusted"])
+        for one in module.params["stores"]
+    )
+    result: dict[str, Any] = {"wrong": wrong, "expiring": soon}
+    if wrong and module.params["fail"]:
+        module.fail_json(msg="\n".join(wrong), **result)
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()
