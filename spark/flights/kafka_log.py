@@ -4,6 +4,7 @@ Clients come from the collection's adapter, so its `collections` directory is on
 """
 
 import argparse
+import contextlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from flights.schemas import SEQ, Topics
 LOG = logging.getLogger(__name__)
 MAX_POLL_RECORDS = 20_000
 REPLICAS = 3
+_DENIED = "AuthorizationFailedError"
 
 
 class Record(NamedTuple):
@@ -38,6 +40,30 @@ class Tail(NamedTuple):
 
     end: int
     last_seq: int | None
+
+
+class NotGrantedError(Exception):
+    """The user lacks a grant, which the message names."""
+
+
+@contextlib.contextmanager
+def granted(operation: str, *topics: str) -> Iterator[None]:
+    """Name the grant that is missing when Kafka denies what is done here.
+
+    Kafka itself may name another one: an idempotent producer that may write to no topic is denied
+    an operation on the cluster (KIP-679), and kafka-python wraps that in a plain KafkaError.
+
+    Raises:
+        NotGrantedError: Kafka denied it.
+
+    """
+    try:
+        yield
+    except errors.KafkaError as error:
+        if not isinstance(error, errors.AuthorizationError) and _DENIED not in str(error):
+            raise
+        message = f"the user has no grant for the operation {operation} on {', '.join(topics)}"
+        raise NotGrantedError(message) from error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     murmur2,
 )
 
-from flights.kafka_log import Reader, Tail, add_arguments, create_topics
+from flights.kafka_log import NotGrantedError, Reader, Tail, add_arguments, create_topics, granted
 from flights.schemas import SEQ, Topics
 from flights.source import Message, messages
 
@@ -47,6 +47,7 @@ FAILURES: Final = (
     errors.KafkaError,
     ConnectionDescriptionError,
     LogMismatchError,
+    NotGrantedError,
     TimeoutError,
     ValueError,
 )
@@ -182,18 +183,21 @@ def run(arguments: argparse.Namespace) -> Summary:
         LogMismatchError: the topic holds something else.
         ValueError: the same; a record has no sequence number.
         KafkaError: a record was not acknowledged, or the cluster cannot be reached.
+        NotGrantedError: the user lacks a grant.
         TimeoutError: the end of the log could not be read in time.
 
     """
     connection, topics = Connection.read(arguments.client_config), Topics(arguments.topic)
-    created = create_topics(connection, topics)
+    with granted("create", *topics.layout()):
+        created = create_topics(connection, topics)
     LOG.info("topics created: %s", ", ".join(created) or "none, all exist")
     if arguments.topics_only:
         return Summary(0, 0, 0, arguments.corrupt, 0.0, 0.0)
     stream = messages(arguments.limit, arguments.corrupt)
     reader = Reader(topics.events, connection)
     try:
-        log = reader.tails(time.monotonic() + TIMEOUT_SECONDS)
+        with granted("read", topics.events):
+            log = reader.tails(time.monotonic() + TIMEOUT_SECONDS)
     finally:
         reader.close()
     assigned = [partition_of(message.key, len(log)) for message in stream]
@@ -202,7 +206,8 @@ def run(arguments: argparse.Namespace) -> Summary:
     if todo:
         publisher = Publisher(topics.events, connection)
         try:
-            publish(publisher, stream, assigned, todo)
+            with granted("write", topics.events):
+                publish(publisher, stream, assigned, todo)
         finally:
             publisher.close()
     else:

@@ -314,6 +314,22 @@ def supervise(queries: Sequence[StreamingQuery], stop: threading.Event) -> None:
                 raise QueryEndedError(message)
 
 
+def missing_grant(message: str, topics: Topics) -> str:
+    """Return which grant the user lacks if that is why a query ended, else nothing.
+
+    Kafka denies an idempotent producer that may write to no topic an operation on the cluster
+    (KIP-679).
+    """
+    written = f"{topics.windows}, {topics.dead_letter}"
+    if "ClusterAuthorizationException" in message:
+        return f"the user has no grant for the operation write on {written}"
+    denied = re.search(r"Not authorized to access topics: \[(.+?)\]", message)
+    if not denied:
+        return ""
+    operation = "read" if denied[1] == topics.events else "write"
+    return f"the user has no grant for the operation {operation} on {denied[1]}"
+
+
 def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog="flights.stream", description=main.__doc__)
@@ -356,6 +372,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         supervise(start(spark, arguments), stop)
     except QueryEndedError as error:
         LOG.error("%s", error)  # noqa: TRY400 - the message holds Spark's own trace
+        if missing := missing_grant(str(error), Topics(arguments.topic)):
+            LOG.error("%s", missing)  # noqa: TRY400 - as above
         return 1
     finally:
         for query in spark.streams.active:

@@ -15,7 +15,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     KafkaAdminClient,
     errors,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model import security
 from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
@@ -506,6 +507,130 @@ def test_a_running_cluster_is_not_opened_by_one_word(site: Site) -> None:
     assert "protocol-between-nodes" in refused("run", "site", "-e", words, seconds=120)
 
 
+@contextlib.contextmanager
+def changed_inventory(change: Callable[[str, dict[str, Any]], object]) -> Iterator[None]:
+    """Change the variables of each host, and restore them."""
+    path = INVENTORY / "secured.yml"
+    former = path.read_text()
+    given = yaml.safe_load(former)
+    for host, variables in given["all"]["hosts"].items():
+        change(host, variables)
+    path.write_text(yaml.safe_dump(given))
+    try:
+        yield
+    finally:
+        path.write_text(former)
+
+
+def reaches(address: str, port: int) -> bool:
+    """Whether a connection is accepted; a firewall that drops it leaves it without an answer."""
+    try:
+        socket.create_connection((address, port), timeout=3).close()
+    except TimeoutError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+def test_a_firewall_lets_in_whom_a_port_is_for(site: Site) -> None:
+    """This machine is a client of k1 and k2, a stranger to k3, and no node."""
+    addresses = site.known.addresses
+    with socket.create_connection((addresses["k1"], 22), timeout=10) as connection:
+        own = connection.getsockname()[0]
+
+    def close(host: str, variables: dict[str, Any]) -> None:
+        networks = [] if host == "k3" else [own]
+        variables.update(host_firewall="nftables", host_firewall_clients=networks)
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(lab, "run", "site", seconds=300)
+        stack.enter_context(changed_inventory(close))
+        lab("run", "site", seconds=300)
+        for host, address in addresses.items():
+            assert reaches(address, CLIENTS) == (host != "k3")
+            assert not reaches(address, BROKERS)
+            for port in (CLIENTS, BROKERS):
+                on_host("k1", f"timeout 5 bash -c '< /dev/tcp/{address}/{port}'")
+        lab("run", "health", seconds=60)
+        recap = lab("run", "site", seconds=300).partition("PLAY RECAP")[2]
+        assert recap.count("changed=0 ") == len(HOSTS)
+    for address in addresses.values():
+        assert reaches(address, CLIENTS)
+        assert reaches(address, BROKERS)
+    for host in HOSTS:
+        assert "millrace" not in on_host(host, "nft list tables")
+
+
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+def test_an_outside_authority_signs_requests(site: Site) -> None:
+    """Nodes keep their certificates until all are signed, and then show the new ones."""
+
+    def shown() -> list[str]:
+        return [
+            ssl.get_server_certificate((address, CLIENTS))
+            for address in site.known.addresses.values()
+        ]
+
+    requests, signed = INVENTORY / ".secrets/requests", INVENTORY / ".secrets/signed"
+    former = shown()
+    with changed_inventory(lambda _, variables: variables.pop("kafka_ca_key")):
+        lab("run", "rotate_certificates", seconds=300)
+        assert shown() == former
+        found = sorted(requests.glob("*/*.csr"))
+        assert {path.parent.name for path in found} == set(HOSTS)
+        certificates = []
+        for path in found:
+            certificate = signed / path.parent.name / f"{path.stem}.pem"
+            tls.sign(site.folder, path, certificate)
+            if path.stem == "clients":
+                certificates.append(certificate.read_text().strip())
+        lab("run", "site", seconds=600)
+    assert {one.strip() for one in shown()} == set(certificates)
+    assert not list(requests.glob("*/*.csr"))
+    assert not list(signed.glob("*/*.pem"))
+    site.admin("admin").close()
+    lab("run", "health", seconds=60)
+
+
+@contextlib.contextmanager
+def denied(site: Site, user: str, resource: str, name: str, operation: str) -> Iterator[None]:
+    """Take one grant from a user."""
+    acl = [Acl(f"User:{user}", resource, name, "prefixed", operation, "deny")]
+    with contextlib.closing(site.admin("admin")) as admin:
+        assert not acls.create(admin, acl)
+        try:
+            yield
+        finally:
+            assert not acls.delete(admin, acl)
+
+
+def each_grant(user: str) -> list[tuple[str, str, str]]:
+    """Resource, the prefix of its name, and operation of each grant that a user has."""
+    return [
+        (kind, str(grant[kind]), operation)
+        for one in security.own_users(with_spark=True)
+        if one.name == user
+        for grant in one.grants
+        for kind in ("topic", "group", "transactional_id")
+        if kind in grant
+        for operation in grant["operations"]
+    ]
+
+
+def run_program(*words: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a program of the repository on this machine."""
+    path = os.pathsep.join(str(ROOT / folder) for folder in (".", "spark", "collections"))
+    return subprocess.run(  # noqa: S603 - our own programs
+        [sys.executable, "-m", *words],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 @pytest.mark.parametrize(
     ("resource", "operation"),
@@ -516,21 +641,59 @@ def test_the_ledger_needs_each_of_its_grants_and_names_the_missing_one(
 ) -> None:
     site.topology = describe(INVENTORY)
     (tmp_path / "client.properties").write_text(properties(site.properties("ledger")))
-    command = [sys.executable, "-m", "ledger", "run", "--max-seconds=5", "--no-expect-changes"]
+    command = ["ledger", "run", "--max-seconds=5", "--no-expect-changes"]
     command += [f"--client-config={tmp_path}/client.properties", f"--dir={tmp_path}/ledger"]
-    denied = [Acl("User:ledger", resource, "millrace-ledger-", "prefixed", operation, "deny")]
-    path = os.pathsep.join([str(ROOT), str(ROOT / "collections")])
-    with contextlib.closing(site.admin("admin")) as admin:
-        assert not acls.create(admin, denied)
-        try:
-            done = subprocess.run(  # noqa: S603 - our own program
-                command, env={**os.environ, "PYTHONPATH": path}, timeout=400, check=False
-            )
-        finally:
-            assert not acls.delete(admin, denied)
-    assert done.returncode != 0
+    with denied(site, "ledger", resource, "millrace-ledger-", operation):
+        assert run_program(*command, seconds=400).returncode != 0
     texts = [path.read_text() for path in (tmp_path / "ledger").iterdir() if path.is_file()]
     assert "uthoriz" in "".join(texts)
+
+
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+@pytest.mark.parametrize(("resource", "name", "operation"), each_grant(security.PRODUCER))
+def test_the_flights_producer_needs_each_of_its_grants_and_names_the_missing_one(
+    site: Site, tmp_path: Path, resource: str, name: str, operation: str
+) -> None:
+    site.topology = describe(INVENTORY)
+    (tmp_path / "client.properties").write_text(properties(site.properties(security.PRODUCER)))
+    topic = f"{name}-without-{operation}"
+    command = ["flights.producer", f"--client-config={tmp_path}/client.properties"]
+    command += [f"--topic={topic}"]
+    if operation != "create":  # it reads only what is there
+        done = run_program(*command, "--limit=10", seconds=120)
+        assert done.returncode == 0, done.stdout
+    with denied(site, security.PRODUCER, resource, name, operation):
+        done = run_program(*command, "--limit=20", seconds=120)
+    assert done.returncode == 1, done.stdout
+    assert f"operation {operation} on {topic}" in done.stdout
+
+
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+@pytest.mark.parametrize(("resource", "name", "operation"), each_grant(security.STREAM))
+def test_the_flights_stream_needs_each_of_its_grants_and_names_the_missing_one(
+    site: Site, resource: str, name: str, operation: str
+) -> None:
+    """The service fails on the host of the driver; its journal says why."""
+    topic = f"{name}-stream-without-{operation}"
+    unit = f"spark-job-{topic}"
+    variables = {"flights_topic": topic, "flights_limit": 300, "flights_corrupt": 3}
+    master = site.known.group("spark_masters")[0]
+
+    def journal() -> str:
+        return on_host(master, f"journalctl --no-pager --unit {unit}")
+
+    try:
+        with denied(site, security.STREAM, resource, name, operation):
+            # Whether the play sees the end of the service depends on when it looks.
+            run_lab("run", "flights", "-e", json.dumps(variables), seconds=300, env=LAB)
+            wait_for(
+                lambda: f"operation {operation} on {topic}" in journal(),
+                seconds=180,
+                what="the missing grant in the journal",
+            )
+    finally:
+        script = f"systemctl disable --now {unit}; rm -f /etc/systemd/system/{unit}.service"
+        on_host(master, f"{script}; systemctl daemon-reload; systemctl reset-failed {unit} || true")
 
 
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-from flights.kafka_log import Tail
+from flights.kafka_log import NotGrantedError, Tail, granted
 from flights.producer import BARRIER, LogMismatchError, main, missing, partition_of, publish
 from flights.source import Message
 
@@ -95,3 +95,21 @@ def test_client_properties_that_lead_nowhere_end_the_run(
     path.write_text("security.protocol=PLAINTEXT\n")
     assert main(["--client-config", str(path), "--topics-only"]) == 1
     assert "bootstrap.servers needs host:port entries" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "denied",
+    [
+        errors.TopicAuthorizationFailedError({"flights"}),
+        # As kafka-python ends an idempotent producer that may write nowhere.
+        errors.KafkaError("InitProducerIdResponse: [Error 31] ClusterAuthorizationFailedError"),
+    ],
+)
+def test_a_missing_grant_is_named(denied: errors.KafkaError) -> None:
+    with pytest.raises(NotGrantedError, match=r"write .*flights"), granted("write", "flights"):
+        raise denied
+
+
+def test_other_errors_are_no_missing_grant() -> None:
+    with pytest.raises(errors.KafkaTimeoutError), granted("write", "flights"):
+        raise errors.KafkaTimeoutError

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from flights.batch import compare, expected_rejects, expected_windows
-from flights.schemas import EVENT_COLUMNS
+from flights.schemas import EVENT_COLUMNS, Topics
 from flights.source import Damage, encode, events, messages, write_weather
 from flights.stream import (
     CONF,
@@ -26,6 +26,7 @@ from flights.stream import (
     arguments_of,
     dead_letters,
     kafka_options,
+    missing_grant,
     parse,
     read_weather,
     records,
@@ -272,3 +273,23 @@ def test_a_query_is_triggered_every_so_often(
     words = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
     assert start(spark, arguments_of([*words, "--trigger-seconds", "2.5"])) == [None, None]
     assert triggers == ["2500 milliseconds"] * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "operation"),
+    [
+        ("TopicAuthorizationException: Not authorized to access topics: [flights]", "read"),
+        (
+            "TopicAuthorizationException: Not authorized to access topics: [flights.windows]",
+            "write",
+        ),
+        ("ClusterAuthorizationException: Cluster authorization failed.", "write"),
+    ],
+)
+def test_a_missing_grant_is_named(message: str, operation: str) -> None:
+    text = missing_grant(f"query windows ended: ...\nCaused by: {message}\n", Topics("flights"))
+    assert f"operation {operation} on flights" in text
+
+
+def test_other_ends_of_a_query_are_no_missing_grant() -> None:
+    assert not missing_grant("query windows ended: OutOfMemoryError", Topics("flights"))

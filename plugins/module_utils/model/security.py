@@ -215,8 +215,5 @@ _LEDGER_GRANTS = (
     _grant("transactional_id", _LEDGER_TOPICS, "write"),
 )
 _PRODUCER_GRANTS = (_grant("topic", _FLIGHTS, "create", "read", "write"),)
-# Spark names the groups of its queries itself.
-_STREAM_GRANTS = (
-    _grant("topic", _FLIGHTS, "read", "write"),
-    _grant("group", "spark-kafka-source-", "read"),
-)
+# Its offsets are in Spark's checkpoint: it needs no group.
+_STREAM_GRANTS = (_grant("topic", _FLIGHTS, "read", "write"),)
