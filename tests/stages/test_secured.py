@@ -37,12 +37,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
 )
 from confluent_kafka import Consumer, Producer
 
-from tests.support.faults.target import FULL, PART_OF_FULL
+from tests.support.faults.catalogue import FAULTS
+from tests.support.faults.catalogue.identities import unverified
+from tests.support.faults.ledger_run import checked, ledger_running
+from tests.support.faults.target import FULL, PART_OF_FULL, Target
 from tests.support.lab import tls
+from tests.support.lab.change import Plays
 from tests.support.lab.lab import lab as run_lab
 from tests.support.lab.lab import leftovers, readable, succeed
 from tests.support.lab.lab import on_host as run_script
-from tests.support.lab.topology import ROOT, Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.services.spark import get
 from tests.support.wait import wait_for
 
@@ -55,7 +59,6 @@ PASSWORD = "known-Secret-7b1f09"  # noqa: S105 - to be searched for
 OTHER_PASSWORD = "changed-Secret-2c44e1"  # noqa: S105 - as above
 TOPIC = {"num_partitions": 1, "replication_factor": 3}
 HOSTS = ("k1", "k2", "k3")
-IDLE = 200
 OPEN, CLIENTS, BROKERS, PARTNERS = 9092, 9095, 9094, 9097  # ports
 KEYS = "/etc/kafka/certificates"
 DENIALS = "/var/log/kafka/authorizer.log"
@@ -272,37 +275,11 @@ def connect(address: str, port: int, context: ssl.SSLContext) -> None:
         raise ConnectionError(message)
 
 
-def unchecked() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
-def test_old_protocols_are_refused(site: Site, tmp_path: Path) -> None:
-    """By the brokers, not by this machine, which speaks TLS 1.1 to a server that takes it."""
-    old = unchecked()
-    old.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.warns(DeprecationWarning, match="TLSv1"):
-        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
-    tls.authority(tmp_path)
-    assert tls.version_with_itself(tls.issue(tmp_path, "server"), old) == "TLSv1.1"
-    for address, port in site.ports():
-        with pytest.raises(ssl.SSLError):
-            connect(address, port, old)
-
-
-def test_a_client_without_tls_is_refused(site: Site) -> None:
-    for address, port in site.ports():
-        plain = Connection.of({"bootstrap.servers": f"{address}:{port}"})
-        with pytest.raises(errors.KafkaError):
-            clients.admin(plain, bootstrap_timeout_ms=2000, request_timeout_ms=2000)
-
-
 def test_nodes_and_partners_need_a_certificate(site: Site) -> None:
     for address, port in site.ports():
         if port != CLIENTS:
             with pytest.raises((ssl.SSLError, ConnectionError)):
-                connect(address, port, unchecked())
+                connect(address, port, unverified())
 
 
 def test_what_clients_see_is_no_key_of_a_node(site: Site, tmp_path: Path) -> None:
@@ -314,13 +291,6 @@ def test_what_clients_see_is_no_key_of_a_node(site: Site, tmp_path: Path) -> Non
         command = ["openssl", "verify", "-CAfile", str(site.folder / "ca.pem"), "-purpose", purpose]
         done = subprocess.run([*command, str(shown)], capture_output=True, check=False)  # noqa: S603 - fixed words
         assert (done.returncode == 0) == right, purpose
-
-
-def test_a_wrong_password_is_refused(site: Site) -> None:
-    for user in ("admin", "nobody"):
-        with pytest.raises(errors.KafkaError):
-            site.admin(user, "wrong-password")
-    lab("run", "health", seconds=60)
 
 
 def test_what_is_not_granted_is_denied(site: Site) -> None:
@@ -406,16 +376,17 @@ def kcat(config: Path) -> str:
     return done.stdout
 
 
-def test_idle_connections_harm_nobody(site: Site) -> None:
-    """Many clients connect and say nothing; others go on being served."""
-    address = site.known.addresses["k1"]
-    with contextlib.ExitStack() as stack:
-        for _ in range(IDLE):
-            stack.enter_context(socket.create_connection((address, CLIENTS), timeout=10))
-        admin = site.admin("admin")
-        assert "orders" in admin.list_topics()
-        admin.close()
-        lab("run", "health", seconds=60)
+def test_faults_of_identities_harm_nobody(site: Site, tmp_path: Path) -> None:
+    """Clients, users and certificates that are refused and named, under the ledger."""
+    site.topology = describe(INVENTORY)
+    plays = Plays(site.known, STATE)
+    with ledger_running(site.known, over_ssh(site.known), plays, tmp_path / "f", Target) as target:
+        for fault in FAULTS:
+            if fault.on == "closed" and (FULL or not fault.long):
+                target.run(fault)
+        assert len(target.records) > 1
+        report, text = checked(target)
+    assert report["verdict"] == "PASS", text
 
 
 def rotate(site: Site, *arguments: str) -> None:

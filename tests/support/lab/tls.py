@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import ssl
 import subprocess
-import threading
-import warnings
 from pathlib import Path
 
 DAYS = 60
@@ -51,24 +47,3 @@ def sign(folder: Path, request: Path, signed: Path) -> None:
     command = ["openssl", "x509", "-req", "-in", str(request), "-copy_extensions", "copyall"]
     command += ["-CA", "ca.pem", "-CAkey", "ca.key", "-days", str(DAYS), "-out", str(signed)]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - fixed words
-
-
-def version_with_itself(server: Path, client: ssl.SSLContext) -> str | None:
-    """Return the version that a client speaks with a server on loopback that takes any."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(server)
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        context.minimum_version = ssl.TLSVersion.TLSv1
-    near, far = socket.socketpair()
-
-    def serve() -> None:
-        context.wrap_socket(far, server_side=True).close()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    with client.wrap_socket(near) as connected:
-        found = connected.version()
-    thread.join()
-    return found
