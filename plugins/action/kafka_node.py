@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..module_utils.host.operation_file import FINISHED, RUNNING
+from ..module_utils.model.security import pem_stores
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 
@@ -22,7 +23,9 @@ class ActionModule(Action):
         name, what = args["host"] or self.host, args["what"]
         lock_hosts = operation.lock_hosts(self.cluster)
         options = {key: one for key, one in args.items() if key not in self.OWN}
-        options["home"] = self.cluster.kafka[name].distribution.home
+        node = self.cluster.kafka[name]
+        options["home"] = node.distribution.home
+        options["keystores"] = [path for path, own in pem_stores(node.config).items() if own]
         if args["finish"]:
             options["operation"] = operation.ended(operation.current(what))
         elif what and name in lock_hosts:

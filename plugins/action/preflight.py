@@ -7,27 +7,13 @@ from typing import Any
 
 from ..module_utils.model import desired, firewall
 from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.security import pem_stores
 from ..plugin_utils.action import Action
-
-STORES = ("ssl.keystore.location", "ssl.truststore.location")
 
 
 def clock_offset(before: float, answered: float, after: float) -> float:
     """Return by how many seconds the host's clock must at least be off, 0 if it may be right."""
     return min(0.0, answered - before) + max(0.0, answered - after)
-
-
-def pem_stores(config: dict[str, Any]) -> dict[str, bool]:
-    """Return path -> whether it is a key store, of the PEM files that Kafka's configuration names.
-
-    A listener's own store has its name as prefix (`listener.name.client.ssl...`).
-    """
-    return {
-        str(value): "keystore" in key
-        for key, value in config.items()
-        if key.endswith(STORES)
-        and str(config.get(f"{key.rpartition('.')[0]}.type", "")).upper() == "PEM"
-    }
 
 
 def peers(cluster: Cluster, name: str) -> list[str]:

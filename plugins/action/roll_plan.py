@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..module_utils.host.certificate_expiry import LEAST_DAYS
 from ..module_utils.host.operation_file import RUNNING
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.operations import gate
@@ -70,8 +71,16 @@ def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
 
 def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     """Return why nodes cannot be taken at all, empty if they can."""
-    if action != "reboot":
-        return ""
+    found = [
+        f"{name}: {path} expires within {LEAST_DAYS} days; renew it before a restart."
+        for name, node in nodes.items()
+        for path in node["expiring"]
+    ]
+    found += _reboot_refusals(cluster, nodes) if action == "reboot" else []
+    return " ".join([*found, "Nothing was changed."] if found else [])
+
+
+def _reboot_refusals(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     containers = [name for name, node in nodes.items() if node["container"]]
     members = [name for name in nodes if name in cluster.zookeeper]
     found = []
@@ -82,7 +91,7 @@ def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any
             f"{', '.join(members)}: ZooKeeper runs there too and has no gate. Reboot these hosts "
             "by hand, one at a time, each while the others serve."
         )
-    return " ".join([*found, "Nothing was changed."] if found else [])
+    return found
 
 
 def order(

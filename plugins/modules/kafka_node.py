@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import dynamic_record, operation_file, restart
+from ..module_utils.host import certificate_expiry, dynamic_record, operation_file, restart
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.operations import options
@@ -140,6 +140,7 @@ def main() -> None:
             "restore": {"type": "bool", "default": False},
             "take": {"type": "bool", "default": False},
             "over": {"type": "str", "default": ""},
+            "keystores": {"type": "list", "elements": "path", "default": []},
             "dynamic_record": {"type": "path", "default": dynamic_record.PATH},
         },
         supports_check_mode=True,
@@ -171,6 +172,7 @@ def main() -> None:
         reboot_required=params["request_reboot"] or reboot_required(),
         container=Path("/run/systemd/container").exists(),
         restored=restored,
+        expiring=certificate_expiry.ending(params["keystores"]),
         dynamic_keys=sorted(dynamic_record.read(Path(params["dynamic_record"]))),
         holder=held,
         previous_operation=former,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import ssl
+import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -74,6 +76,23 @@ def stored(certificate: str, trusted: str) -> Shown:
         return Shown(certificate, wrong=error.verify_message)
     except OSError as error:
         return Shown(certificate, wrong=error.strerror or str(error))
+
+
+def ending(paths: Iterable[str]) -> list[str]:
+    """Return those of some PEM files whose first certificate ends within `LEAST_DAYS`.
+
+    Files that cannot be read are not among them, and none is on a host without openssl.
+    """
+    program = shutil.which("openssl")
+    command = [str(program), "x509", "-noout", "-checkend", str(LEAST_DAYS * _DAY), "-in"]
+    if not program:
+        return []
+    return [one for one in paths if "will expire" in _output([*command, one])]
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
+    return done.stdout
 
 
 def lines(found: Iterable[Shown]) -> tuple[list[str], list[str]]:

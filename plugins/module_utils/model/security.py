@@ -24,6 +24,7 @@ AUTHORITY_FILE = "ca.pem"
 AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
 MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
 MECHANISMS = "sasl.enabled.mechanisms"
+_LOCATIONS = ("ssl.keystore.location", "ssl.truststore.location")
 ANONYMOUS = "ANONYMOUS"
 """Whoever connects to an open listener."""
 ADMIN = "admin"
@@ -165,6 +166,19 @@ def login(user: str, password: str) -> Properties:
     """Return the client properties by which a user logs in."""
     words = f'{_SCRAM_LOGIN} username="{user}" password="{password}";'
     return {"sasl.mechanism": MECHANISM, "sasl.jaas.config": words}
+
+
+def pem_stores(config: Mapping[str, Any]) -> dict[str, bool]:
+    """Return path -> whether it is a key store, of the PEM files that Kafka's configuration names.
+
+    A listener's own store has its name as prefix (`listener.name.client.ssl...`).
+    """
+    return {
+        str(value): "keystore" in key
+        for key, value in config.items()
+        if key.endswith(_LOCATIONS)
+        and str(config.get(f"{key.rpartition('.')[0]}.type", "")).upper() == "PEM"
+    }
 
 
 def store(kind: str, path: str) -> Properties:

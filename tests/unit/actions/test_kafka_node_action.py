@@ -28,6 +28,7 @@ def ask(tasks: Tasks, inventory_hostname: str, **args: Any) -> dict[str, Any]:
 
 def test_a_node_is_compared_with_the_distribution_of_the_inventory(tasks: Tasks) -> None:
     options = ask(tasks, "b1")
+    assert set(options["keystores"]) <= set(map(str, CLUSTER.kafka["b1"].config.values()))
     assert options["home"] == CLUSTER.kafka["b1"].distribution.home
     assert "operation" not in options
 

@@ -9,8 +9,8 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.action.preflight import (
     clock_offset,
     options,
-    pem_stores,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import pem_stores
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module

@@ -29,6 +29,7 @@ def node(**found: Any) -> Node:
         "home": "kafka-4.3.1-0123456789ab",
         "settled": True,
         "reboot_required": False,
+        "expiring": [],
         "container": False,
         "holder": {},
         "previous_operation": {},
@@ -71,6 +72,15 @@ def test_only_a_reboot_is_refused_on_containers_and_beside_zookeeper() -> None:
     assert "b1" in refused
     assert "b2" in refused
     assert roll_plan.refusals(cluster, "restart", found) == ""
+
+
+@pytest.mark.parametrize("action", ["restart", "upgrade", "reboot"])
+def test_no_node_is_taken_whose_certificate_is_about_to_expire(action: str) -> None:
+    cluster = small.cluster({"kafka_brokers": ["b1"]}, {"b1": {"kafka_node_id": 1}})
+    assert roll_plan.refusals(cluster, action, {"b1": node()}) == ""
+    refused = roll_plan.refusals(cluster, action, {"b1": node(expiring=["/keys/b1.pem"])})
+    assert "b1" in refused
+    assert "/keys/b1.pem" in refused
 
 
 def test_versions_that_run_are_those_that_differ_from_the_inventorys() -> None:

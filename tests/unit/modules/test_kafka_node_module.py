@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import (
+    certificate_expiry,
     dynamic_record,
     operation_file,
     restart,
@@ -251,3 +252,11 @@ def test_a_stale_record_outside_the_lock_hosts_blocks_nothing(
     assert host.take("second")["holder"]["id"] == "dead", "here it may be at work elsewhere"
     found = host.run(request_restart=True)
     assert (found["holder"], found["marked"]) == ({}, True)
+
+
+def test_key_stores_that_end_soon_are_reported(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What certificate_expiry finds among the files that the control node names."""
+    monkeypatch.setattr(certificate_expiry, "ending", lambda paths: [*paths][:1])
+    stores = ["/keys/node.pem", "/keys/clients.pem"]
+    assert host.run(keystores=stores)["expiring"] == stores[:1]
+    assert host.run()["expiring"] == []
