@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import uuid
+from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import (
@@ -12,7 +13,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
-from tests.support.services.zookeeper import client_port, four_letter_word, modes, session_timeout
+from tests.support.services.zookeeper import (
+    client_port,
+    four_letter_word,
+    joins,
+    modes,
+    session_timeout,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +52,17 @@ def test_what_is_written_to_one_member_is_read_from_another(
         assert "written" in hosts[members[0]].check_output(f"{last} get {path}").splitlines()
     finally:
         hosts[members[0]].run(f"{first} delete {path}")
+
+
+def test_clients_are_no_members(topology: Topology, members: list[str]) -> None:
+    """What brokers and Spark's masters show is worth nothing between members."""
+    keys = Path(topology.cluster.inventory.secrets.directory, "certificates")
+    clients = [one for one in keys.glob("*/ensemble-*.pem") if one.stem != "ensemble-zookeeper"]
+    if not clients:
+        pytest.skip("the ensemble is open")
+    assert joins(topology, members[0], keys / members[-1] / "ensemble-zookeeper.pem")
+    for key in clients:
+        assert not joins(topology, members[0], key), key
 
 
 def test_four_letter_words_are_few(topology: Topology, members: list[str]) -> None:

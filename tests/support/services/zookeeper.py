@@ -66,3 +66,19 @@ def session_timeout(topology: Topology, host: str, wanted: int) -> int:
         with link.makefile("rb") as answer:
             _length, _version, granted = struct.unpack(">iii", answer.read(12))
     return int(granted)
+
+
+def joins(topology: Topology, host: str, pem: Path) -> bool:
+    """Whether a member takes somebody with this key at the port of elections."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls.load_cert_chain(pem)
+    port = topology.cluster.zookeeper[host].ports["zookeeper_election_port"]
+    with socket.create_connection((topology.addresses[host], port), timeout=2) as plain:
+        try:
+            # A refusal comes after the handshake (TLS 1.3); who is taken has to speak first.
+            return bool(tls.wrap_socket(plain).recv(1))
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
