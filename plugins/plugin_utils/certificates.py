@@ -65,6 +65,25 @@ class Authority:
         return found  # type: ignore[return-value]  # a key that cannot sign fails when it signs
 
 
+def authority_problem(given: Authority, now: datetime.datetime) -> str:
+    """Return why an authority cannot be used, empty if it can; without a key it signs elsewhere."""
+    try:
+        issuer = given.issuer
+        if given.key:
+            given.private_key()
+    except CertificateError as error:
+        return str(error)
+    if issuer.not_valid_before_utc > now:
+        return f"its certificate is not valid before {issuer.not_valid_before_utc:%Y-%m-%d}"
+    if issuer.not_valid_after_utc < now:
+        return f"its certificate ended on {issuer.not_valid_after_utc:%Y-%m-%d}"
+    try:
+        constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except x509.ExtensionNotFound:
+        return ""  # of the first version of certificates
+    return "" if constraints.ca else "its certificate is not that of a CA"
+
+
 def new_authority(name: str) -> Authority:
     """Return a new authority that signs leaves only."""
     key = ec.generate_private_key(ec.SECP256R1())

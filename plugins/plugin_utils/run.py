@@ -42,11 +42,21 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
         known = {name: one.facts for name, one in inspections(hostvars).items()}
         read = inventory.from_hostvars(hostvars, groups, overrides, task_vars)
         found = cluster.resolve(read, known)
-        if names := found.unresolved_names:
-            resolved = {name: network.addresses(name) for name in names}
-            found = cluster.resolve(dataclasses.replace(read, resolved=resolved), known)
+        if more := _seen_here(found):
+            found = cluster.resolve(dataclasses.replace(read, **more), known)
         _store(path, found)
     return found
+
+
+def _seen_here(found: Cluster) -> dict[str, Any]:
+    """Return what only the control node sees of an inventory, by the names of its fields."""
+    resolved = {name: network.addresses(name) for name in found.unresolved_names}
+    seen: dict[str, Any] = {"resolved": resolved}
+    if any(node.settings["kafka_ca_certificate"] for node in found.kafka.values()):
+        from . import secrets  # which loads a library that few tasks need
+
+        seen["authority_error"] = secrets.authority_error(found)
+    return {name: one for name, one in seen.items() if one}
 
 
 def inspections(hostvars: HostVars) -> dict[str, Inspection]:

@@ -42,6 +42,7 @@ from .authorities import CERTIFICATE, Authorities
 from .certificates import (
     Authority,
     CertificateError,
+    authority_problem,
     issue,
     renewal_reason,
     signed_problem,
@@ -137,6 +138,12 @@ def given_authority(cluster: Cluster) -> Authority | None:
         certificate, key = (node.settings[f"kafka_ca_{part}"] for part in ("certificate", "key"))
         return Authority(certificate, key) if certificate else None
     return None
+
+
+def authority_error(cluster: Cluster) -> str:
+    """Return why the site's own CA cannot be used, empty if it can or there is none."""
+    given = given_authority(cluster)
+    return authority_problem(given, datetime.datetime.now(datetime.UTC)) if given else ""
 
 
 def waiting_requests(cluster: Cluster) -> str:

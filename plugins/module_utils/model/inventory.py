@@ -88,7 +88,8 @@ class Inventory:
     """Groups, and the hosts that are in one of Millrace's; `directory` is the inventory's.
 
     `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file;
-    `secrets` are what is kept in its directory of secrets.
+    `secrets` are what is kept in its directory of secrets, `authority_error` is why the site's own
+    CA cannot be used.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
     its files without effect. `resolved` is name -> addresses, of the hosts' names
     where a firewall needs them.
@@ -102,6 +103,7 @@ class Inventory:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     file_findings: Sequence[FileFinding] = ()
     secrets: Secrets = field(default_factory=Secrets)
+    authority_error: str = ""
     resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def members(self, group: str) -> list[str]:

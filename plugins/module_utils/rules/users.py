@@ -102,6 +102,15 @@ def _ca_incomplete(node: KafkaNode) -> Findings:
         yield Finding(f"{_KEY} is set without {_CERTIFICATE}.", fix)
 
 
+@rule("ca-unusable", where=_CERTIFICATE)
+def _ca_unusable(cluster: Cluster) -> Findings:
+    """No certificate of a node could be made, or nobody would take it."""
+    if error := cluster.inventory.authority_error:
+        fix = f"Set {_CERTIFICATE} and {_KEY} to the certificate of a CA and its key, both PEM."
+        hosts = tuple(host for host, _ in nodes(cluster))
+        yield Finding(f"The CA cannot be used: {error}.", fix, _CERTIFICATE, hosts)
+
+
 @rule("user-grant", each=_users, where=_VARIABLE)
 def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""

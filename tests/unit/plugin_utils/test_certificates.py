@@ -13,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
     RENEWED_DAYS,
     Authority,
     CertificateError,
+    authority_problem,
     issue,
     new_authority,
     renewal_reason,
@@ -162,6 +163,25 @@ def test_a_key_that_is_none_is_refused_and_not_shown(authority: Authority, text:
     with pytest.raises(CertificateError) as refusal:
         issue(replace(authority, key=text), NODE)
     assert "hunter2" not in str(refusal.value)
+
+
+def test_why_a_ca_cannot_be_used_is_said(
+    authority: Authority, site: tuple[str, Authority], node: str
+) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    other = site[1]
+    for usable in (authority, other, replace(authority, key="")):
+        assert authority_problem(usable, now) == ""
+    wrong = (
+        replace(authority, key=other.key),
+        replace(authority, key="no key"),
+        replace(authority, certificate="no certificate"),
+        Authority(node, node),
+    )
+    assert all(authority_problem(one, now) for one in wrong)
+    assert not [one for one in wrong if one.key in authority_problem(one, now)]
+    for years in (-50, 50):
+        assert authority_problem(authority, now + datetime.timedelta(days=365 * years))
 
 
 def test_an_encrypted_key_is_refused() -> None:

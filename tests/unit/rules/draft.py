@@ -63,6 +63,7 @@ class Draft:
     hidden: dict[str, set[str]] = field(default_factory=dict)
     unreadable: dict[str, dict[str, str]] = field(default_factory=dict)
     cluster_id_error: str = ""
+    authority_error: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     file_findings: list[FileFinding] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
@@ -103,6 +104,11 @@ class Draft:
     def kept_cluster_id(self, error: str) -> Self:
         """Let the file with the cluster id be wrong."""
         self.cluster_id_error = error
+        return self
+
+    def wrong_authority(self, error: str) -> Self:
+        """Let the site's CA be unusable."""
+        self.authority_error = error
         return self
 
     def own_host(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
@@ -271,6 +277,7 @@ class Draft:
             self.groups,
             {name: host for name, host in hosts.items() if name in ours},
             cluster_id_error=self.cluster_id_error,
+            authority_error=self.authority_error,
             parameters=self.parameters,
             file_findings=self.file_findings,
         )

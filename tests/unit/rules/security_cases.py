@@ -226,6 +226,12 @@ REFUSED: list[Case] = [
         lambda d: authority(d, key=KEY),
         ("kafka_ca_key of k1, k2, k3", "Set kafka_ca_certificate"),
     ),
+    (
+        "ca-unusable",
+        "a key of another",
+        lambda d: authority(d, CERTIFICATE, KEY).wrong_authority("it is of another"),
+        ("kafka_ca_certificate of k1, k2, k3", "it is of another", "kafka_ca_key"),
+    ),
     ("user-grant", "of nothing", granted(operations=["read"]), ("app", "kafka_users of")),
     (
         "user-grant",
@@ -391,6 +397,7 @@ LEGAL: list[Legal] = [
         ),
     ),
     ("secret-visible", "a password from a vault", kafka_users({"name": "a", "password": PASSWORD})),
+    ("ca-unusable", "one that signs", lambda d: authority(d, CERTIFICATE, KEY)),
     ("ca-incomplete", "both", lambda d: authority(d, CERTIFICATE, KEY)),
     ("ca-incomplete", "an outside CA", lambda d: authority(d, certificate=CERTIFICATE)),
     *(("user-grant", name, granted(**grant)) for name, grant in GRANTS.items()),
