@@ -67,6 +67,8 @@ class Authority:
 
 def authority_problem(given: Authority, now: datetime.datetime) -> str:
     """Return why an authority cannot be used, empty if it can; without a key it signs elsewhere."""
+    if "PRIVATE KEY" in given.certificate:
+        return "there is a private key beside its certificate, which every node would get"
     try:
         issuer = given.issuer
         if given.key:

@@ -177,6 +177,7 @@ def test_why_a_ca_cannot_be_used_is_said(
         replace(authority, key="no key"),
         replace(authority, certificate="no certificate"),
         Authority(node, node),
+        replace(authority, certificate=authority.key + authority.certificate),
     )
     assert all(authority_problem(one, now) for one in wrong)
     assert not [one for one in wrong if one.key in authority_problem(one, now)]
