@@ -79,8 +79,9 @@ def listeners(target: Target) -> Iterator[tuple[str, str]]:
 def answer(address: str, opening: bytes, context: ssl.SSLContext | None = None) -> bytes:
     """What a port answers first to an opening, empty if it closes the connection or is silent."""
     host, _, port = address.rpartition(":")
-    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-        client = stack.enter_context(socket.create_connection((host, int(port)), SILENT_SECONDS))
+    client = socket.create_connection((host, int(port)), SILENT_SECONDS * 10)  # fails where nothing listens
+    client.settimeout(SILENT_SECONDS)
+    with client, contextlib.suppress(OSError), contextlib.ExitStack() as stack:
         if context:
             client = stack.enter_context(context.wrap_socket(client))
         client.sendall(opening)
