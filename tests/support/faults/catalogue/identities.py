@@ -77,9 +77,12 @@ def listeners(target: Target) -> Iterator[tuple[str, str]]:
 
 
 def answer(address: str, opening: bytes, context: ssl.SSLContext | None = None) -> bytes:
-    """What a port answers first to an opening, empty if it closes the connection or is silent."""
+    """What a port answers first to an opening, empty if it closes the connection or is silent.
+
+    Raises OSError where nothing listens: that is no refusal.
+    """
     host, _, port = address.rpartition(":")
-    client = socket.create_connection((host, int(port)), SILENT_SECONDS * 10)  # fails where nothing listens
+    client = socket.create_connection((host, int(port)), SILENT_SECONDS * 10)
     client.settimeout(SILENT_SECONDS)
     with client, contextlib.suppress(OSError), contextlib.ExitStack() as stack:
         if context:
