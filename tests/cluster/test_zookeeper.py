@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import uuid
 from pathlib import Path
@@ -12,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper
 )
 from testinfra.host import Host
 
+from tests.support.faults.catalogue.identities import refuses
 from tests.support.lab.topology import Topology
 from tests.support.services.zookeeper import (
     client_port,
@@ -63,6 +65,16 @@ def test_clients_are_no_members(topology: Topology, members: list[str]) -> None:
     assert joins(topology, members[0], keys / members[-1] / "ensemble-zookeeper.pem")
     for key in clients:
         assert not joins(topology, members[0], key), key
+
+
+def test_no_port_serves_whoever_shows_nothing(topology: Topology, members: list[str]) -> None:
+    """Of a closed ensemble: without TLS, or with TLS and no certificate."""
+    if not topology.cluster.zookeeper[members[0]].is_secured:
+        pytest.skip("the ensemble is open")
+    for member in members:
+        for port in topology.cluster.zookeeper[member].ports.values():
+            with contextlib.suppress(ConnectionRefusedError):  # the leader alone has one of them
+                refuses(f"{topology.addresses[member]}:{port}")
 
 
 def test_four_letter_words_are_few(topology: Topology, members: list[str]) -> None:
