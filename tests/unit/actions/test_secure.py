@@ -22,6 +22,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka imp
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import PRESETS
+from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import check_cluster
 from ansible_collections.millrace.streaming.plugins.modules.kafka_listeners import listeners
 
 from tests.unit.in_process import AnsibleRun, Answer
@@ -220,6 +223,26 @@ def test_each_phase_can_be_taken_back(combined: Site) -> None:
     assert combined.texts == first
     combined.write(kafka_security="standard")
     assert combined.phase() == "added"
+
+
+def test_no_phase_makes_an_inventory_wrong(combined: Site) -> None:
+    """What is there for the closed cluster, such as users, waits in a phase without it."""
+    listeners = [
+        {"name": "PARTNERS", "port": 9097, "protocol": "SSL"},
+        *PRESETS["standard"].listeners,
+    ]
+    users = [{"name": "app"}, {"name": "p", "authentication": "tls"}]
+    combined.write(kafka_security="standard", kafka_listeners=listeners, kafka_users=users)
+
+    def refused_by() -> set[str]:
+        return {one.rule for one in check_cluster(RULES, combined.ansible.cluster("k1"))}
+
+    before = refused_by()
+    for back in (False, False, True, True):
+        combined.choose(back=back)
+        combined.deploy()
+        assert refused_by() <= before, combined.config()
+        combined.complete()
 
 
 def test_an_interrupted_way_back_goes_back_no_further(combined: Site) -> None:
