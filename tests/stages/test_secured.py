@@ -54,11 +54,10 @@ pytestmark = pytest.mark.usefixtures("fetched_ahead")
 NAME = "test-secured"
 STATE = ROOT / ".lab" / NAME
 FACTS = STATE / "facts"
-# Every run shows all it can show, and keeps facts where they can be searched.
+# Every run keeps facts where they can be searched.
 LAB = {
     "LAB_TOPOLOGY": "kraft_combined",
     "LAB_NAME": NAME,
-    "ANSIBLE_VERBOSITY": "3",
     "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
     "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(FACTS),
 }
@@ -76,7 +75,7 @@ DENIALS = "/var/log/kafka/authorizer.log"
 def lab(*arguments: str, seconds: float) -> str:
     """The output of a run, which shows no secret: no former one, and no new one."""
     former = secrets()
-    output = succeed(*arguments, seconds=seconds, env=LAB)
+    output = succeed(*arguments, *all_of_it(arguments), seconds=seconds, env=LAB)
     reveals_nothing(output, former)
     return output
 
@@ -84,10 +83,15 @@ def lab(*arguments: str, seconds: float) -> str:
 def refused(*arguments: str, seconds: float) -> str:
     """The output of a run that has to fail, and shows no secret either."""
     former = secrets()
-    done = run_lab(*arguments, seconds=seconds, env=LAB)
+    done = run_lab(*arguments, *all_of_it(arguments), seconds=seconds, env=LAB)
     assert done.returncode != 0, done.stdout[-3000:]
     reveals_nothing(done.stdout, former)
     return done.stdout
+
+
+def all_of_it(arguments: tuple[str, ...]) -> list[str]:
+    """What makes a playbook show all it can show."""
+    return ["-vvv"] if arguments[0] == "run" else []
 
 
 def reveals_nothing(output: str, former: list[str]) -> None:
