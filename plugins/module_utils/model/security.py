@@ -32,7 +32,9 @@ ADMIN = "admin"
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
 SPARK_UI_KEY, SPARK_UI_TOKEN = "spark_ui_key", "spark_ui_token"
 LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
-_AUTHORIZERS = {
+AUTHORIZER = "authorizer.class.name"
+# Kafka's own, by mode.
+AUTHORIZERS = {
     "kraft": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "zookeeper": "kafka.security.authorizer.AclAuthorizer",
 }
@@ -156,7 +158,7 @@ def authorization(mode: str, nodes: Sequence[str]) -> Properties:
     `mode` is kraft or zookeeper, `nodes` are the common names of the nodes' certificates.
     """
     return {
-        "authorizer.class.name": _AUTHORIZERS[mode],
+        AUTHORIZER: AUTHORIZERS[mode],
         "allow.everyone.if.no.acl.found": False,
         "super.users": ";".join(f"User:{name}" for name in dict.fromkeys([*nodes, ADMIN])),
     }

@@ -19,6 +19,7 @@ from . import (
     keys,
     listeners,
     nodes,
+    principals,
     replication,
     sasl,
     security,
@@ -52,7 +53,8 @@ SUBJECTS = (
         nodes,
         listeners,
     ),
-    *(stores, replication, keys, contradictions, security, sasl, users, zookeeper, spark),
+    *(stores, replication, keys, contradictions, security, principals, sasl, users),
+    *(zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__
