@@ -291,6 +291,13 @@ class KafkaNode(Server):
         return (*((CLIENTS,) if first or not nodes else ()), *((NODES,) if nodes else ()))
 
     @property
+    def listeners_for_clients(self) -> list[Listener]:
+        """What clients connect to: the first, and all by which brokers do not know each other."""
+        inner = (self.inter_broker_listener, self.wanted_listeners.between_brokers)
+        first, *others = self.broker_listeners or (None,)
+        return [*([first] if first else []), *(one for one in others if one.name not in inner)]
+
+    @property
     def heap(self) -> str:
         """The heap that is set, else a share of the host's memory."""
         if self.settings["kafka_heap"]:

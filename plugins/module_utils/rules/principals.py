@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.security import AUTHORIZER
-from ..model.values import is_true, listing
+from ..model.key_table import nearest
+from ..model.listeners import Listener
+from ..model.security import ADMIN, ANONYMOUS, AUTHORIZER, AUTHORIZERS, MECHANISM
+from ..model.values import is_true, listing, property_text
 from .engine import Finding, Findings, rule
-from .shared import nodes, nodes_as_written, place
+from .sasl import enabled_mechanisms, has_own_checks, plain_users
+from .shared import falls_back_to_default, nodes, nodes_as_written, place
 
 _PRINCIPAL_PER_COMMA = ",User:"
 _ANONYMOUS = "User:ANONYMOUS"
+_SUPER_USERS, _BUILDER = "super.users", "principal.builder.class"
+# What says who can connect.
+_NAMING = ("kafka_config", "kafka_host_config", "kafka_listeners", "kafka_security", "kafka_users")
+_NEARLY = 0.85
+_DIGITS = re.compile(r"\d+")
 _MAPPING_RULE = re.compile(r"(?:DEFAULT|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?)\s*(?:,|\n|$)")
 _NESTED = re.compile(r"[*+}]\)[*+{]")  # which may take for ever
 _EACH_RULE = re.compile(
@@ -119,6 +130,167 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
 
 def _role(node: KafkaNode) -> tuple[bool, bool]:
     return node.is_broker, node.is_controller
+
+
+@dataclass(frozen=True)
+class _Principals:
+    """Who can connect to a cluster.
+
+    `absent` are those of kafka_users that are removed, `hosts` the nodes' hosts. `open_ended` says
+    whether others can connect too, whose names the inventory does not have; `built` whether a class
+    of the site makes principals of any type.
+    """
+
+    names: frozenset[str]
+    absent: frozenset[str]
+    hosts: frozenset[str]
+    open_ended: bool
+    built: bool
+
+    def nearest(self, name: str) -> str:
+        """Return the name that was probably meant, empty if none is near or it has other digits."""
+        known = {one.lower(): one for one in self.names}
+        found = known.get(nearest(name.lower(), [*known], _NEARLY), "")
+        return "" if _DIGITS.sub("", found) == _DIGITS.sub("", name) else found
+
+
+def _principals(cluster: Cluster) -> _Principals:
+    every = [node for _, node in nodes(cluster)]
+    found = [
+        names_at(node, one) for node in every for one in (*node.listeners, *node.leaving_listeners)
+    ]
+    users = [user for node in every for user in node.users]
+    present = {user.name for user in users if user.present}
+    known = [names for names in found if names is not None]
+    return _Principals(
+        frozenset(present.union({node.common_name for node in every}, *known)),
+        frozenset(user.name for user in users if not user.present),
+        frozenset(cluster.kafka),
+        len(known) < len(found) or not all(node.is_secured for node in every),
+        any(key.endswith(_BUILDER) for node in every for key in node.config),
+    )
+
+
+def client_auth(node: KafkaNode, listener: Listener) -> str:
+    """Return what Kafka does about the certificate of who connects: none, requested or required.
+
+    It is empty where something else says who that is, a login or a class of the site.
+    """
+    config = node.listener_config(listener)
+    value = str(config.get("ssl.client.auth") or "none").lower()
+    if listener.protocol == "PLAINTEXT":
+        return "none"
+    known = listener.protocol == "SSL" and not config.get("ssl.engine.factory.class")
+    return value if known and "${" not in value else ""
+
+
+def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
+    """Return the names that a listener can give to who connects, but for users of Millrace.
+
+    None if it takes certificates or logins whose names the inventory does not have.
+    """
+    config = node.listener_config(listener)
+    if listener.protocol.startswith("SASL_"):
+        found = [_names_by(node, config, one) for one in enabled_mechanisms(config)]
+        known = [names for names in found if names is not None]
+        return set().union(*known) if len(known) == len(found) else None
+    if client_auth(node, listener) == "none":
+        return {ANONYMOUS}
+    key = "ssl.principal.mapping.rules"
+    as_made = config.get(key) == node.layers["security"].get(key)
+    nodes_alone = node.keys_are_ours and listener not in node.listeners_for_clients
+    return set() if nodes_alone and as_made else None
+
+
+def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set[str] | None:
+    if mechanism == MECHANISM and node.is_secured and not has_own_checks(config, mechanism):
+        return set()
+    return plain_users(config) if mechanism == "PLAIN" else None
+
+
+def _super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
+    """Yield type and name of each super user that is legibly written."""
+    for one in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
+        kind, colon, name = one.strip().partition(":")
+        joined = _PRINCIPAL_PER_COMMA in one.replace(" ", "")  # super-users-commas
+        if colon and "${" not in one and not joined and not _is_misspelt(kind):
+            yield kind, name.strip()
+
+
+def has_known_authorizer(node: KafkaNode) -> bool:
+    """Return whether permissions are those of one of Kafka's own authorizers."""
+    return node.config.get(AUTHORIZER) in AUTHORIZERS.values()
+
+
+@rule("super-users-unknown")
+def _super_users_unknown(cluster: Cluster) -> Findings:
+    """Whoever is meant has no rights, and whoever gets that name later may do everything."""
+    return _nobodies(cluster, certain=True)
+
+
+@rule("super-users-nearly", severity="warning")
+def _super_users_nearly(cluster: Cluster) -> Findings:
+    """If nobody has that name, whoever is meant has no rights."""
+    return _nobodies(cluster, certain=False)
+
+
+def _nobodies(cluster: Cluster, *, certain: bool) -> Findings:
+    """Yield each super user that certainly, or probably, is nobody."""
+    if any(falls_back_to_default(cluster, host, *_NAMING) for host in cluster.kafka):
+        return
+    known = _principals(cluster)
+    for host, node in nodes(cluster):
+        written = node.layer_of(_SUPER_USERS)
+        given = [*_super_users(node)] if has_known_authorizer(node) and not known.built else []
+        nodes_left_out = ("User", node.common_name) not in given
+        for kind, name in given:
+            is_node = name in known.hosts and nodes_left_out  # super-users-nodes
+            if is_node or not (written or name in known.absent):
+                continue
+            found = _why_nobody(kind, name, known)
+            if found and found[0] == certain:
+                where = place(node, _SUPER_USERS) if written else "kafka_users"
+                yield Finding(
+                    f"super.users has {kind}:{name}, {found[1]}", found[2], where, (host,)
+                )
+
+
+def _why_nobody(kind: str, name: str, known: _Principals) -> tuple[bool, str, str] | None:
+    """Return whether it is certain, why nobody has a name, and what to set; None if one may."""
+    if kind != "User":
+        fix = "Name its members, each as User:name, or set principal.builder.class to a class that "
+        return True, f"and the authorizer knows no {kind}.", f"{fix}makes such principals."
+    if name in known.names or "=" in name:  # super-users-mapped
+        return None
+    if name == "*":
+        return True, "which stands for nobody.", "Name each, such as User:admin."
+    if name == ANONYMOUS:
+        return True, "and no listener takes anybody without a name.", "Delete it."
+    if name in known.absent:
+        fix = f"Delete the entry of {name} in kafka_users, or set super.users without it."
+        return not known.open_ended, "whom kafka_users removes.", fix
+    if name in known.hosts:
+        return not known.open_ended, "and nodes have another name.", "Delete it."
+    near = known.nearest(name)
+    if known.open_ended and not near:
+        return None
+    fix = f"add {name} to kafka_users, with authentication: tls if it has a certificate."
+    fix = f"Write User:{near}, or {fix}" if near else f"Delete it, or {fix}"
+    return not known.open_ended, "and the inventory has nobody of that name.", fix
+
+
+@rule("super-users-admin", severity="warning")
+def _super_users_admin(cluster: Cluster) -> Findings:
+    """Clients of the operator are that user unless clients.yml names another."""
+    for host, node in nodes_as_written(cluster):
+        admin = next((one for one in node.users if one.name == ADMIN and one.present), None)
+        everybody = is_true(node.config.get("allow.everyone.if.no.acl.found"))
+        named = [name.lower() for _, name in _super_users(node)]
+        unclear = "${" in str(node.config.get(_SUPER_USERS)) or nearest(ADMIN, named, _NEARLY)
+        if admin and not admin.grants and has_known_authorizer(node) and not (everybody or unclear):
+            what = f"The user {ADMIN} may do nothing: it is no super user and has no grants."
+            fix = f"Add User:{ADMIN} to super.users, or give {ADMIN} grants or state: absent in "
+            yield Finding(what, f"{fix}kafka_users.", place(node, _SUPER_USERS), (host,))
 
 
 @rule("super-users-mapped", each=nodes)

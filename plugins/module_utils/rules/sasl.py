@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
@@ -28,6 +30,8 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-256": f"{_KAFKA}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{_KAFKA}.scram.ScramLoginModule",
 }
+_HANDLER = "sasl.server.callback.handler.class"
+_PLAIN_USER = re.compile(r"""\buser_([^\s="']+)["']?\s*=""")
 _LOGIN_FILE = "-Djava.security.auth.login.config="
 _MECHANISMS = tuple(_LOGIN_MODULES)
 _NAMING = (
@@ -143,6 +147,38 @@ def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
         if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
             what = f"The listener {one.name} takes PLAIN without TLS."
             yield Finding(what, "Set protocol: SASL_SSL for it.", "kafka_listeners")
+
+
+@rule("plain-users", each=nodes_as_written)
+def _plain_users(node: KafkaNode) -> Findings:
+    """PLAIN takes the users of its entry of JAAS alone: nobody could log in."""
+    for one in node.listeners:
+        config = node.listener_config(one)
+        takes = one.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
+        if takes and plain_users(config) == set():
+            key = f"listener.name.{one.name.lower()}.plain.{_JAAS}"
+            what = f"The listener {one.name} takes PLAIN, and its entry of JAAS has no user."
+            fix = 'Add user_<name>="<password>" for each, from a vault.'
+            yield Finding(what, fix, place(node, key, f"plain.{_JAAS}"))
+
+
+def enabled_mechanisms(config: Mapping[str, Any]) -> list[str]:
+    """Return the mechanisms that a listener with these properties takes."""
+    return texts(config.get(_ENABLED)) or [_DEFAULT]
+
+
+def has_own_checks(config: Mapping[str, Any], mechanism: str) -> bool:
+    """Return whether something of the site's checks who logs in at a listener, or may do so."""
+    entry = str(config.get(f"{mechanism.lower()}.{_JAAS}") or "")
+    handler = any(config.get(f"{prefix}{_HANDLER}") for prefix in ("", f"{mechanism.lower()}."))
+    return handler or (_LOGIN_MODULES[mechanism] not in entry and "${" not in entry)
+
+
+def plain_users(config: Mapping[str, Any]) -> set[str] | None:
+    """Return the users that can log in by PLAIN at a listener, None if they are elsewhere."""
+    entry = str(config.get(f"plain.{_JAAS}") or "")
+    elsewhere = has_own_checks(config, "PLAIN") or "${" in entry
+    return None if elsewhere else {*_PLAIN_USER.findall(entry)}
 
 
 @rule("oauth-unchecked", each=nodes)

@@ -24,6 +24,7 @@ from tests.unit.rules import (
     legal,
     legal_properties,
     operator_cases,
+    principal_cases,
     refused,
     refused_kafka,
     refused_nodes,
@@ -43,6 +44,7 @@ REFUSED = [
     *inventory_cases.REFUSED,
     *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
+    *principal_cases.REFUSED,
     *security_cases.REFUSED,
     *spark_cases.REFUSED,
 ]
@@ -54,6 +56,7 @@ LEGAL = [
     *jvm_cases.LEGAL,
     *legal_properties.CASES,
     *operator_cases.LEGAL,
+    *principal_cases.LEGAL,
     *security_cases.LEGAL,
     *spark_cases.LEGAL,
 ]
