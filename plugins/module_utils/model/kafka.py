@@ -325,17 +325,33 @@ class KafkaNode(Server):
         """Where clients connect to all brokers, `host:port`."""
         return _addresses(self.login_listener or self.client_listeners[0], self.brokers)
 
-    @cached_property
+    @property
     def login_listener(self) -> Listener | None:
         """The first listener at which users log in with the passwords that Millrace sets."""
-        return next(filter(self._takes_passwords, self.client_listeners), None)
+        return next(iter(self._logins.values()), None)
 
-    def _takes_passwords(self, listener: Listener) -> bool:
-        if not listener.protocol.startswith("SASL_"):
-            return False
+    @property
+    def login_mechanism(self) -> str:
+        """The mechanism of these passwords."""
+        return next(iter(self._logins), security.MECHANISM)
+
+    @cached_property
+    def _logins(self) -> dict[str, Listener]:
+        """Mechanism of passwords -> the first listener that takes it."""
+        return {
+            mechanism: one
+            for mechanism in security.SCRAM
+            for one in reversed(self.client_listeners)
+            if self._takes(one, mechanism)
+        }
+
+    def _takes(self, listener: Listener, mechanism: str) -> bool:
         # A controller alone does not have the properties of the brokers' listeners.
-        enabled = texts(self.listener_config(listener).get(security.MECHANISMS))
-        return not enabled or any(one == security.MECHANISM or "${" in one for one in enabled)
+        written = texts(self.listener_config(listener).get(security.MECHANISMS))
+        enabled = [security.MECHANISM if "${" in one else one for one in written]
+        return listener.protocol.startswith("SASL_") and mechanism in (
+            enabled or [security.MECHANISM]
+        )
 
     @property
     def other_brokers_first(self) -> list[str]:
@@ -389,12 +405,12 @@ class KafkaNode(Server):
         if not encrypted:
             return {}
         inner = [self.wanted_listeners.between_brokers, *(one.name for one in controllers)]
-        given = {key for layer in LAYERS for key in by_name(self.settings[layer])}
-        own_keys = not given.isdisjoint(_KEY_STORES)
+        given = {k: one for layer in LAYERS for k, one in by_name(self.settings[layer]).items()}
+        own_keys = not given.keys().isdisjoint(_KEY_STORES)
         peers = [peer.name for peer in (*self.brokers, *self.voters)]
         names = peers if own_keys else [security.NODES]
         names = [*names, *([security.ANONYMOUS] if self.change else [])]
-        own_trust = own_keys or not given.isdisjoint(_TRUST_STORES)
+        own_trust = own_keys or not given.keys().isdisjoint(_TRUST_STORES)
         return {
             **({} if own_keys else security.store("keystore", security.NODE_STORE)),
             **({} if own_trust else security.store("truststore", security.AUTHORITY)),
@@ -402,7 +418,7 @@ class KafkaNode(Server):
                 {x.name: x.protocol for x in encrypted},
                 inner,
                 own_keys=own_keys,
-                own_mechanisms=security.MECHANISMS in given,
+                given=given,
             ),
             **security.authorization(self.mode, names),
         }
@@ -519,7 +535,7 @@ class KafkaNode(Server):
             "bootstrap.servers": ",".join(self.client_bootstrap),
             "security.protocol": self.login_listener.protocol,
             **(security.store("truststore", authority) if self.keys_are_ours else {}),
-            **security.login(user, passwords[user]),
+            **security.login(user, passwords[user], self.login_mechanism),
         }
 
     @cached_property

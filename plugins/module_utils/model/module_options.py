@@ -140,7 +140,7 @@ def _kafka_users(cluster: Cluster, host: str) -> Options:
     return {
         "bootstrap": node.bootstrap,
         "users": [_user(one) for one in node.users],
-        "mechanism": security.MECHANISM,
+        "mechanism": node.login_mechanism,
         "iterations": security.ITERATIONS,
         "login_bootstrap": node.client_bootstrap if login else [],
         "login_properties": {"security.protocol": login.protocol, **trust} if login else {},

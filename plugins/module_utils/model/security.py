@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .values import canonical, is_ipv6
+from .values import canonical, is_ipv6, texts
 
 STANDARD, OPEN = "standard", "open"
 DIRECTORY = "/etc/kafka/certificates"
@@ -22,7 +22,9 @@ NODES = "kafka-nodes"
 """The common name by which each node knows the others: one that joins is a super user already."""
 AUTHORITY_FILE = "ca.pem"
 AUTHORITY = f"{DIRECTORY}/{AUTHORITY_FILE}"
-MECHANISM, ITERATIONS = "SCRAM-SHA-512", 8192
+SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+"""The mechanisms by which users may log in with a password that Millrace makes, the best first."""
+MECHANISM, ITERATIONS = SCRAM[0], 8192
 MECHANISMS = "sasl.enabled.mechanisms"
 _LOCATIONS = ("ssl.keystore.location", "ssl.truststore.location")
 ANONYMOUS = "ANONYMOUS"
@@ -124,13 +126,13 @@ def tls(
     between_nodes: Sequence[str],
     *,
     own_keys: bool,
-    own_mechanisms: bool,
+    given: Mapping[str, Any],
 ) -> Properties:
     """Return the properties of encrypted listeners: listener -> protocol.
 
     `between_nodes` are those by which nodes talk to each other; the others are for clients, and
-    have a key of their own unless the inventory brings keys (`own_keys`). With `own_mechanisms` it
-    says for all listeners how clients log in.
+    have a key of their own unless the inventory brings keys (`own_keys`). `given` are the
+    properties that it sets, among which may be how clients log in.
     """
     found: Properties = {
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
@@ -143,8 +145,10 @@ def tls(
         if protocol == "SSL":
             found[f"{prefix}ssl.client.auth"] = "required"
         else:
-            found[f"{prefix}{MECHANISM.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
-            if not own_mechanisms:
+            enabled = texts(given.get(f"{prefix}{MECHANISMS}", given.get(MECHANISMS)))
+            for one in (MECHANISM, *(one for one in SCRAM[1:] if one in enabled)):
+                found[f"{prefix}{one.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            if MECHANISMS not in given:
                 found[f"{prefix}{MECHANISMS}"] = MECHANISM
         if name not in between_nodes and not own_keys:
             own = store("keystore", CLIENTS_STORE)
@@ -164,10 +168,10 @@ def authorization(mode: str, nodes: Sequence[str]) -> Properties:
     }
 
 
-def login(user: str, password: str) -> Properties:
+def login(user: str, password: str, mechanism: str) -> Properties:
     """Return the client properties by which a user logs in."""
     words = f'{_SCRAM_LOGIN} username="{user}" password="{password}";'
-    return {"sasl.mechanism": MECHANISM, "sasl.jaas.config": words}
+    return {"sasl.mechanism": mechanism, "sasl.jaas.config": words}
 
 
 def pem_stores(config: Mapping[str, Any]) -> dict[str, bool]:

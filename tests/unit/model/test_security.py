@@ -451,6 +451,33 @@ def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
     assert logins(kafka_config=both)[0] == ["b1:9095", "b2:9095"]
 
 
+def test_passwords_are_of_a_mechanism_that_a_listener_takes() -> None:
+    weaker, better = "SCRAM-SHA-256", "SCRAM-SHA-512"
+    key = "listener.name.client_tls.sasl.enabled.mechanisms"
+    for enabled, expected in (
+        (weaker, weaker),
+        ([weaker, "OAUTHBEARER"], weaker),
+        (f"{weaker},{better}", better),
+    ):
+        found = with_secrets(closed(kafka_config={key: enabled}))
+        node = found.kafka["b1"]
+        assert of_module("kafka_users", found, "b1")["mechanism"] == expected
+        assert node.local_client_config()["sasl.mechanism"] == expected
+        entry = f"listener.name.client_tls.{expected.lower()}.sasl.jaas.config"
+        assert node.config[entry].startswith("org.apache.kafka.common.security.scram.")
+    assert of_module("kafka_users", closed(), "b1")["mechanism"] == better
+
+
+def test_users_log_in_where_the_better_mechanism_is() -> None:
+    listeners = [
+        {"name": "OLD", "port": 9092, "protocol": "SASL_SSL"},
+        {"name": "INTERNAL", "port": 9094, "protocol": "SSL"},
+        {"name": "NEW", "port": 9095, "protocol": "SASL_SSL"},
+    ]
+    own = {"listener.name.old.sasl.enabled.mechanisms": "SCRAM-SHA-256"}
+    assert logins(kafka_listeners=listeners, kafka_config=own)[0] == ["b1:9095", "b2:9095"]
+
+
 def test_a_node_with_a_changed_address_is_still_known_to_its_own_host() -> None:
     for node, port in (("b1", 9094), ("c1", 9096)):
         [address] = of_module("kafka_dynamic_config", closed(), node)["bootstrap"]
