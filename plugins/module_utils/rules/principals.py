@@ -11,7 +11,7 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
 from ..model.listeners import Listener
-from ..model.security import ADMIN, ANONYMOUS, AUTHORIZER, AUTHORIZERS, MECHANISM
+from ..model.security import ADMIN, ANONYMOUS, AUTHORIZER, AUTHORIZERS
 from ..model.values import is_true, listing, property_text
 from .engine import Finding, Findings, rule
 from .sasl import enabled_mechanisms, has_own_checks, plain_users
@@ -20,6 +20,8 @@ from .shared import falls_back_to_default, nodes, nodes_as_written, place
 _PRINCIPAL_PER_COMMA = ",User:"
 _ANONYMOUS = "User:ANONYMOUS"
 _SUPER_USERS, _BUILDER = "super.users", "principal.builder.class"
+_MAPPING = "ssl.principal.mapping.rules"
+_CLIENT_AUTH, EVERYBODY_MAY = "ssl.client.auth", "allow.everyone.if.no.acl.found"
 # What says who can connect.
 _NAMING = ("kafka_config", "kafka_host_config", "kafka_listeners", "kafka_security", "kafka_users")
 _NEARLY = 0.85
@@ -34,39 +36,93 @@ _EACH_RULE = re.compile(
 @rule("super-users-missing", each=nodes)
 def _super_users_missing(node: KafkaNode) -> Findings:
     """Nobody could grant the first permission, and brokers could not talk to each other."""
-    if node.config.get(AUTHORIZER) and not node.config.get("super.users"):
+    if node.config.get(AUTHORIZER) and not node.config.get(_SUPER_USERS):
         where = place(node, AUTHORIZER)
         fix = "Set super.users: User:admin;User:broker for example."
-        if names := _plaintext_between_nodes(node):
+        if found := _anonymous_between_nodes(node):
             fix = f"Set super.users: User:admin;User:broker for example, with {_ANONYMOUS} if "
-            fix += f"{listing(names)} stays PLAINTEXT on a trusted network."
+            fix += f"{_listed(found)} stays as it is on a trusted network."
         yield Finding("An authorizer is set, but no super user.", fix, where)
 
 
-@rule("super-users-anonymous", each=nodes)
+@rule("super-users-anonymous", each=nodes_as_written)
 def _super_users_anonymous(node: KafkaNode) -> Findings:
-    """Without TLS or SASL nodes are User:ANONYMOUS to each other: their requests would be
-    refused and the cluster would not come up.
+    """Without a certificate or a login nodes are User:ANONYMOUS to each other: their requests would
+    be refused and the cluster would not come up.
     """
-    users, names = node.config.get("super.users"), _plaintext_between_nodes(node)
-    everybody = is_true(node.config.get("allow.everyone.if.no.acl.found"))
-    # On a closed cluster plaintext-listener refuses such listeners.
-    if not node.config.get(AUTHORIZER) or not users or not names or everybody or node.is_secured:
+    users, found = node.config.get(_SUPER_USERS), _anonymous_between_nodes(node)
+    # On a closed cluster plaintext-listener and nodes-anonymous refuse such listeners.
+    if not node.config.get(AUTHORIZER) or not users or not found or node.is_secured:
         return
-    if _ANONYMOUS not in str(users):
-        what = f"The nodes are {_ANONYMOUS} on {listing(names)} (PLAINTEXT), which is not a "
-        what += "super user."
+    if _ANONYMOUS not in str(users) and not everybody_may(node):
+        what = f"The nodes are {_ANONYMOUS} on {_listed(found)}, which is not a super user."
         fix = "Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted network, "
         fix += f"add {_ANONYMOUS} to super.users."
-        yield Finding(what, fix, place(node, "super.users"))
+        yield Finding(what, fix, place(node, _SUPER_USERS))
 
 
-def _plaintext_between_nodes(node: KafkaNode) -> list[str]:
-    """Return the names of the listeners without TLS on which nodes talk to each other."""
-    inner = node.inter_broker_listener.upper()
-    found = [one for one in node.broker_listeners if one.name.upper() == inner]
-    found += [node.controller_listener] if node.mode == "kraft" else []
-    return [one.name for one in found if one.protocol == "PLAINTEXT"]
+@rule("nodes-anonymous", each=nodes_as_written)
+def _nodes_anonymous(node: KafkaNode) -> Findings:
+    """Without certificates the nodes are User:ANONYMOUS to each other, and so is whoever else
+    connects.
+    """
+    for one in _anonymous_between_nodes(node):
+        if node.is_secured and one.encrypted:  # plaintext-listener
+            key = f"listener.name.{one.name.lower()}.{_CLIENT_AUTH}"
+            what = f"Nodes connect to the listener {one.name}, which asks for no certificate."
+            yield Finding(what, f"Set {key}: required.", place(node, key))
+
+
+@rule("listener-anonymous", severity="warning", each=nodes_as_written)
+def _listener_anonymous(node: KafkaNode) -> Findings:
+    """Everybody who connects is User:ANONYMOUS, and may do what there are ACLs for."""
+    if has_known_authorizer(node) and not _anybody_may(node):
+        for one in _anonymous_clients(node):
+            key, fix = asked_for_certificates(one)
+            what = f"The listener {one.name} asks clients for no certificate."
+            yield Finding(what, f"{fix}, unless that is meant.", place(node, key))
+
+
+def _anonymous_between_nodes(node: KafkaNode) -> list[Listener]:
+    """Return the listeners on which nodes do not show each other who they are."""
+    inner = [one for one in node.listeners if one not in node.controller_listeners]
+    inner = [one for one in inner if one.name.upper() == node.inter_broker_listener.upper()]
+    inner += [node.controller_listener] if node.mode == "kraft" and node.is_controller else []
+    return [one for one in inner if client_auth(node, one) == "none"]
+
+
+def _anonymous_clients(node: KafkaNode) -> list[Listener]:
+    """Return the encrypted listeners at which clients, and no nodes, are nobody in particular."""
+    every = [one for one in node.listeners_for_clients if one.encrypted]
+    between = _anonymous_between_nodes(node)
+    return [one for one in every if one not in between and client_auth(node, one) == "none"]
+
+
+def asked_for_certificates(listener: Listener) -> tuple[str, str]:
+    """Return the key by which clients of a listener have to show who they are, and what to do."""
+    key = f"listener.name.{listener.name.lower()}.{_CLIENT_AUTH}"
+    return key, f"Set {key}: required and add its clients to kafka_users with authentication: tls"
+
+
+def everybody_may(node: KafkaNode) -> bool:
+    """Return whether everybody may do what there is no ACL for."""
+    return is_true(node.config.get(EVERYBODY_MAY))
+
+
+def _anybody_may(node: KafkaNode) -> bool:
+    """Return whether who is nobody in particular may do everything."""
+    if has_known_authorizer(node):
+        return everybody_may(node) or ("User", ANONYMOUS) in super_users(node)
+    return not node.config.get(AUTHORIZER)
+
+
+def opened(node: KafkaNode) -> list[Listener]:
+    """Return the encrypted listeners of a closed node at which anybody may do everything."""
+    return _anonymous_clients(node) if node.is_secured and _anybody_may(node) else []
+
+
+def _listed(listeners: list[Listener]) -> str:
+    return listing(f"{one.name} ({one.protocol})" for one in listeners)
 
 
 @rule("super-users-commas", each=nodes)
@@ -107,7 +163,7 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
     """
     for name, node in nodes_as_written(cluster):
         users = node.config.get("super.users")
-        if is_true(node.config.get("allow.everyone.if.no.acl.found")):
+        if everybody_may(node):
             continue
         named = set(re.findall(r"User:(?:CN=)?([^,;]+)", str(users or "")))
         addressed = {
@@ -177,11 +233,17 @@ def client_auth(node: KafkaNode, listener: Listener) -> str:
     It is empty where something else says who that is, a login or a class of the site.
     """
     config = node.listener_config(listener)
-    value = str(config.get("ssl.client.auth") or "none").lower()
+    value = str(config.get(_CLIENT_AUTH) or "none").lower()
+    own = any(config.get(key) for key in (_BUILDER, "ssl.engine.factory.class"))
     if listener.protocol == "PLAINTEXT":
-        return "none"
-    known = listener.protocol == "SSL" and not config.get("ssl.engine.factory.class")
-    return value if known and "${" not in value else ""
+        return "" if config.get(_BUILDER) else "none"
+    return value if listener.protocol == "SSL" and not own and "${" not in value else ""
+
+
+def maps_as_made(node: KafkaNode, listener: Listener) -> bool:
+    """Return whether the principal of a certificate is its common name, as Millrace sets it."""
+    made = node.layers["security"].get(_MAPPING)
+    return bool(node.listener_config(listener).get(_MAPPING) == made)
 
 
 def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
@@ -196,19 +258,21 @@ def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
         return set().union(*known) if len(known) == len(found) else None
     if client_auth(node, listener) == "none":
         return {ANONYMOUS}
-    key = "ssl.principal.mapping.rules"
-    as_made = config.get(key) == node.layers["security"].get(key)
     nodes_alone = node.keys_are_ours and listener not in node.listeners_for_clients
-    return set() if nodes_alone and as_made else None
+    return set() if nodes_alone and maps_as_made(node, listener) else None
 
 
 def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set[str] | None:
-    if mechanism == MECHANISM and node.is_secured and not has_own_checks(config, mechanism):
+    if (
+        mechanism == node.login_mechanism
+        and node.is_secured
+        and not has_own_checks(config, mechanism)
+    ):
         return set()
     return plain_users(config) if mechanism == "PLAIN" else None
 
 
-def _super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
+def super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
     """Yield type and name of each super user that is legibly written."""
     for one in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
         kind, colon, name = one.strip().partition(":")
@@ -241,7 +305,7 @@ def _nobodies(cluster: Cluster, *, certain: bool) -> Findings:
     known = _principals(cluster)
     for host, node in nodes(cluster):
         written = node.layer_of(_SUPER_USERS)
-        given = [*_super_users(node)] if has_known_authorizer(node) and not known.built else []
+        given = [*super_users(node)] if has_known_authorizer(node) and not known.built else []
         nodes_left_out = ("User", node.common_name) not in given
         for kind, name in given:
             is_node = name in known.hosts and nodes_left_out  # super-users-nodes
@@ -284,10 +348,14 @@ def _super_users_admin(cluster: Cluster) -> Findings:
     """Clients of the operator are that user unless clients.yml names another."""
     for host, node in nodes_as_written(cluster):
         admin = next((one for one in node.users if one.name == ADMIN and one.present), None)
-        everybody = is_true(node.config.get("allow.everyone.if.no.acl.found"))
-        named = [name.lower() for _, name in _super_users(node)]
+        named = [name.lower() for _, name in super_users(node)]
         unclear = "${" in str(node.config.get(_SUPER_USERS)) or nearest(ADMIN, named, _NEARLY)
-        if admin and not admin.grants and has_known_authorizer(node) and not (everybody or unclear):
+        if (
+            admin
+            and not admin.grants
+            and has_known_authorizer(node)
+            and not (everybody_may(node) or unclear)
+        ):
             what = f"The user {ADMIN} may do nothing: it is no super user and has no grants."
             fix = f"Add User:{ADMIN} to super.users, or give {ADMIN} grants or state: absent in "
             yield Finding(what, f"{fix}kafka_users.", place(node, _SUPER_USERS), (host,))

@@ -14,7 +14,14 @@ from ..model.security import AUTHORIZER, AUTHORIZERS
 from ..model.values import is_public, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import MODES, Property, differing, nodes, place, properties
+from .principals import (
+    EVERYBODY_MAY,
+    asked_for_certificates,
+    everybody_may,
+    has_known_authorizer,
+    opened,
+)
+from .shared import MODES, Property, differing, nodes, nodes_as_written, place, properties
 
 # Kafka hides these like passwords, although certificates are public.
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
@@ -52,13 +59,37 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
     """Whoever reaches the address may read, write and administer, and may exhaust a broker's memory
     (CVE-2026-111115).
     """
-    every = {node.address.strip("[]") for _, node in nodes(cluster) if not node.is_secured}
-    found = sorted(filter(is_public, every))
+    every = [node for _, node in nodes(cluster) if not node.is_secured or opened(node)]
+    found = sorted({node.address.strip("[]") for node in every if _is_public(node)})
     if found:
         what = "The cluster is open, and the internet reaches "
         what += f"{'addresses' if len(found) > 1 else 'an address'} of it, {listing(found)}."
-        fix = "Set kafka_security: standard, or private addresses."
-        yield Finding(what, fix, hosts=tuple(cluster.kafka))
+        fix, where = "Set kafka_security: standard, or private addresses.", ""
+        if listeners := [one for node in every for one in opened(node)]:
+            key, fix = asked_for_certificates(listeners[0])
+            fix, where = f"{fix}, or set private addresses.", f"kafka_config[{key}]"
+        yield Finding(what, fix, where, tuple(cluster.kafka))
+
+
+@rule("opened-again", severity="warning")
+def _opened_again(cluster: Cluster) -> Findings:
+    """These properties take back what kafka_security: standard is for."""
+    public = any(_is_public(node) for _, node in nodes(cluster))
+    for host, node in nodes_as_written(cluster):
+        listeners = opened(node)
+        for one in listeners if not public else ():
+            key, fix = asked_for_certificates(one)
+            what = f"Whoever reaches the listener {one.name} may do everything."
+            yield Finding(what, f"{fix}.", place(node, key), (host,))
+        users_may = node.is_secured and has_known_authorizer(node) and everybody_may(node)
+        if users_may and not listeners:
+            what = f"Users may do everything that no ACL is for, since {EVERYBODY_MAY} is true."
+            fix = f"Set {EVERYBODY_MAY}: false once all users have their grants."
+            yield Finding(what, fix, place(node, EVERYBODY_MAY), (host,))
+
+
+def _is_public(node: KafkaNode) -> bool:
+    return is_public(node.address.strip("[]"))
 
 
 @rule("authorizer-differs")

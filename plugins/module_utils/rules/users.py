@@ -7,10 +7,13 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.security import MECHANISM, NODES
+from ..model.listeners import Listener
+from ..model.security import AUTHORITY, MECHANISM, MECHANISMS, NODES, SCRAM
 from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, nodes, shared_values
+from .principals import client_auth, everybody_may, has_known_authorizer, maps_as_made, super_users
+from .sasl import enabled_mechanisms, has_own_checks
+from .shared import falls_back_to_default, nodes, nodes_as_written, place, shared_values
 
 _VARIABLE = "kafka_users"
 _CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
@@ -153,7 +156,7 @@ def _user_same_grants(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 @rule("users-unused", each=_users, where=_VARIABLE)
 def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """On an open cluster nobody logs in, and everybody may do everything; a password is one of
-    SCRAM-SHA-512.
+    SCRAM.
     """
     node = next(iter(cluster.brokers), None)
     written = ("kafka_config", "kafka_listeners", "kafka_security")
@@ -169,3 +172,47 @@ def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
         fix = "Set authentication: tls and delete the password of those who log in otherwise, or "
         fix += f"give a SASL_SSL listener {MECHANISM} in sasl.enabled.mechanisms."
         yield Finding(what, fix)
+
+
+@rule("listener-users")
+def _listener_users(cluster: Cluster) -> Findings:
+    """Nobody could use it: Millrace knows no client with a certificate, or its passwords are of
+    another mechanism.
+    """
+    for host, node in nodes_as_written(cluster):
+        known = not falls_back_to_default(cluster, host, _VARIABLE, "kafka_security")
+        for one in node.listeners_for_clients if node.is_secured and known else ():
+            if _takes_other_passwords(node, one):
+                key = f"listener.name.{one.name.lower()}.{MECHANISMS}"
+                what = f"The listener {one.name} does not take passwords of {node.login_mechanism}."
+                fix = f"Set {key}: {node.login_mechanism}."
+                yield Finding(what, fix, place(node, key, MECHANISMS), (host,))
+            if _is_for_certificates(node, one) and not _have_certificates(node):
+                what = f"The listener {one.name} wants certificates, and no user has one."
+                fix = "Add each client to kafka_users with authentication: tls, or set protocol: "
+                fix += "SASL_SSL for it."
+                yield Finding(what, fix, _VARIABLE, (host,))
+
+
+def _takes_other_passwords(node: KafkaNode, listener: Listener) -> bool:
+    config = node.listener_config(listener)
+    enabled = enabled_mechanisms(config) if listener.protocol.startswith("SASL_") else []
+    return bool(enabled) and all(
+        one in SCRAM and one != node.login_mechanism and not has_own_checks(config, one)
+        for one in enabled
+    )
+
+
+def _have_certificates(node: KafkaNode) -> bool:
+    """Return whether there are users without a password, or the inventory names super users."""
+    known = {node.common_name, *(user.name for user in node.users)}
+    named = node.layer_of("super.users") and {name for _, name in super_users(node)} - known
+    return bool(named) or any(user.present and not user.scram for user in node.users)
+
+
+def _is_for_certificates(node: KafkaNode, listener: Listener) -> bool:
+    """Return whether only users of kafka_users can have the certificates that a listener takes."""
+    trusted = node.listener_config(listener).get("ssl.truststore.location") == AUTHORITY
+    ours = node.keys_are_ours and trusted and not node.settings[_CERTIFICATE]
+    named = has_known_authorizer(node) and not everybody_may(node) and maps_as_made(node, listener)
+    return ours and named and client_auth(node, listener) == "required"

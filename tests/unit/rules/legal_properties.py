@@ -124,7 +124,9 @@ CASES: list[Legal] = [
         "super-users-anonymous",
         "certificates",
         lambda d: (
-            authorized(d.pem(), STANDARD).own("super.users", "User:k1"),
+            authorized(d.pem(), STANDARD)
+            .own("super.users", "User:nodes")
+            .own("ssl.client.auth", "required"),
             d.listeners(("CLIENT", 9092, "SSL")).controller_listener("CONTROLLER", protocol="SSL"),
         ),
     ),

@@ -9,6 +9,10 @@ from tests.unit.rules.draft import Case, Change, Draft, Legal
 from tests.unit.rules.security_cases import closed
 
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+LOGIN = {
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+}
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 INTERNAL = ("INTERNAL", 9094, "SSL")
 CLIENTS = ("CLIENT_TLS", 9095, "SASL_SSL")
@@ -16,6 +20,13 @@ PARTNERS = ("PARTNERS", 9097, "SSL")
 MECHANISMS = "listener.name.client_tls.sasl.enabled.mechanisms"
 ENTRY = "listener.name.client_tls.plain.sasl.jaas.config"
 HANDLER = "listener.name.client_tls.plain.sasl.server.callback.handler.class"
+GUESTS_AUTH = "listener.name.guests.ssl.client.auth"
+EVERYBODY = "allow.everyone.if.no.acl.found"
+PUBLIC = "8.8.8.8"
+GUESTS_MAY: Mapping[str, Mapping[str, Any]] = {
+    "as super users": {"users": "User:ANONYMOUS"},
+    "without an ACL": {"everybody": True},
+}
 PARTNER = {"name": "partner", "authentication": "tls"}
 FORMER = {"name": "former", "state": "absent"}
 
@@ -37,6 +48,31 @@ def plain(entry: str, *, users: str = "") -> Change:
             draft.own("super.users", f"User:kafka-nodes;{users}")
 
     return change
+
+
+def guests(draft: Draft, *, users: str = "", everybody: bool = False, address: str = "") -> Draft:
+    """Close a cluster, but for a listener that asks for no certificate."""
+    closed(draft).listeners(CLIENTS, INTERNAL, ("GUESTS", 9097, "SSL"))
+    draft.own(GUESTS_AUTH, "none").own(EVERYBODY, everybody)
+    if users:
+        draft.own("super.users", f"User:kafka-nodes;User:admin;{users}")
+    if address:
+        draft.variable("kafka_advertised_host", address, on=("k2",))
+    return draft
+
+
+def partners(draft: Draft, *users: Mapping[str, Any], **config: str) -> Draft:
+    """Close a cluster, and add a listener for clients with certificates."""
+    closed(draft).listeners(CLIENTS, INTERNAL, PARTNERS).variable("kafka_users", [*users])
+    for key, value in config.items():
+        draft.own(key, value)
+    return draft
+
+
+def site_keys(draft: Draft) -> Draft:
+    """Give an open cluster keys of the site, and an authorizer."""
+    draft.pem().listeners(("CLIENT", 9092, "SSL")).controller_listener("CONTROLLER", protocol="SSL")
+    return draft.own("authorizer.class.name", STANDARD).own("super.users", "User:nodes")
 
 
 REFUSED: list[Case] = [
@@ -104,6 +140,65 @@ REFUSED: list[Case] = [
         "the broker's own login alone",
         plain(f'{PLAIN} username="broker" password="hunter2";'),
         ("CLIENT_TLS", f"kafka_config[{ENTRY}] of k1, k2, k3", "user_<name>"),
+    ),
+    (
+        "super-users-anonymous",
+        "no certificates between nodes",
+        site_keys,
+        ("CLIENT (SSL) and CONTROLLER (SSL)", "kafka_config[super.users]"),
+    ),
+    *(
+        (
+            "nodes-anonymous",
+            name,
+            lambda d, name=name: closed(d).own(f"listener.name.{name}.ssl.client.auth", "none"),
+            (name.upper(), f"kafka_config[listener.name.{name}.ssl.client.auth]", "required"),
+        )
+        for name in ("internal", "controller_tls")
+    ),
+    ("listener-anonymous", "guests", guests, ("GUESTS", f"kafka_config[{GUESTS_AUTH}]")),
+    *(
+        (
+            rule,
+            f"guests may do everything, {name}",
+            lambda d, given=given: guests(d, **given),
+            (f"kafka_config[{GUESTS_AUTH}] of k1, k2, k3", "required"),
+        )
+        for name, given in GUESTS_MAY.items()
+        for rule, given in (
+            ("opened-again", given),
+            ("open-to-everybody", {**given, "address": PUBLIC}),
+        )
+    ),
+    (
+        "opened-again",
+        "users may do everything",
+        lambda d: closed(d).own(EVERYBODY, True),
+        (f"kafka_config[{EVERYBODY}] of k1, k2, k3", f"{EVERYBODY}: false"),
+    ),
+    *(
+        ("listener-users", name, change, ("kafka_users of k1, k2, k3", listener))
+        for name, listener, change in (
+            ("no partner", "PARTNERS", partners),
+            ("the only one is removed", "PARTNERS", lambda d: partners(d, FORMER)),
+            ("those with passwords", "PARTNERS", lambda d: partners(d, {"name": "app"})),
+            (
+                "no passwords",
+                "CLIENT_TLS",
+                lambda d: closed(d).listeners(("CLIENT_TLS", 9095, "SSL"), INTERNAL),
+            ),
+            ("one for all", "CLIENT", lambda d: closed(d).listeners(("CLIENT", 9092, "SSL"))),
+        )
+    ),
+    (
+        "listener-users",
+        "another mechanism",
+        lambda d: (
+            closed(d)
+            .listeners(CLIENTS, INTERNAL, ("OLD", 9097, "SASL_SSL"))
+            .own("listener.name.old.sasl.enabled.mechanisms", "SCRAM-SHA-256")
+        ),
+        ("OLD", "kafka_config[listener.name.old.sasl.enabled.mechanisms]", "SCRAM-SHA-512"),
     ),
 ]
 
@@ -204,5 +299,92 @@ LEGAL: list[Legal] = [
         "super-users-admin",
         "removed",
         lambda d: own(d, "User:ops", {"name": "ops"}, {"name": "admin", "state": "absent"}),
+    ),
+    (
+        "super-users-anonymous",
+        "a class of the site makes the principals",
+        lambda d: site_keys(d).own("principal.builder.class", "com.example.Builder"),
+    ),
+    (
+        "super-users-anonymous",
+        "a class of the site does TLS",
+        lambda d: site_keys(d).own("ssl.engine.factory.class", "com.example.Engine"),
+    ),
+    *(
+        ("nodes-anonymous", name, change)
+        for name, change in (
+            ("the default of other listeners", lambda d: closed(d).own("ssl.client.auth", "none")),
+            (
+                "required",
+                lambda d: closed(d).own("listener.name.internal.ssl.client.auth", "required"),
+            ),
+            (
+                "a login",
+                lambda d: (
+                    closed(d)
+                    .listeners(CLIENTS)
+                    .login("CLIENT_TLS")
+                    .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512")
+                    .own("listener.name.client_tls.ssl.client.auth", "none")
+                    .variable("kafka_client_config", LOGIN)
+                ),
+            ),
+        )
+    ),
+    ("listener-anonymous", "certificates", lambda d: partners(d, PARTNER)),
+    (
+        "listener-anonymous",
+        "another authorizer",
+        lambda d: guests(d).own("authorizer.class.name", "com.example.Ranger"),
+    ),
+    ("opened-again", "as it is made", lambda d: closed(d).own(EVERYBODY, False)),
+    *(
+        ("listener-users", name, change)
+        for name, change in (
+            ("a partner", lambda d: partners(d, PARTNER)),
+            (
+                "a partner alone",
+                lambda d: (
+                    closed(d)
+                    .listeners(("CLIENT_TLS", 9095, "SSL"), INTERNAL)
+                    .variable("kafka_users", [{"name": "partner"}])
+                ),
+            ),
+            (
+                "a super user",
+                lambda d: partners(d).own(
+                    "super.users", "User:kafka-nodes;User:admin;User:operator"
+                ),
+            ),
+            (
+                "a CA of the site",
+                lambda d: partners(d).variable(
+                    "kafka_ca_certificate", "-----BEGIN CERTIFICATE-----"
+                ),
+            ),
+            (
+                "certificates of another CA",
+                lambda d: partners(
+                    d,
+                    **{
+                        "listener.name.partners.ssl.truststore.type": "PEM",
+                        "listener.name.partners.ssl.truststore.location": "/etc/kafka/tls/ca.pem",
+                    },
+                ),
+            ),
+            ("keys of the site", lambda d: partners(d.pem())),
+            (
+                "names that are mapped",
+                lambda d: partners(d).own(
+                    "listener.name.partners.ssl.principal.mapping.rules", "RULE:^.*$/partner/"
+                ),
+            ),
+            (
+                "another authorizer",
+                lambda d: partners(d, **{"authorizer.class.name": "com.example.Ranger"}),
+            ),
+            ("SCRAM-SHA-256 alone", lambda d: closed(d).own(MECHANISMS, "SCRAM-SHA-256")),
+            ("PLAIN", plain(f'{PLAIN} user_ops="hunter2";')),
+        )
     ),
 ]

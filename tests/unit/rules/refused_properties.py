@@ -221,7 +221,7 @@ CASES: list[Case] = [
         lambda d: d.own(
             "authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
         ).own("super.users", "User:admin"),
-        ("User:ANONYMOUS on CLIENT and CONTROLLER (PLAINTEXT)", "kafka_config[super.users]"),
+        ("User:ANONYMOUS on CLIENT (PLAINTEXT) and CONTROLLER", "kafka_config[super.users]"),
     ),
     *(
         (
