@@ -11,10 +11,10 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
 from ..model.listeners import Listener
-from ..model.security import ADMIN, ANONYMOUS, AUTHORIZER, AUTHORIZERS
+from ..model.security import ADMIN, ANONYMOUS, AUTHORIZER, AUTHORIZERS, SCRAM
 from ..model.values import is_true, listing, property_text
 from .engine import Finding, Findings, rule
-from .sasl import enabled_mechanisms, has_own_checks, plain_users
+from .sasl import enabled_mechanisms, entry_users
 from .shared import falls_back_to_default, nodes, nodes_as_written, place
 
 _PRINCIPAL_PER_COMMA = ",User:"
@@ -263,13 +263,8 @@ def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
 
 
 def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set[str] | None:
-    if (
-        mechanism == node.login_mechanism
-        and node.is_secured
-        and not has_own_checks(config, mechanism)
-    ):
-        return set()
-    return plain_users(config) if mechanism == "PLAIN" else None
+    by_hand = mechanism in SCRAM and not (mechanism == node.login_mechanism and node.is_secured)
+    return None if by_hand else entry_users(config, mechanism)
 
 
 def super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
@@ -277,7 +272,7 @@ def super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
     for one in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
         kind, colon, name = one.strip().partition(":")
         joined = _PRINCIPAL_PER_COMMA in one.replace(" ", "")  # super-users-commas
-        if colon and "${" not in one and not joined and not _is_misspelt(kind):
+        if kind.isidentifier() and colon and not ("${" in one or joined or _is_misspelt(kind)):
             yield kind, name.strip()
 
 

@@ -31,7 +31,12 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": f"{_KAFKA}.scram.ScramLoginModule",
 }
 _HANDLER = "sasl.server.callback.handler.class"
-_PLAIN_USER = re.compile(r"""\buser_([^\s="']+)["']?\s*=""")
+_BROKER = re.compile(r"""\busername\s*=\s*["']?([^\s"';]+)""")
+_ENTRY_USERS = {
+    "PLAIN": re.compile(r"""\buser_([^\s="']+)["']?\s*="""),
+    "SCRAM-SHA-256": _BROKER,
+    "SCRAM-SHA-512": _BROKER,
+}
 _LOGIN_FILE = "-Djava.security.auth.login.config="
 _MECHANISMS = tuple(_LOGIN_MODULES)
 _NAMING = (
@@ -155,7 +160,7 @@ def _plain_users(node: KafkaNode) -> Findings:
     for one in node.listeners:
         config = node.listener_config(one)
         takes = one.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
-        if takes and plain_users(config) == set():
+        if takes and entry_users(config, "PLAIN") == set():
             key = f"listener.name.{one.name.lower()}.plain.{_JAAS}"
             what = f"The listener {one.name} takes PLAIN, and its entry of JAAS has no user."
             fix = 'Add user_<name>="<password>" for each, from a vault.'
@@ -174,11 +179,16 @@ def has_own_checks(config: Mapping[str, Any], mechanism: str) -> bool:
     return handler or (_LOGIN_MODULES[mechanism] not in entry and "${" not in entry)
 
 
-def plain_users(config: Mapping[str, Any]) -> set[str] | None:
-    """Return the users that can log in by PLAIN at a listener, None if they are elsewhere."""
-    entry = str(config.get(f"plain.{_JAAS}") or "")
-    elsewhere = has_own_checks(config, "PLAIN") or "${" in entry
-    return None if elsewhere else {*_PLAIN_USER.findall(entry)}
+def entry_users(config: Mapping[str, Any], mechanism: str) -> set[str] | None:
+    """Return the users in a listener's entry of JAAS: those of PLAIN, or the broker's own login.
+
+    None if others may log in, of whom the inventory does not know.
+    """
+    entry = str(config.get(f"{mechanism.lower()}.{_JAAS}") or "")
+    known = mechanism in _ENTRY_USERS and "${" not in entry
+    if not known or has_own_checks(config, mechanism):
+        return None
+    return {*_ENTRY_USERS[mechanism].findall(entry)}
 
 
 @rule("oauth-unchecked", each=nodes)

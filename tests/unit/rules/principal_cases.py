@@ -19,6 +19,7 @@ CLIENTS = ("CLIENT_TLS", 9095, "SASL_SSL")
 PARTNERS = ("PARTNERS", 9097, "SSL")
 MECHANISMS = "listener.name.client_tls.sasl.enabled.mechanisms"
 ENTRY = "listener.name.client_tls.plain.sasl.jaas.config"
+SCRAM_ENTRY = "listener.name.client_tls.scram-sha-512.sasl.jaas.config"
 HANDLER = "listener.name.client_tls.plain.sasl.server.callback.handler.class"
 GUESTS_AUTH = "listener.name.guests.ssl.client.auth"
 EVERYBODY = "allow.everyone.if.no.acl.found"
@@ -251,6 +252,30 @@ LEGAL: list[Legal] = [
         "plain-users",
         "those of a config provider",
         lambda d: closed(d).own(MECHANISMS, "PLAIN").provided(ENTRY, "${file:/etc/kafka/x:jaas}"),
+    ),
+    *(
+        (
+            "super-users-unknown",
+            f"the login of brokers, {name}",
+            lambda d, change=change: (
+                own(d, "User:admin;User:broker")
+                .variable("kafka_client_config", LOGIN)
+                .listeners(CLIENTS)
+                .own("sasl.mechanism.inter.broker.protocol", "SCRAM-SHA-512")
+                and change(d)
+            ),
+        )
+        for name, change in (
+            ("from a file", lambda d: d.provided(SCRAM_ENTRY, "${file:/etc/kafka/x:jaas}")),
+            (
+                "from a vault",
+                lambda d: d.own(
+                    SCRAM_ENTRY,
+                    "org.apache.kafka.common.security.scram.ScramLoginModule required "
+                    'username="broker" password="hunter2";',
+                ).vault(f"kafka_config[{SCRAM_ENTRY}]"),
+            ),
+        )
     ),
     (
         "super-users-unknown",
