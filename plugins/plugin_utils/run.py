@@ -12,6 +12,7 @@ import hashlib
 import os
 import pickle
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,10 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
 
 def _seen_here(found: Cluster) -> dict[str, Any]:
     """Return what only the control node sees of an inventory, by the names of its fields."""
-    resolved = {name: network.addresses(name) for name in found.unresolved_names}
-    seen: dict[str, Any] = {"resolved": resolved}
+    names = found.unresolved_names
+    with ThreadPoolExecutor(max_workers=32) as pool:  # a name server may let each of them wait
+        found_addresses = pool.map(network.addresses, names)
+        seen: dict[str, Any] = {"resolved": dict(zip(names, found_addresses, strict=True))}
     if any(node.settings["kafka_ca_certificate"] for node in found.kafka.values()):
         from . import secrets  # which loads a library that few tasks need
 

@@ -116,8 +116,9 @@ class Cluster:
 
     @property
     def unresolved_names(self) -> list[str]:
-        """The names of which a firewall needs the addresses, none without a firewall."""
-        if not self.firewalls:
+        """The names of which the addresses matter: to a firewall, and where a service is open."""
+        every = [one for host in self.hosts for one in self.services(host).values()]
+        if not self.firewalls and not any(one.is_open for one in every):
             return []
         names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
         return [one for one in names if not firewall.network(one)]

@@ -43,6 +43,12 @@ class Firewall:
         found = ipaddress.ip_address(address)
         return any(found in one for one in self.networks[who] if one.version == found.version)
 
+    def admits_everybody(self, port: int) -> bool:
+        """Return whether a port is open to every address, as each is that it does not govern."""
+        callers = self.callers.get(port)
+        networks = (one for who in callers or () for one in self.networks.get(who, ()))
+        return callers is None or any(one.prefixlen == 0 for one in networks)
+
     def files(self) -> dict[str, Entry]:
         """Return the rules, and the unit that loads them at each boot."""
         return {

@@ -14,6 +14,7 @@ from .files import Entry
 from .host import HostSettings
 from .jvm_options import OpenedPort, java_words, opened_ports
 from .key_table import Table, nearest
+from .security import OPEN
 from .values import by_name
 from .zookeeper_tls import Identity
 
@@ -119,6 +120,11 @@ class Service(ABC):
     def nearest_key(self, key: str) -> str:
         """Return the most similar key that its version reads, empty if none is similar."""
         return nearest(key, list(self.table))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the inventory wants it open to everybody who reaches it."""
+        return bool(self.settings[f"{self.product}_security"] == OPEN)
 
     @property
     def user(self) -> str:

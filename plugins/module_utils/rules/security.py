@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..model import key_table, transition
 from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.listeners import ENDED
+from ..model.listeners import ENDED, Listener
 from ..model.pem import identities
 from ..model.security import AUTHORIZER, AUTHORIZERS
-from ..model.values import is_public, listing
+from ..model.service import Service
+from ..model.spark import UI_FILTERS
+from ..model.values import integer, is_public, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .principals import (
@@ -21,7 +24,16 @@ from .principals import (
     has_known_authorizer,
     opened,
 )
-from .shared import MODES, Property, differing, nodes, nodes_as_written, place, properties
+from .shared import (
+    MODES,
+    Property,
+    all_services,
+    differing,
+    nodes,
+    nodes_as_written,
+    place,
+    properties,
+)
 
 # Kafka hides these like passwords, although certificates are public.
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
@@ -54,30 +66,38 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
         yield Finding(what, f"Set {AUTHORIZER}: {right}.", place(node, AUTHORIZER))
 
 
-@rule("open-to-everybody", where="kafka_security")
+@rule("open-to-everybody")
 def _open_to_everybody(cluster: Cluster) -> Findings:
-    """Whoever reaches the address may read, write and administer, and may exhaust a broker's memory
-    (CVE-2026-111115).
+    """Whoever reaches the address may read, write and administer, run code on Spark's hosts, and
+    exhaust a broker's memory (CVE-2026-111115).
     """
-    every = [node for _, node in nodes(cluster) if not node.is_secured or opened(node)]
-    found = sorted({node.address.strip("[]") for node in every if _is_public(node)})
-    if found:
-        what = "The cluster is open, and the internet reaches "
-        what += f"{'addresses' if len(found) > 1 else 'an address'} of it, {listing(found)}."
-        fix, where = "Set kafka_security: standard, or private addresses.", ""
-        if listeners := [one for node in every for one in opened(node)]:
-            key, fix = asked_for_certificates(listeners[0])
-            fix, where = f"{fix}, or set private addresses.", f"kafka_config[{key}]"
-        yield Finding(what, fix, where, tuple(cluster.kafka))
+    open_to_all: dict[str, dict[str, Service]] = {}
+    for host, service in all_services(cluster):
+        if service.is_open and not _asks_who_connects(service):
+            open_to_all.setdefault(service.product, {})[host] = service
+    for product, services in open_to_all.items():
+        found = {x for host, one in services.items() for x in _reached(cluster, host, one)}
+        if found:
+            what = f"{next(iter(services.values())).title} is open, and the internet reaches "
+            what += f"{'addresses' if len(found) > 1 else 'an address'} of it, "
+            what += f"{listing(sorted(found))}."
+            fix = f"Set {product}_security: standard, or private addresses."
+            yield Finding(what, fix, f"{product}_security", tuple(services))
+    for host, node in nodes_as_written(cluster):
+        reached = listing(sorted(_reached(cluster, host, node)))
+        for listener in opened(node) if reached else ():
+            key, fix = asked_for_certificates(listener)
+            what = f"Whoever reaches the listener {listener.name} may do everything, and the "
+            what += f"internet reaches {reached}."
+            yield Finding(what, f"{fix}, or set private addresses.", place(node, key), (host,))
 
 
 @rule("opened-again", severity="warning")
 def _opened_again(cluster: Cluster) -> Findings:
     """These properties take back what kafka_security: standard is for."""
-    public = any(_is_public(node) for _, node in nodes(cluster))
     for host, node in nodes_as_written(cluster):
         listeners = opened(node)
-        for one in listeners if not public else ():
+        for one in listeners if not any(_reached(cluster, host, node)) else ():
             key, fix = asked_for_certificates(one)
             what = f"Whoever reaches the listener {one.name} may do everything."
             yield Finding(what, f"{fix}.", place(node, key), (host,))
@@ -88,8 +108,28 @@ def _opened_again(cluster: Cluster) -> Findings:
             yield Finding(what, fix, place(node, EVERYBODY_MAY), (host,))
 
 
-def _is_public(node: KafkaNode) -> bool:
-    return is_public(node.address.strip("[]"))
+def _asks_who_connects(service: Service) -> bool:
+    """Return whether a service is closed by properties of the inventory, though it is `open`."""
+    if isinstance(service, KafkaNode):
+        return all(_asks_for_identity(service, one) for one in service.listeners)
+    authenticates = is_true(service.config.get("spark.authenticate"))
+    return authenticates and bool(service.config.get(UI_FILTERS))
+
+
+def _asks_for_identity(node: KafkaNode, listener: Listener) -> bool:
+    asked = str(node.listener_config(listener).get("ssl.client.auth")).lower()
+    return listener.protocol.startswith("SASL_") or (listener.encrypted and asked == "required")
+
+
+def _reached(cluster: Cluster, host: str, service: Service) -> Iterator[str]:
+    """Yield the addresses by which the internet reaches a service, each with its name."""
+    wall = cluster.firewalls.get(host)
+    ports = [integer(one.port) or 0 for one in service.listening]
+    if wall is None or any(map(wall.admits_everybody, ports)):
+        for name in cluster.names(host):
+            for address in cluster.inventory.resolved.get(name, [name]):
+                if is_public(address):
+                    yield address if address == name else f"{name} ({address})"
 
 
 @rule("authorizer-differs")

@@ -145,10 +145,11 @@ def test_the_rules_are_the_same_whichever_host_was_looked_at_first() -> None:
     assert rules(found, "h3") == rules(resolve(found.inventory), "h3")
 
 
-def test_names_are_resolved_only_for_a_firewall() -> None:
-    own = {"h1": {"kafka_node_id": 1, "kafka_advertised_host": "Kafka1.example"}}
+def test_names_are_resolved_for_a_firewall_and_where_a_service_is_open() -> None:
+    own: dict[str, Any] = {"h1": {"kafka_node_id": 1, "kafka_advertised_host": "Kafka1.example"}}
     groups = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
-    assert cluster(groups, own).unresolved_names == []
+    assert cluster(groups, own, kafka_security="standard").unresolved_names == []
+    assert cluster(groups, own, kafka_security="open").unresolved_names == ["h1", "kafka1.example"]
     found = cluster(groups, own, **STANDARD)
     assert found.unresolved_names == ["h1", "kafka1.example"]
     assert found.addresses("h1") == []

@@ -66,6 +66,7 @@ class Draft:
     authority_error: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     file_findings: list[FileFinding] = field(default_factory=list)
+    resolved: dict[str, list[str]] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
 
     def given(self, name: str, value: object) -> Self:
@@ -189,6 +190,11 @@ class Draft:
         self.connections[name] = {"ansible_host": address, "ansible_port": port}
         return self
 
+    def named(self, name: str, *addresses: str) -> Self:
+        """Let the control node find the addresses of a name."""
+        self.resolved[name] = [*addresses]
+        return self
+
     def listeners(self, *listeners: tuple[str, Any, str], on: tuple[str, ...] = NODES) -> Self:
         """Set the brokers' listeners."""
         keys = ("name", "port", "protocol")
@@ -280,6 +286,7 @@ class Draft:
             authority_error=self.authority_error,
             parameters=self.parameters,
             file_findings=self.file_findings,
+            resolved=self.resolved,
         )
 
     def cluster(self, facts: Mapping[str, Facts] | None = None) -> Cluster:

@@ -72,7 +72,7 @@ CASES: list[Legal] = [
         "own name",
         lambda d: d.archive(url="https://mirror/kafka.tgz", sha512="a" * 128),
     ),
-    ("service-address", "IPv6", lambda d: d.variable("spark_host", "[::1:2]", on=("k2",))),
+    ("service-address", "IPv6", lambda d: d.variable("spark_host", "[fd00::1:2]", on=("k2",))),
     ("port-range", "highest", lambda d: d.listeners(("CLIENT", 65535, "PLAINTEXT"))),
     ("port-range", "lowest", lambda d: d.variable("spark_worker_port", 1024)),
     ("port-conflict", "on two hosts", lambda d: d.variable("spark_master_port", 8084, on=("k1",))),

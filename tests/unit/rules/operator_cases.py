@@ -512,7 +512,7 @@ LEGAL: list[Legal] = [
         ("sysctl-name", name, lambda d, name=name: d.variable("host_sysctl", {name: 1}))
         for name in ("net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_max", "vm/swappiness")
     ),
-    ("loopback-address", "another", lambda d: d.variable("spark_host", "128.0.0.1", on=("k2",))),
+    ("loopback-address", "another", lambda d: d.variable("spark_host", "10.127.0.1", on=("k2",))),
     ("port-conflict", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),
     *(
         (

@@ -35,9 +35,24 @@ def closed(draft: Draft) -> Draft:
 
 
 def alone(draft: Draft, address: str) -> Draft:
-    """Leave one Kafka node, with an address of its own."""
-    draft.without_kafka("k2", "k3")
+    """Leave one Kafka node, with an address of its own, and Spark closed."""
+    draft.without_kafka("k2", "k3").variable("spark_security", "standard")
     return draft.variable("kafka_advertised_host", address, on=("k1",))
+
+
+def guarded(draft: Draft) -> Draft:
+    """Give all hosts a firewall that knows its clients."""
+    for host in draft.groups["all"]:
+        draft.named(host, "10.0.0.1").variable("host_firewall", "nftables", on=(host,))
+        for who in ("clients", "admins"):
+            draft.variable(f"host_firewall_{who}", ["10.0.0.0/8"], on=(host,))
+    return draft
+
+
+def own_keys(draft: Draft, client_auth: str = "required") -> Draft:
+    """Close an open cluster by keys that the site brings."""
+    draft.pem().listeners(("CLIENT", 9092, "SSL")).own("ssl.client.auth", client_auth)
+    return draft.controller_listener("CONTROLLER", protocol="SSL")
 
 
 def for_users(protocol: str, **config: str) -> Change:
@@ -97,8 +112,52 @@ REFUSED: list[Case] = [
     (
         "open-to-everybody",
         "one of three nodes",
-        lambda d: d.variable("kafka_advertised_host", PUBLIC[0], on=("k2",)),
+        lambda d: d.variable("spark_security", "standard").variable(
+            "kafka_advertised_host", PUBLIC[0], on=("k2",)
+        ),
         ("kafka_security of k1, k2, k3", PUBLIC[0]),
+    ),
+    (
+        "open-to-everybody",
+        "where Ansible reaches it",
+        lambda d: alone(d, "k1").reached_at("k1", PUBLIC[0]),
+        ("kafka_security of k1", PUBLIC[0]),
+    ),
+    (
+        "open-to-everybody",
+        "by its name",
+        lambda d: alone(d, "k1.example.org").named("k1.example.org", "10.0.0.1", PUBLIC[0]),
+        ("kafka_security of k1", f"k1.example.org ({PUBLIC[0]})"),
+    ),
+    (
+        "open-to-everybody",
+        "a firewall for everybody",
+        lambda d: guarded(alone(d, PUBLIC[0])).variable("host_firewall_clients", ["0.0.0.0/0"]),
+        ("kafka_security of k1", PUBLIC[0]),
+    ),
+    (
+        "open-to-everybody",
+        "certificates that are not required",
+        lambda d: own_keys(alone(d, PUBLIC[0]), "none"),
+        ("kafka_security of k1", PUBLIC[0]),
+    ),
+    (
+        "open-to-everybody",
+        "Spark",
+        lambda d: closed(d).reached_at("k2", PUBLIC[0]),
+        ("spark_security of k1, k2, k3", PUBLIC[0], "spark_security: standard"),
+    ),
+    (
+        "open-to-everybody",
+        "Spark behind a firewall, with ports of executors that it does not govern",
+        lambda d: guarded(closed(d)).reached_at("k2", PUBLIC[0]),
+        ("spark_security of k1, k2, k3", PUBLIC[0]),
+    ),
+    (
+        "open-to-everybody",
+        "ZooKeeper",
+        lambda d: d.ensemble().named("z2", PUBLIC[1]),
+        ("zookeeper_security of z1, z2, z3", f"z2 ({PUBLIC[1]})", "zookeeper_security: standard"),
     ),
     (
         "plaintext-listener",
@@ -305,6 +364,29 @@ LEGAL: list[Legal] = [
     *(
         ("open-to-everybody", address, lambda d, address=address: alone(d, address))
         for address in ("10.0.0.1", "fd00::1", "k1.example.org")
+    ),
+    (
+        "open-to-everybody",
+        "a name with a private address",
+        lambda d: alone(d, "k1.example.org").named("k1.example.org", "10.0.0.1"),
+    ),
+    (
+        "open-to-everybody",
+        "behind a firewall",
+        lambda d: guarded(alone(d, "k1")).reached_at("k1", PUBLIC[0]),
+    ),
+    ("open-to-everybody", "closed by the site", lambda d: own_keys(alone(d, PUBLIC[0]))),
+    (
+        "open-to-everybody",
+        "Spark closed by the site",
+        lambda d: (
+            closed(d)
+            .reached_at("k2", PUBLIC[0])
+            .own_spark("spark.authenticate", True)
+            .own_spark("spark.authenticate.secret", f"{PASSWORD}{PASSWORD}")
+            .vault("spark_config[spark.authenticate.secret]")
+            .own_spark("spark.ui.filters", "com.example.Login")
+        ),
     ),
     ("listener-port", "those of the preset", closed),
     ("plaintext-listener", "the preset in ZooKeeper mode", lambda d: closed(d).zookeeper_mode()),
