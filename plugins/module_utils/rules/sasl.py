@@ -9,10 +9,12 @@ from typing import Any
 from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
-from ..model.values import listing, texts
+from ..model.listeners import Listener
+from ..model.service import Service
+from ..model.values import by_name, listing, texts
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, rule
-from .shared import Property, nodes, nodes_as_written, place, properties
+from .shared import Property, all_services, nodes, nodes_as_written, place, properties
 
 _JAAS = "sasl.jaas.config"
 _ENTRY = re.compile(
@@ -50,7 +52,16 @@ _OAUTH_CHECKS = (
     "sasl.oauthbearer.expected.audience",
     "sasl.oauthbearer.expected.issuer",
 )
+_OAUTH = "OAUTHBEARER"
+_HANDLER = "sasl.server.callback.handler.class"
+_CHECKS_TOKENS = f"{_KAFKA}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_VALIDATOR = "sasl.oauthbearer.jwt.validator.class"
 _OAUTH_URLS = re.compile(r".*sasl\.oauthbearer\.(?:jwks|token)\.endpoint\.url")
+_UNENCRYPTED = re.compile(r"http://(?!(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$))", re.IGNORECASE)
+_OF_CLIENTS = {
+    "kafka": ("kafka_client_config", "kafka_local_client_config"),
+    "spark": ("spark_kafka_client_config",),
+}
 _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
@@ -125,20 +136,20 @@ def _sasl_mechanism(node: KafkaNode) -> Findings:
 
 @rule("oauth-url", each=nodes)
 def _oauth_url(node: KafkaNode) -> Findings:
-    """Since 4.0 Kafka does not start with an address that is not allowed by name
-    (ConfigurationUtils).
+    """Kafka does not start with an address that is not allowed by name; before 4.0 all are as long
+    as none is (ConfigurationUtils).
     """
-    prefix, allowed = f"-D{_ALLOWED}=", []
-    for word in java_words(node.settings["kafka_java_options"]):
-        if word.startswith(prefix):  # Java takes the last one
-            allowed = texts(word.removeprefix(prefix))
+    prefix = f"-D{_ALLOWED}="
+    words = java_words(node.settings["kafka_java_options"])
+    given = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
+    allowed = texts("".join(given[-1:]))  # Java takes the last one
     wanted = {
         str(value): key
         for key, value in node.config.items()
         if _OAUTH_URLS.fullmatch(key) and "${" not in str(value)
     }
     missing = [url for url in wanted if url not in allowed]
-    if missing and release_numbers(node.version) >= (4,):
+    if missing and (given or release_numbers(node.version) >= (4,)):
         fix = f"Set {prefix}{','.join([*allowed, *missing])} in kafka_java_options."
         what = f"{listing(missing)} {'are' if len(missing) > 1 else 'is'} not allowed by name."
         yield Finding(what, fix, place(node, wanted[missing[0]]))
@@ -148,8 +159,7 @@ def _oauth_url(node: KafkaNode) -> Findings:
 def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
     """PLAIN sends the password as it is: whoever sees the connection can log in with it."""
     for one in node.listeners:
-        enabled = texts(node.listener_config(one).get(_ENABLED)) or [_DEFAULT]
-        if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
+        if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in _mechanisms(node, one):
             what = f"The listener {one.name} takes PLAIN without TLS."
             yield Finding(what, "Set protocol: SASL_SSL for it.", "kafka_listeners")
 
@@ -193,15 +203,63 @@ def entry_users(config: Mapping[str, Any], mechanism: str) -> set[str] | None:
 
 @rule("oauth-unchecked", each=nodes)
 def _oauth_unchecked(node: KafkaNode) -> Findings:
-    """Without these a token that was made for another service, or by anybody, would be taken."""
+    """Without these a token that was made for another service, or by anybody, would be taken;
+    without the handler Kafka checks no signature, whatever else is set (SaslChannelBuilder).
+    """
     for one in node.listeners:
-        config = node.listener_config(one)
-        own = f"listener.name.{one.name.lower()}.oauthbearer."
-        config |= {k.removeprefix(own): v for k, v in node.config.items() if k.startswith(own)}
-        takes = "OAUTHBEARER" in texts(config.get(_ENABLED))
-        missing = [key for key in _OAUTH_CHECKS if not config.get(key)]
-        handler = config.get("sasl.server.callback.handler.class")  # of one's own
-        if one.protocol.startswith("SASL_") and takes and missing and not handler:
-            what = f"The listener {one.name} takes OAUTHBEARER without {listing(missing)}."
-            fix = f"Set {listing(missing)} in kafka_config."
-            yield Finding(what, fix, f"kafka_config[{missing[0]}] (not set)")
+        if one.protocol.startswith("SASL_") and _OAUTH in _mechanisms(node, one):
+            wanted = _oauth_missing(node, one)
+            if wanted:
+                first = next(iter(wanted))
+                missing = [f"{key}{value and f': {value}'}" for key, value in wanted.items()]
+                what = f"The listener {one.name} takes {_OAUTH} without {listing(missing)}."
+                fix = f"Set {listing(missing)} in kafka_config."
+                yield Finding(what, fix, place(node, first))
+
+
+def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
+    """Return key -> value of what is to be set so that tokens are checked, empty for any value.
+
+    Nobody knows what a class of the site's own checks.
+    """
+    of_listener = f"listener.name.{listener.name.lower()}."
+    prefixes = (f"{of_listener}{_OAUTH.lower()}.", of_listener, "")  # the first one wins
+    written = {
+        key: next((f"{x}{key}" for x in prefixes if f"{x}{key}" in node.config), key)
+        for key in (_VALIDATOR, *_OAUTH_CHECKS)
+    }
+    handler = f"{prefixes[0]}{_HANDLER}"  # has no other name
+    values = {key: str(node.config.get(key) or "") for key in (handler, written[_VALIDATOR])}
+    login = str(node.config.get(f"{prefixes[0]}{_JAAS}") or _KAFKA).strip()
+    if _is_own(values[handler]) or ("${" not in login and _is_own(login)):
+        return {}
+    checking = values[handler].rpartition(".")[2] == _CHECKS_TOKENS.rpartition(".")[2]
+    missing = {} if checking else {handler: _CHECKS_TOKENS}
+    validator = values[written[_VALIDATOR]]
+    if _is_own(validator):
+        return missing
+    if validator.endswith(".ClientJwtValidator"):  # which checks no signature
+        missing[written[_VALIDATOR]] = f"{_KAFKA}.oauthbearer.BrokerJwtValidator"
+    return missing | {key: "" for key in _OAUTH_CHECKS if not node.config.get(written[key])}
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a class may be one of the site; what a config provider gives may be."""
+    return bool(name) and not name.startswith("org.apache.kafka.")
+
+
+@rule("oauth-unencrypted", each=all_services)
+def _oauth_unencrypted(service: Service) -> Findings:
+    """Whoever is between them can answer with keys of his own, and then sign tokens for everybody,
+    or read the secret of a client.
+    """
+    for variable in (*service.own_layers, *_OF_CLIENTS.get(service.product, ())):
+        for key, value in by_name(service.settings[variable]).items():
+            if _OAUTH_URLS.fullmatch(key) and _UNENCRYPTED.match(str(value)):
+                what = f"{key} is an address without TLS."
+                fix = "Set one that begins with https, or, for keys, a file."
+                yield Finding(what, fix, f"{variable}[{key}]")
+
+
+def _mechanisms(node: KafkaNode, listener: Listener) -> list[str]:
+    return texts(node.listener_config(listener).get(_ENABLED)) or [_DEFAULT]

@@ -13,7 +13,12 @@ PUBLIC = ("8.8.8.8", "2a00:1450:4001::1")
 MECHANISMS = "sasl.enabled.mechanisms"
 AUDIENCE, ISSUER = "sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer"
 JWKS, URL = "sasl.oauthbearer.jwks.endpoint.url", "https://idp.example.org/certs"
-ALLOWED = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={URL}"
+ALLOWED = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
+FILE_URL = "file:///etc/kafka/jwks.json"
+LOOPBACK_URLS = ("http://localhost:8080/certs", "http://127.0.0.1/certs", "http://[::1]:80/certs")
+SECURITY = "org.apache.kafka.common.security"
+CHECKS_TOKENS = f"{SECURITY}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+VALIDATOR = "sasl.oauthbearer.jwt.validator.class"
 HANDLER = "listener.name.users.oauthbearer.sasl.server.callback.handler.class"
 OF_USERS = "listener.name.users.oauthbearer."
 JAAS = (
@@ -66,6 +71,24 @@ def for_users(protocol: str, **config: str) -> Change:
             for mechanism in value.split(",") if key.endswith(MECHANISMS) else ():
                 name = f"listener.name.users.{mechanism.lower()}.sasl.jaas.config"
                 draft.provided(name, "${file:/etc/kafka/secrets:login}")
+
+    return change
+
+
+def oauth(**config: str) -> Change:
+    """Let users log in by tokens that are checked, but for what `config` sets, or leaves empty."""
+    every = {
+        **{MECHANISMS: "OAUTHBEARER", HANDLER: CHECKS_TOKENS},
+        **{JWKS: URL, AUDIENCE: "a", ISSUER: "x", **config},
+    }
+    urls = {value for key, value in every.items() if value and key.endswith(JWKS)}
+
+    def change(draft: Draft) -> None:
+        for_users("SASL_SSL", **{key: value for key, value in every.items() if value})(draft)
+        draft.variable("kafka_java_options", [ALLOWED + ",".join(sorted(urls))] if urls else [])
+        for key in every:
+            if key.startswith(OF_USERS) and not every[key]:
+                draft.own(key, "")
 
     return change
 
@@ -216,16 +239,90 @@ REFUSED: list[Case] = [
         "oauth-unchecked",
         "nothing is checked",
         for_users("SASL_SSL", **{MECHANISMS: "OAUTHBEARER"}),
-        ("USERS", f"kafka_config[{JWKS}]", AUDIENCE, ISSUER),
+        (
+            "USERS",
+            f"kafka_config[{HANDLER}]",
+            f"{HANDLER}: {CHECKS_TOKENS}",
+            JWKS,
+            AUDIENCE,
+            ISSUER,
+        ),
+    ),
+    (
+        "oauth-unchecked",
+        "no handler, which is what checks",
+        oauth(**{HANDLER: ""}),
+        ("USERS", f"Set {HANDLER}: {CHECKS_TOKENS}"),
+    ),
+    (
+        "oauth-unchecked",
+        "a handler without the prefix, which Kafka does not read",
+        oauth(**{HANDLER: "", HANDLER.rpartition("oauthbearer.")[2]: CHECKS_TOKENS}),
+        (f"Set {HANDLER}: {CHECKS_TOKENS}",),
+    ),
+    *(
+        (
+            "oauth-unchecked",
+            name.rpartition(".")[2],
+            oauth(**{HANDLER: f"{SECURITY}.oauthbearer.{name}"}),
+            (f"kafka_config[{HANDLER}]", f"{HANDLER}: {CHECKS_TOKENS}"),
+        )
+        for name in (
+            "internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler",
+            "OAuthBearerUnsecuredValidatorCallbackHandler",
+            "internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
+        )
     ),
     (
         "oauth-unchecked",
         "no audience",
-        lambda d: (
-            for_users("SASL_SSL", **{MECHANISMS: "OAUTHBEARER", JWKS: URL, ISSUER: "x"})(d),
-            d.variable("kafka_java_options", [ALLOWED]),
-        ),
+        oauth(**{AUDIENCE: ""}),
         ("USERS", f"kafka_config[{AUDIENCE}]"),
+    ),
+    (
+        "oauth-unchecked",
+        "an audience of another listener",
+        oauth(**{AUDIENCE: "", f"listener.name.client.oauthbearer.{AUDIENCE}": "a"}),
+        ("USERS", AUDIENCE),
+    ),
+    (
+        "oauth-unchecked",
+        "no issuer at this listener",
+        oauth(**{f"{OF_USERS}{ISSUER}": ""}),
+        ("USERS", ISSUER),
+    ),
+    (
+        "oauth-unchecked",
+        "the validator of clients",
+        oauth(**{f"{OF_USERS}{VALIDATOR}": f"{SECURITY}.oauthbearer.ClientJwtValidator"}),
+        (f"kafka_config[{OF_USERS}{VALIDATOR}]", "BrokerJwtValidator"),
+    ),
+    (
+        "oauth-unencrypted",
+        "keys of a listener",
+        oauth(**{JWKS: "HTTP://idp.example.org/certs"}),
+        (f"kafka_config[{JWKS}]", "https"),
+    ),
+    (
+        "oauth-unencrypted",
+        "keys, by the prefix of a listener",
+        oauth(**{f"{OF_USERS}{JWKS}": "http://localhost.example.org/certs"}),
+        (f"kafka_config[{OF_USERS}{JWKS}]",),
+    ),
+    *(
+        (
+            "oauth-unencrypted",
+            f"tokens, in {variable}",
+            lambda d, variable=variable: d.variable(
+                variable, {"sasl.oauthbearer.token.endpoint.url": "http://10.0.0.1/token"}
+            ),
+            (f"{variable}[sasl.oauthbearer.token.endpoint.url]",),
+        )
+        for variable in (
+            "kafka_client_config",
+            "kafka_local_client_config",
+            "spark_kafka_client_config",
+        )
     ),
     (
         "user-duplicate",
@@ -430,36 +527,60 @@ LEGAL: list[Legal] = [
         for_users("SASL_PLAINTEXT", **{MECHANISMS: "SCRAM-SHA-512"}),
     ),
     ("sasl-plain-unencrypted", "TLS", for_users("SASL_SSL", **{MECHANISMS: "PLAIN"})),
-    (
-        "oauth-unchecked",
-        "everything is checked",
-        lambda d: (
-            for_users(
-                "SASL_SSL", **{MECHANISMS: "OAUTHBEARER", JWKS: URL, AUDIENCE: "a", ISSUER: "x"}
-            )(d),
-            d.variable("kafka_java_options", [ALLOWED]),
-        ),
-    ),
+    ("oauth-unchecked", "everything is checked", oauth()),
     (
         "oauth-unchecked",
         "everything is checked, of one listener",
-        lambda d: (
-            for_users(
-                "SASL_SSL",
-                **{
-                    "listener.name.users.sasl.enabled.mechanisms": "OAUTHBEARER",
-                    f"{OF_USERS}{JWKS}": URL,
-                    f"{OF_USERS}{AUDIENCE}": "a",
-                    f"{OF_USERS}{ISSUER}": "x",
-                },
-            )(d),
-            d.variable("kafka_java_options", [ALLOWED]),
+        oauth(
+            **{
+                **dict.fromkeys((MECHANISMS, JWKS, AUDIENCE, ISSUER), ""),
+                f"listener.name.users.{MECHANISMS}": "OAUTHBEARER",
+                f"{OF_USERS}{JWKS}": URL,
+                f"listener.name.users.{AUDIENCE}": "a",
+                f"{OF_USERS}{ISSUER}": "x",
+            }
         ),
+    ),
+    ("oauth-unchecked", "not taken", oauth(**{MECHANISMS: "SCRAM-SHA-512", HANDLER: ""})),
+    *(
+        (
+            "oauth-unchecked",
+            f"{what} of one's own",
+            oauth(**{**dict.fromkeys((JWKS, AUDIENCE, ISSUER), ""), key: "com.example.Checks"}),
+        )
+        for what, key in (("checks", HANDLER), ("a validator", VALIDATOR))
     ),
     (
         "oauth-unchecked",
-        "checks of one's own",
-        for_users("SASL_SSL", **{MECHANISMS: "OAUTHBEARER", HANDLER: "com.example.Checks"}),
+        "a login module of one's own",
+        oauth(**{HANDLER: "", f"{OF_USERS}sasl.jaas.config": "com.example.Login required;"}),
+    ),
+    (
+        "oauth-unchecked",
+        "a handler from a config provider",
+        lambda d: (oauth()(d), d.provided(HANDLER, "${file:/etc/kafka/oauth:handler}")),
+    ),
+    (
+        "oauth-unchecked",
+        "the former name of the handler",
+        lambda d: (
+            oauth(**{HANDLER: CHECKS_TOKENS.replace("bearer.", "bearer.secured.")})(d),
+            d.variable("kafka_version", "3.9.2"),
+        ),
+    ),
+    *(("oauth-unencrypted", url, oauth(**{JWKS: url})) for url in (FILE_URL, *LOOPBACK_URLS)),
+    (
+        "oauth-unencrypted",
+        "tokens by TLS",
+        lambda d: d.variable(
+            "kafka_client_config", {"sasl.oauthbearer.token.endpoint.url": "https://example.org/t"}
+        ),
+    ),
+    ("oauth-url", "a file", oauth(**{JWKS: FILE_URL})),
+    (
+        "oauth-url",
+        "any, before 4.0",
+        lambda d: d.variable("kafka_version", "3.9.2").own(JWKS, URL),
     ),
     ("user-duplicate", "names alike", kafka_users({"name": "app"}, {"name": "App"})),
     ("user-duplicate", "one of Millrace's own", kafka_users({"name": "admin"})),
