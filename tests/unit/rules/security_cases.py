@@ -298,6 +298,15 @@ REFUSED: list[Case] = [
         (f"kafka_config[{OF_USERS}{VALIDATOR}]", "BrokerJwtValidator"),
     ),
     (
+        "oauth-url",
+        "not among those that are given, before 4.0",
+        lambda d: (
+            d.variable("kafka_version", "3.9.2").own(JWKS, URL),
+            d.variable("kafka_java_options", [f"{ALLOWED}{FILE_URL}"]),
+        ),
+        (f"kafka_config[{JWKS}]", f"{ALLOWED}{FILE_URL},{URL}"),
+    ),
+    (
         "oauth-unencrypted",
         "keys of a listener",
         oauth(**{JWKS: "HTTP://idp.example.org/certs"}),
