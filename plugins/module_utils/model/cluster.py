@@ -15,7 +15,7 @@ from .kafka import KafkaNode
 from .security import AUTHORITY_FILE
 from .service import Listening, Service
 from .spark import SparkHost
-from .values import canonical
+from .values import canonical, is_public
 from .variables import Invalid
 from .zookeeper import Member
 from .zookeeper_tls import Identity
@@ -114,11 +114,21 @@ class Cluster:
         found = [one for name in self.names(host) for one in resolved.get(name, [name])]
         return [one for one in dict.fromkeys(found) if firewall.network(one)]
 
+    def public_addresses(self, host: str) -> list[str]:
+        """Return the addresses by which the internet reaches a host, each with its name."""
+        resolved = self.inventory.resolved
+        return [
+            address if address == name else f"{name} ({address})"
+            for name in self.names(host)
+            for address in resolved.get(name, [name])
+            if is_public(address)
+        ]
+
     @property
     def unresolved_names(self) -> list[str]:
-        """The names of which the addresses matter: to a firewall, and where a service is open."""
+        """The names of which the addresses matter: to a firewall, and to whoever connects."""
         every = [one for host in self.hosts for one in self.services(host).values()]
-        if not self.firewalls and not any(one.is_open for one in every):
+        if not self.firewalls and not any(one.is_open or one.java_ports for one in every):
             return []
         names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
         return [one for one in names if not firewall.network(one)]

@@ -92,7 +92,7 @@ class Inventory:
     CA cannot be used.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
     its files without effect. `resolved` is name -> addresses, of the hosts' names
-    where a firewall needs them or a service is open.
+    where a firewall needs them or a service may be open.
     """
 
     groups: Mapping[str, Sequence[str]]

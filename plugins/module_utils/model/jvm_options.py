@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .key_table import nearest
-from .values import sequence
+from .values import integer, sequence
 
 RELEASES = (17, 21)
 TABLE = Path(__file__).parent / "jvm_flags.json"
@@ -41,6 +41,10 @@ _LISTENING = re.compile(
     r"(?P<port>\d{1,9})(?!\d)(?(jar):)"
 )
 _JMX_HOST = "-Dcom.sun.management.jmxremote.host="
+_JMX = re.compile(
+    r"-Dcom\.sun\.management\.jmxremote\.(?P<key>[\w.]+)(?:=(?P<value>.*))?", re.DOTALL
+)
+_DEBUGGER = re.compile(r"(?:-agentlib:jdwp=|-Xrunjdwp:)(.*)", re.DOTALL)
 _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?")
 _LEAST_STACK_KIB = 136
 _KIB = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024 * 1024}
@@ -69,6 +73,21 @@ class OpenedPort:
     loopback: bool
 
 
+@dataclass(frozen=True)
+class RemoteControl:
+    """An option of Java by which other hosts may control the JVM: its port, 0 for any.
+
+    `lacks` is what it does not ask for, `fix` how to change that. With `by_anybody` whoever reaches
+    the port needs nothing else; otherwise somebody has to see a login.
+    """
+
+    option: str
+    port: int
+    lacks: str
+    fix: str
+    by_anybody: bool
+
+
 def java_words(given: object) -> list[str]:
     """Return the options of a JVM as systemd and Spark split them."""
     text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
@@ -91,6 +110,48 @@ def opened_ports(words: Iterable[str]) -> list[OpenedPort]:
         loopback = bool(_LOOPBACK.fullmatch(own.get(kind, match["bound"] or "")))
         found[option] = OpenedPort(option, int(match["port"]), loopback)
     return [one for one in found.values() if one.port]  # with 0 Java chooses one
+
+
+def remote_control(words: Iterable[str]) -> list[RemoteControl]:
+    """Return the options that let other hosts control a JVM without a login, or without TLS."""
+    given = list(words)
+    found = [_debugger(match[1]) for match in filter(None, map(_DEBUGGER.fullmatch, given))]
+    return [one for one in (_jmx(given), *found) if one]
+
+
+def _jmx(words: Sequence[str]) -> RemoteControl | None:
+    """Return what JMX lacks, None where it asks for it or only its own host reaches it."""
+    matches = filter(None, map(_JMX.fullmatch, words))
+    values = {match["key"]: match["value"] or "" for match in matches}
+    port = integer(values.get("port"))
+    if port is None or _LOOPBACK.fullmatch(values.get("host", "")):
+        return None
+    asks, encrypted, certificates = (
+        values.get(key, standard).lower() == "true"
+        for key, standard in (
+            ("authenticate", "true"),
+            ("ssl", "true"),
+            ("ssl.need.client.auth", "false"),
+        )
+    )
+    asks = asks or (encrypted and certificates)
+    if asks and encrypted:
+        return None
+    option = "com.sun.management.jmxremote"
+    lacks, key = ("TLS", "ssl") if asks else ("a login", "authenticate")
+    fix = f"Set {_JMX_HOST}127.0.0.1, or -D{option}.{key}=true and what belongs to it."
+    return RemoteControl(f"{option}.port", port, lacks, fix, by_anybody=not asks)
+
+
+def _debugger(text: str) -> RemoteControl | None:
+    """Return the port of a debugger, None where it has none or only its own host reaches it."""
+    options = dict(one.partition("=")[::2] for one in text.split(","))
+    host, _, port = options.get("address", "").rpartition(":")
+    # Without a host it is the loopback's (JDK 9).
+    if options.get("server") != "y" or not host or _LOOPBACK.fullmatch(host):
+        return None
+    fix = "Delete it, or set address=localhost: with the port."
+    return RemoteControl("-agentlib:jdwp", integer(port) or 0, "a login", fix, by_anybody=True)
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from . import (
     listeners,
     nodes,
     principals,
+    protection,
     replication,
     sasl,
     security,
@@ -53,7 +54,7 @@ SUBJECTS = (
         nodes,
         listeners,
     ),
-    *(stores, replication, keys, contradictions, security, principals, sasl, users),
+    *(stores, replication, keys, contradictions, security, principals, sasl, users, protection),
     *(zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(

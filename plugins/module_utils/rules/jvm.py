@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from ..model import jvm_options
 from ..model.cluster import Cluster
-from ..model.jvm_options import java_words
+from ..model.jvm_options import RemoteControl, java_words, remote_control
 from ..model.jvm_size import heap_mb
 from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import HEAP_OPTION, HEAP_VARIABLES, all_services, properties
+from .shared import HEAP_OPTION, HEAP_VARIABLES, Place, all_services, java_options
 
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 # Options of Java that take the next word as their value.
@@ -25,22 +25,8 @@ _OPTIONS_WITH_VALUE = (
 _COLLECTOR = re.compile(
     r"-XX:(?P<sign>[+-])(?P<name>Use(?:G1|Z|Parallel|Serial|Shenandoah|Epsilon)GC)"
 )
-_OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
 _OPENJ9 = re.compile("openj9|semeru", re.IGNORECASE)  # another JVM, with options of its own
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
-
-Place = str
-
-
-def _options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
-    """Yield each host's services with the place and the words of each list of Java's options."""
-    for host in cluster.hosts:
-        for service in cluster.services(host).values():
-            variable = f"{service.product}_java_options"
-            yield host, service, variable, java_words(service.settings[variable])
-    for host, service, one in properties("spark")(cluster):
-        if _OF_APPLICATIONS.fullmatch(one.key):
-            yield host, service, one.where, java_words(one.value)
 
 
 def _releases(service: Service) -> Sequence[int]:
@@ -74,7 +60,7 @@ def _java_package(cluster: Cluster) -> Findings:
             yield Finding(what, fix, hosts=(host,))
 
 
-@rule("java-option", each=_options)
+@rule("java-option", each=java_options)
 def _java_option(service: Service, place: Place, words: list[str]) -> Findings:
     """The service would not start. Java takes a word that does not begin with a hyphen for the
     class to run; the cause is often a typographic dash copied from a document.
@@ -115,7 +101,7 @@ def _jvm_port_shared(cluster: Cluster) -> Findings:
                 yield Finding(what, fix, hosts=(host,))
 
 
-@rule("java-collectors", each=_options)
+@rule("java-collectors", each=java_options)
 def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
     """Java does not start with two garbage collectors."""
     matches = filter(None, map(_COLLECTOR.fullmatch, words))
@@ -136,3 +122,39 @@ def _heap_option(service: Service) -> Findings:
             value = f": {size}" if heap_mb(size) else ""
             fix = f"Remove it from {options} and set {heap}{value}."
             yield Finding(f"{options} sets the heap by {option}.", fix, options)
+
+
+def _controls(cluster: Cluster) -> Iterator[tuple[str, Cluster, Service, Place, RemoteControl]]:
+    """Yield what lets other hosts control a JVM of a service, with its place."""
+    for host, service, place, words in java_options(cluster):
+        for one in remote_control(words):
+            yield host, cluster, service, place, one
+
+
+@rule("jvm-open-to-everybody", each=_controls)
+def _jvm_open_to_everybody(
+    cluster: Cluster, service: Service, place: Place, one: RemoteControl
+) -> Findings:
+    """Whoever reaches the port may run code with the rights of the service, and the internet does
+    reach it.
+    """
+    if _is_on_the_internet(cluster, service, one):
+        what = f"{one.option} takes connections from the internet without {one.lacks}."
+        yield Finding(what, one.fix, place)
+
+
+@rule("jvm-open", each=_controls, severity="warning")
+def _jvm_open(cluster: Cluster, service: Service, place: Place, one: RemoteControl) -> Findings:
+    """Whoever reaches the port, or sees a login there, may run code with the rights of a service
+    that is closed otherwise.
+    """
+    if not service.is_open and not _is_on_the_internet(cluster, service, one):
+        what = f"{one.option} takes connections from other hosts without {one.lacks}."
+        yield Finding(what, one.fix, place)
+
+
+def _is_on_the_internet(cluster: Cluster, service: Service, one: RemoteControl) -> bool:
+    """Return whether the internet reaches a port that asks for no login."""
+    wall = cluster.firewalls.get(service.name)
+    guarded = wall is not None and not wall.admits_everybody(one.port)
+    return one.by_anybody and not guarded and bool(cluster.public_addresses(service.name))

@@ -14,7 +14,15 @@ from ..model.service import Service
 from ..model.values import by_name, listing, texts
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, rule
-from .shared import Property, all_services, nodes, nodes_as_written, place, properties
+from .shared import (
+    CLIENT_SETTINGS,
+    Property,
+    all_services,
+    nodes,
+    nodes_as_written,
+    place,
+    properties,
+)
 
 _JAAS = "sasl.jaas.config"
 _ENTRY = re.compile(
@@ -58,10 +66,6 @@ _CHECKS_TOKENS = f"{_KAFKA}.oauthbearer.OAuthBearerValidatorCallbackHandler"
 _VALIDATOR = "sasl.oauthbearer.jwt.validator.class"
 _OAUTH_URLS = re.compile(r".*sasl\.oauthbearer\.(?:jwks|token)\.endpoint\.url")
 _UNENCRYPTED = re.compile(r"http://(?!(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$))", re.IGNORECASE)
-_OF_CLIENTS = {
-    "kafka": ("kafka_client_config", "kafka_local_client_config"),
-    "spark": ("spark_kafka_client_config",),
-}
 _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
@@ -253,7 +257,7 @@ def _oauth_unencrypted(service: Service) -> Findings:
     """Whoever is between them can answer with keys of his own, and then sign tokens for everybody,
     or read the secret of a client.
     """
-    for variable in (*service.own_layers, *_OF_CLIENTS.get(service.product, ())):
+    for variable in (*service.own_layers, *CLIENT_SETTINGS.get(service.product, ())):
         for key, value in by_name(service.settings[variable]).items():
             if _OAUTH_URLS.fullmatch(key) and _UNENCRYPTED.match(str(value)):
                 what = f"{key} is an address without TLS."

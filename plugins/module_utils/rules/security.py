@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ..model import key_table, transition
 from ..model.ca_change import signing
@@ -14,7 +13,7 @@ from ..model.pem import identities
 from ..model.security import AUTHORIZER, AUTHORIZERS
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
-from ..model.values import integer, is_public, is_true, listing
+from ..model.values import integer, is_true, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .principals import (
@@ -76,7 +75,8 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
         if service.is_open and not _asks_who_connects(service):
             open_to_all.setdefault(service.product, {})[host] = service
     for product, services in open_to_all.items():
-        found = {x for host, one in services.items() for x in _reached(cluster, host, one)}
+        reached = [host for host, one in services.items() if not _is_guarded(cluster, host, one)]
+        found = {one for host in reached for one in cluster.public_addresses(host)}
         if found:
             what = f"{next(iter(services.values())).title} is open, and the internet reaches "
             what += f"{'addresses' if len(found) > 1 else 'an address'} of it, "
@@ -121,15 +121,11 @@ def _asks_for_identity(node: KafkaNode, listener: Listener) -> bool:
     return listener.protocol.startswith("SASL_") or (listener.encrypted and asked == "required")
 
 
-def _reached(cluster: Cluster, host: str, service: Service) -> Iterator[str]:
-    """Yield the addresses by which the internet reaches a service, each with its name."""
+def _is_guarded(cluster: Cluster, host: str, service: Service) -> bool:
+    """Return whether a firewall knows who may connect to each port of a service."""
     wall = cluster.firewalls.get(host)
     ports = [integer(one.port) or 0 for one in service.listening]
-    if wall is None or any(map(wall.admits_everybody, ports)):
-        for name in cluster.names(host):
-            for address in cluster.inventory.resolved.get(name, [name]):
-                if is_public(address):
-                    yield address if address == name else f"{name} ({address})"
+    return wall is not None and not any(map(wall.admits_everybody, ports))
 
 
 @rule("authorizer-differs")

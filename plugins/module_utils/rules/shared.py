@@ -25,6 +25,13 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "spark": spark.LAYERS,
 }
 
+CLIENT_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "kafka": ("kafka_client_config", "kafka_local_client_config"),
+    "spark": ("spark_kafka_client_config",),
+}
+"""The variables of each service with properties of Kafka's clients."""
+_OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
+
 HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
     "kafka": "kafka_heap",
@@ -37,6 +44,7 @@ PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
 SCALA = "2.13"  # of the archives of Kafka and the jars of Spark
 
+Place = str
 Key = TypeVar("Key")
 Value = TypeVar("Value", bound=Hashable)
 
@@ -111,6 +119,16 @@ def properties(
                             yield host, service, Property(layer, found, value, hidden)
 
     return each
+
+
+def java_options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
+    """Yield each host's services with the place and the words of each list of Java's options."""
+    for host, service in all_services(cluster):
+        variable = f"{service.product}_java_options"
+        yield host, service, variable, java_words(service.settings[variable])
+    for host, service, one in properties("spark")(cluster):
+        if _OF_APPLICATIONS.fullmatch(one.key):
+            yield host, service, one.where, java_words(one.value)
 
 
 def place(node: KafkaNode, *keys: str) -> str:

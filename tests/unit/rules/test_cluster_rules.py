@@ -25,6 +25,7 @@ from tests.unit.rules import (
     legal_properties,
     operator_cases,
     principal_cases,
+    protection_cases,
     refused,
     refused_kafka,
     refused_nodes,
@@ -45,6 +46,7 @@ REFUSED = [
     *jvm_cases.REFUSED,
     *operator_cases.REFUSED,
     *principal_cases.REFUSED,
+    *protection_cases.REFUSED,
     *security_cases.REFUSED,
     *spark_cases.REFUSED,
 ]
@@ -57,6 +59,7 @@ LEGAL = [
     *legal_properties.CASES,
     *operator_cases.LEGAL,
     *principal_cases.LEGAL,
+    *protection_cases.LEGAL,
     *security_cases.LEGAL,
     *spark_cases.LEGAL,
 ]
