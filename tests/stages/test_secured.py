@@ -1,7 +1,8 @@
 """A closed cluster from outside: what `kafka_security: standard` promises, control by control.
 
-It is the topology of `./lab up` with a site's own CA, a listener for partners with certificates,
-and users of its own. The stage `lab` shows that everything else works on such a cluster.
+It is the topology of `./lab up` with a site's own CA, listeners for partners with certificates and
+for clients with tokens, and users of its own. The stage `lab` shows that everything else works on
+such a cluster.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
 )
 from confluent_kafka import Consumer, Producer
 
+from tests.support.clients import tokens
 from tests.support.faults.catalogue import FAULTS
 from tests.support.faults.catalogue.identities import unverified
 from tests.support.faults.ledger_run import checked, ledger_running
@@ -66,9 +69,12 @@ PASSWORD = "known-Secret-7b1f09"  # noqa: S105 - to be searched for
 OTHER_PASSWORD = "changed-Secret-2c44e1"  # noqa: S105 - as above
 TOPIC = {"num_partitions": 1, "replication_factor": 3}
 HOSTS = ("k1", "k2", "k3")
-OPEN, CLIENTS, BROKERS, PARTNERS = 9092, 9095, 9094, 9097  # ports
+OPEN, CLIENTS, BROKERS, PARTNERS, TOKENS = 9092, 9095, 9094, 9097, 9098  # ports
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 KEYS = "/etc/kafka/certificates"
+TOKEN_KEYS = "/etc/token-keys.json"  # noqa: S105 - a path
+AUDIENCE = "millrace"
+RIGHT: dict[str, Any] = {"sub": "partner", "aud": AUDIENCE}
 DENIALS = "/var/log/kafka/authorizer.log"
 
 
@@ -110,9 +116,12 @@ def from_file(path: Path) -> str:
 
 @dataclass
 class Site:
-    """The cluster, and what its operator has: a CA, and the passwords of users in files."""
+    """The cluster, and what its operator has: a CA, an issuer of tokens, and the passwords of users
+    in files.
+    """
 
     folder: Path
+    issuer: tokens.Issuer
     topology: Topology | None = None
 
     @property
@@ -134,6 +143,7 @@ class Site:
             (clients, CLIENTS, "SASL_SSL"),
             ("INTERNAL", BROKERS, "SSL"),
             ("PARTNERS", PARTNERS, "SSL"),
+            ("TOKENS", TOKENS, "SASL_SSL"),
         )
         keys = ("name", "port", "protocol")
         partner = {
@@ -147,8 +157,35 @@ class Site:
                 "kafka_ca_key": from_file(self.folder / "ca.key"),
                 "kafka_listeners": [dict(zip(keys, one, strict=True)) for one in listeners],
                 "kafka_users": [*users, partner],
+                **self._tokens(),
             }
         )
+
+    def _tokens(self) -> dict[str, Any]:
+        """The variables of a listener for tokens whose keys are in a file of each host."""
+        kafka, url = "org.apache.kafka", f"file://{TOKEN_KEYS}"
+        options = self.known.cluster.brokers[0].settings["kafka_java_options"]
+        allowed = f"-D{kafka}.sasl.oauthbearer.allowed.urls={url}"
+        bearer, of_listener = f"{kafka}.common.security.oauthbearer", "listener.name.tokens."
+        own = {
+            "sasl.jaas.config": f"{bearer}.OAuthBearerLoginModule required;",
+            "sasl.server.callback.handler.class": f"{bearer}.OAuthBearerValidatorCallbackHandler",
+            "sasl.oauthbearer.jwks.endpoint.url": url,
+            "sasl.oauthbearer.expected.audience": AUDIENCE,
+            "sasl.oauthbearer.expected.issuer": self.issuer.name,
+        }
+        return {
+            "kafka_java_options": [*dict.fromkeys([*options, allowed])],
+            "kafka_host_config": {
+                f"{of_listener}sasl.enabled.mechanisms": "OAUTHBEARER",
+                **{f"{of_listener}oauthbearer.{key}": value for key, value in own.items()},
+            },
+        }
+
+    def topics_seen(self, token: str) -> set[str]:
+        """The topics that whoever has a token sees."""
+        servers = ",".join(f"{address}:{TOKENS}" for address in self.known.addresses.values())
+        return tokens.topics(servers, str(self.folder / "ca.pem"), token, seconds=30)
 
     def billing(self, password: str, *operations: str) -> dict[str, Any]:
         """A user whose password is in a file."""
@@ -261,12 +298,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The platform, deployed open and then closed, with a few variables of the site."""
     folder = tmp_path_factory.mktemp("site")
     tls.authority(folder)
-    found = Site(folder)
+    found = Site(folder, tokens.Issuer("https://issuer.example.org"))
     lab("down", seconds=120)
     lab("run", "../molecule/shared/create", seconds=600)
     found.write_open()
     lab("run", "site", seconds=600)
     found.topology = describe(INVENTORY)
+    for host in HOSTS:
+        on_host(host, f"cat > {TOKEN_KEYS} << 'EOF'\n{found.issuer.keys()}\nEOF\n")
     _close(found)
     found.topology = describe(INVENTORY)
     yield found
@@ -304,7 +343,7 @@ def connect(address: str, port: int, context: ssl.SSLContext) -> None:
 
 def test_nodes_and_partners_need_a_certificate(site: Site) -> None:
     for address, port in site.ports():
-        if port != CLIENTS:
+        if port not in (CLIENTS, TOKENS):
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 connect(address, port, unverified())
 
@@ -351,6 +390,30 @@ def test_a_client_with_a_certificate_does_what_is_granted_to_its_name(site: Site
         pytest.raises(errors.KafkaError),
     ):
         producer.send("orders", b"x").get(timeout=10)
+
+
+def test_a_token_is_the_user_that_it_names(site: Site) -> None:
+    """The ACLs of a name hold however its client logs in."""
+    assert "orders" in site.topics_seen(site.issuer.token(**RIGHT))
+    assert site.topics_seen(site.issuer.token(**{**RIGHT, "sub": "nobody-else"})) == set()
+
+
+def test_no_other_token_is_taken(site: Site) -> None:
+    now = int(time.time())
+    right, admins = (site.issuer.token(**{**RIGHT, "sub": user}) for user in ("partner", "admin"))
+    wrong = {
+        "for another audience": site.issuer.token(**{**RIGHT, "aud": "another"}),
+        "for no audience": site.issuer.token(**{**RIGHT, "aud": None}),
+        "by another issuer": site.issuer.token(**RIGHT, iss="https://another.example.org"),
+        "expired": site.issuer.token(**RIGHT, iat=now - 900, exp=now - 300),
+        "without an end": site.issuer.token(**RIGHT, exp=None),
+        "with another key": tokens.Issuer(site.issuer.name).token(**RIGHT),
+        "not signed": tokens.unsigned(right),
+        "changed": ".".join([*admins.split(".")[:2], right.split(".")[2]]),
+    }
+    for name, token in wrong.items():
+        with pytest.raises(PermissionError):
+            pytest.fail(f"{name}: it sees {site.topics_seen(token)}")
 
 
 def test_client_files_work_as_they_are_written(site: Site, tmp_path: Path) -> None:

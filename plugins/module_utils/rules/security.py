@@ -75,8 +75,7 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
         if service.is_open and not _asks_who_connects(service):
             open_to_all.setdefault(service.product, {})[host] = service
     for product, services in open_to_all.items():
-        reached = [host for host, one in services.items() if not _is_guarded(cluster, host, one)]
-        found = {one for host in reached for one in cluster.public_addresses(host)}
+        found = {x for host, one in services.items() for x in _reached(cluster, host, one)}
         if found:
             what = f"{next(iter(services.values())).title} is open, and the internet reaches "
             what += f"{'addresses' if len(found) > 1 else 'an address'} of it, "
@@ -106,6 +105,11 @@ def _opened_again(cluster: Cluster) -> Findings:
             what = f"Users may do everything that no ACL is for, since {EVERYBODY_MAY} is true."
             fix = f"Set {EVERYBODY_MAY}: false once all users have their grants."
             yield Finding(what, fix, place(node, EVERYBODY_MAY), (host,))
+
+
+def _reached(cluster: Cluster, host: str, service: Service) -> list[str]:
+    """Return the addresses by which the internet reaches a service."""
+    return [] if _is_guarded(cluster, host, service) else sorted(cluster.public_addresses(host))
 
 
 def _asks_who_connects(service: Service) -> bool:
