@@ -82,21 +82,28 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
             what += f"{listing(sorted(found))}."
             fix = f"Set {product}_security: standard, or private addresses."
             yield Finding(what, fix, f"{product}_security", tuple(services))
-    for host, node in nodes_as_written(cluster):
-        reached = listing(sorted(_reached(cluster, host, node)))
-        for listener in opened(node) if reached else ():
-            key, fix = asked_for_certificates(listener)
-            what = f"Whoever reaches the listener {listener.name} may do everything, and the "
-            what += f"internet reaches {reached}."
-            yield Finding(what, f"{fix}, or set private addresses.", place(node, key), (host,))
+    if found := _reached_although_closed(cluster):
+        [listener, *_] = [one for _, node in nodes_as_written(cluster) for one in opened(node)]
+        key, fix = asked_for_certificates(listener)
+        what = f"Whoever reaches the listener {listener.name} may do everything, and the internet "
+        what += f"reaches {listing(found)}."
+        where = f"kafka_config[{key}]"
+        yield Finding(what, f"{fix}, or set private addresses.", where, tuple(cluster.kafka))
+
+
+def _reached_although_closed(cluster: Cluster) -> list[str]:
+    """Return the addresses of closed nodes at which anybody may do everything."""
+    every = [(host, node) for host, node in nodes_as_written(cluster) if opened(node)]
+    return sorted({one for host, node in every for one in _reached(cluster, host, node)})
 
 
 @rule("opened-again", severity="warning")
 def _opened_again(cluster: Cluster) -> Findings:
     """These properties take back what kafka_security: standard is for."""
+    refused = _reached_although_closed(cluster)
     for host, node in nodes_as_written(cluster):
         listeners = opened(node)
-        for one in listeners if not any(_reached(cluster, host, node)) else ():
+        for one in listeners if not refused else ():
             key, fix = asked_for_certificates(one)
             what = f"Whoever reaches the listener {one.name} may do everything."
             yield Finding(what, f"{fix}.", place(node, key), (host,))
