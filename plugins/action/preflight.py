@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Any
 
-from ..module_utils.model import desired, firewall
+from ..module_utils.model import desired, firewall, stores
 from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.security import pem_stores
 from ..plugin_utils.action import Action
 
 
@@ -26,10 +26,6 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
     host, services = cluster.host(name), cluster.services(name)
     node = cluster.kafka.get(name)
-    stores = pem_stores(node.config) if node else {}
-    if node:  # those that Millrace writes
-        written = node.certificate_files()
-        stores = {path: key for path, key in stores.items() if path not in written}
     distributions = [service.distribution for service in services.values()]
     return {
         "directories": list({one.path: None for one in cluster.directories(name)}),
@@ -37,8 +33,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "links": [one.link for one in distributions],
         "mounts": [mount["path"] for mount in host.mounts],
         "sources": [mount["src"] for mount in host.mounts if mount["src"]],
-        "stores": list(stores),
-        "keystores": [path for path, is_keystore in stores.items() if is_keystore],
+        "stores": [asdict(one) for one in stores.of_host(node)] if node else [],
         "names": [service.address for service in services.values()],
         "peers": peers(cluster, name),
         "firewall": [firewall.UNIT, firewall.FILE],

@@ -9,8 +9,8 @@ import hashlib
 import json
 import os
 import platform
+import pwd
 import re
-import ssl
 import struct
 import sys
 import tempfile
@@ -20,7 +20,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, network, operation_file, storage
+from ..module_utils.host import files, key_stores, network, operation_file, storage
 from ..module_utils.host import mounts as mount_table
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
@@ -215,25 +215,33 @@ def refused_rules(module: AnsibleModule) -> str:
     return (message.strip() or f"nft ended with {code}") if code else ""
 
 
-def certificate(module: AnsibleModule, path: str, is_keystore: bool) -> dict[str, object]:
-    """Read a PEM store: whether the user may, until when it is valid, and for which names."""
-    user = module.params["kafka_user"]
+def store(module: AnsibleModule, wanted: dict[str, Any]) -> dict[str, object]:
+    """Read a PEM store: whether the user may, and what is wrong with its key and certificates."""
+    user, path = module.params["kafka_user"], wanted["path"]
     found: dict[str, object] = {"path": path, "exists": Path(path).is_file()}
     if not found["exists"]:
         return found
-    if module.run_command(["id", user])[0] == 0:
+    if is_user(user):
         readable = ["runuser", "-u", user, "--", "test", "-r", path]
         found["readable"] = module.run_command(readable)[0] == 0
-    openssl = module.get_bin_path("openssl")
-    if openssl:
-        command = [openssl, "x509", "-in", path, "-noout", "-enddate", "-ext", "subjectAltName"]
-        _, answer, _ = module.run_command(command)
-        end = re.search(r"notAfter=(.+)", answer)
-        if end:
-            found["days_left"] = (ssl.cert_time_to_seconds(end[1]) - time.time()) / 86400
-        names = re.findall(r"(?:DNS|IP Address):([^\s,]+)", answer)
-        found["names"] = names if is_keystore and end else None
-    return found
+    try:
+        text = Path(path).read_text(errors="replace")
+    except OSError:  # root may be nobody where the file is
+        return found
+    if not wanted["is_keystore"]:
+        return {**found, **key_stores.trust_store(text)}
+    trusted = wanted["authorities"] or read(wanted["truststore"])
+    password, mutual = wanted["password"], wanted["mutual"]
+    return {**found, **key_stores.key_store(text, password, trusted, mutual=mutual)}
+
+
+def is_user(name: str) -> bool:
+    """Return whether the host has a user."""
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
 
 
 def between_nodes() -> tuple[dict[str, str], dict[str, str]]:
@@ -367,27 +375,28 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
             one for path in ENSEMBLE_STORES for one in identities(read(path))[1:]
         ],
         "operation": operation_file.read(Path(operation_file.PATH)),
-        "certificates": [
-            certificate(module, path, is_keystore=path in params["keystores"])
-            for path in params["stores"]
-        ],
+        "certificates": [store(module, one) for one in params["stores"]],
     }
 
 
 def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
-    paths = (
-        *("directories", "homes", "links", "mounts", "sources", "stores", "keystores"),
-        "firewall",
-    )
+    paths = ("directories", "homes", "links", "mounts", "sources", "firewall")
+    text, no = {"type": "str", "default": ""}, {"type": "bool", "default": False}
+    of_store = {
+        "path": {"type": "str", "required": True},
+        **{"is_keystore": no, "mutual": no, "truststore": text, "authorities": text},
+        "password": {"type": "str", "no_log": True},
+    }
     module = AnsibleModule(
         argument_spec={
             **dict.fromkeys((*paths, "names", "peers"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
-            "rules": {"type": "str", "default": ""},
-            "java_home": {"type": "str", "default": ""},
+            "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
+            "rules": text,
+            "java_home": text,
             "kafka_user": {"type": "str", "default": "kafka"},
         },
         supports_check_mode=True,

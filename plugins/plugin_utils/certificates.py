@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..module_utils.model.security import NODES, Certificate, is_address
+from ..module_utils.model.security import NODES, Certificate
+from ..module_utils.model.values import is_address
 
 AUTHORITY_DAYS, LEAF_DAYS = 3650, 397
 RENEWED_DAYS = 30

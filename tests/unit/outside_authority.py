@@ -30,10 +30,17 @@ class OutsideCa:
     parent: OutsideCa | None = None
 
     @classmethod
-    def new(cls, name: str, parent: OutsideCa | None = None, *, days: float = 900) -> OutsideCa:
-        """Make one, below another one if there is a parent."""
+    def new(
+        cls,
+        name: str,
+        parent: OutsideCa | None = None,
+        *,
+        days: float = 900,
+        below: int | None = None,
+    ) -> OutsideCa:
+        """Make one, below another one if there is a parent; `below` is how many CAs it allows."""
         key = ec.generate_private_key(ec.SECP256R1())
-        return cls(_certificate(name, key, parent, days), key, parent)
+        return cls(_certificate(name, key, parent, days, below), key, parent)
 
     def renewed(self, days: float = 2000) -> OutsideCa:
         """Return it with another certificate for the same name and key."""
@@ -54,6 +61,11 @@ class OutsideCa:
             serialization.NoEncryption(),
         )
         return Authority(pem(self.certificate), key.decode())
+
+    def sign_ca(self, other: OutsideCa, *, days: float = -1) -> x509.Certificate:
+        """Return a certificate of this CA for the name and key of another one."""
+        name = other.certificate.subject.rfc4514_string().removeprefix("CN=")
+        return _certificate(name, other.key, self, days)
 
     def sign(
         self,
@@ -94,6 +106,7 @@ def _certificate(
     key: ec.EllipticCurvePrivateKey,
     parent: OutsideCa | None,
     days: float,
+    below: int | None = None,
 ) -> x509.Certificate:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = x509.CertificateBuilder(
@@ -101,9 +114,9 @@ def _certificate(
         subject,
         key.public_key(),
         x509.random_serial_number(),
-        NOW - datetime.timedelta(days=1),
+        NOW - datetime.timedelta(days=max(1, 1 - days)),
         NOW + datetime.timedelta(days=days),
     )
-    constraints = x509.BasicConstraints(ca=True, path_length=None)
+    constraints = x509.BasicConstraints(ca=True, path_length=below)
     builder = builder.add_extension(constraints, critical=True)
     return builder.sign(parent.key if parent else key, hashes.SHA256())

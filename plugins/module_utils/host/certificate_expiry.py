@@ -65,17 +65,28 @@ def stored(certificate: str, trusted: str) -> Shown:
     try:
         own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         own.load_cert_chain(certificate)
-        to_own, to_other = ssl.MemoryBIO(), ssl.MemoryBIO()
-        server = own.wrap_bio(to_own, to_other, server_side=True)
-        client = trusting(pem=trusted).wrap_bio(to_other, to_own)
-        for side in (client, server, client):
-            with contextlib.suppress(ssl.SSLWantReadError):
-                side.do_handshake()
+        client = shake_hands(trusting(pem=trusted), own)
         return _valid(certificate, client.getpeercert())
     except ssl.SSLCertVerificationError as error:
         return Shown(certificate, wrong=error.verify_message)
     except OSError as error:
         return Shown(certificate, wrong=error.strerror or str(error))
+
+
+def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject:
+    """Let both sides of a connection shake hands, without one, and return the client's.
+
+    Raises:
+        ssl.SSLError: one refuses the other.
+
+    """
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    own = client.wrap_bio(to_client, to_server)
+    other = server.wrap_bio(to_server, to_client, server_side=True)
+    for side in (own, other) * 3:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return own
 
 
 def ending(paths: Iterable[str]) -> list[str]:

@@ -1,29 +1,91 @@
-"""Certificates in PEM, as far as hosts without a library for them can tell one CA from another."""
+"""Certificates in PEM, as far as they can be read without a library, which hosts do not have."""
 
 from __future__ import annotations
 
 import base64
+import calendar
 import hashlib
+import ipaddress
 import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
-_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
-_VERSION = 0xA0  # the tag of the only field before the subject that may be missing
-_BEFORE_SUBJECT = 4  # serial number, algorithm, issuer, validity
+from .values import canonical, is_address
+
+_CERTIFICATE = re.compile(
+    "-----BEGIN (?:X509 )?CERTIFICATE-----(.+?)-----END (?:X509 )?CERTIFICATE-----", re.DOTALL
+)
+_VERSION, _EXTENSIONS = 0xA0, 0xA3  # tags of fields that may be missing
+_UTC_TIME = 0x17  # has two digits of the year
+_DNS, _IP = 0x82, 0x87  # of a subjectAltName (RFC 5280, 4.2.1.6)
+_ADDRESS_SIZES = (4, 16)
+_COMMON_NAME, _ALTERNATIVE_NAMES = bytes.fromhex("550403"), bytes.fromhex("551d11")
+
+
+@dataclass(frozen=True)
+class X509:
+    """What a certificate says: whose it is, who has signed it, its key, and its validity.
+
+    `begin` and `end` are in seconds since the epoch. `names` are those that a client in Java
+    compares, `DNS:...` and `IP:...`: the common name counts where there is no DNS name.
+    """
+
+    subject: bytes
+    issuer: bytes
+    key: bytes
+    begin: float
+    end: float
+    names: tuple[str, ...]
+    der: bytes = field(repr=False)
+
+    def is_of(self, others: Iterable[X509]) -> bool:
+        """Return whether one of others has the name of the one that has signed it."""
+        issuer = _attributes(self.issuer)
+        return any(issuer == _attributes(one.subject) for one in others)
+
+    @property
+    def identity(self) -> str:
+        """The sha256 of its name and public key; one that was renewed has the same."""
+        return hashlib.sha256(self.subject + self.key).hexdigest()
+
+
+def certificates(text: str) -> list[X509 | None]:
+    """Return the certificates of a text in their order, None for one that cannot be read."""
+    found: list[X509 | None] = []
+    for block in _CERTIFICATE.findall(text):
+        try:
+            found.append(_parsed(base64.b64decode(block)))
+        except (ValueError, IndexError):
+            found.append(None)
+    return found
+
+
+def readable(text: str) -> list[X509]:
+    """Return the certificates of a text without those that cannot be read."""
+    return [one for one in certificates(text) if one]
+
+
+def decoded(block: str) -> bytes:
+    """Return what a block of PEM holds, one element of DER; empty if it cannot be read."""
+    # Before an empty line there may be headers (RFC 1421).
+    text = re.sub(r"(?m)^.*:.*$", "", block)
+    try:
+        der = base64.b64decode(text)
+        (element,) = _elements(der)
+    except (ValueError, IndexError):
+        return b""
+    return element.whole
+
+
+def block(kind: str, der: bytes) -> str:
+    """Return a block of PEM, as `CERTIFICATE`."""
+    return f"-----BEGIN {kind}-----\n{base64.encodebytes(der).decode()}-----END {kind}-----\n"
 
 
 def identities(text: str) -> list[str]:
-    """Return what tells the CAs of a text apart: the sha256 of the name and public key of each.
-
-    A certificate that was renewed with the same key has the same one. What cannot be read is left
-    out.
-    """
-    found = []
-    for block in _CERTIFICATE.findall(text):
-        try:
-            found.append(hashlib.sha256(_name_and_key(base64.b64decode(block))).hexdigest())
-        except (ValueError, IndexError):
-            continue
-    return found
+    """Return what tells the CAs of a text apart; what cannot be read is left out."""
+    return [one.identity for one in readable(text)]
 
 
 def same_authority(one: str, other: str) -> bool:
@@ -32,33 +94,109 @@ def same_authority(one: str, other: str) -> bool:
     return bool(first) and first == identities(other)[:1]
 
 
-def _name_and_key(der: bytes) -> bytes:
-    """Return the fields subject and subjectPublicKeyInfo, which follow each other (RFC 5280, 4.1).
+def is_for(names: Iterable[str], host: str) -> bool:
+    """Return whether a certificate with these names is one of a host's name or address.
+
+    An address is compared with addresses alone; a name without case and label by label, in which
+    `*` is any text (sun.security.util.HostnameChecker).
+    """
+    wanted = canonical(host)
+    if is_address(wanted):
+        return f"IP:{wanted}" in names
+    known = (one.partition(":")[2].lower() for one in names if one.startswith("DNS:"))
+    return any(_matches(one.split("."), wanted.split(".")) for one in known)
+
+
+def _matches(pattern: list[str], labels: list[str]) -> bool:
+    expressions = [re.escape(one).replace(r"\*", ".*") for one in pattern]
+    same = len(pattern) == len(labels)
+    return same and all(map(re.fullmatch, expressions, labels))
+
+
+@dataclass(frozen=True)
+class _Element:
+    """An element of DER (X.690, 8.1): `whole` is its bytes, `content` those of its value."""
+
+    tag: int
+    content: bytes
+    whole: bytes
+
+
+def _elements(der: bytes) -> Iterator[_Element]:
+    """Yield the elements that follow each other.
 
     Raises:
-        ValueError, IndexError: it is no certificate.
+        ValueError, IndexError: the last one is cut off.
 
     """
-    certificate, _ = _content(der, 0)
-    at, _ = _content(der, certificate)
-    if der[at] == _VERSION:
-        _, at = _content(der, at)
-    for _ in range(_BEFORE_SUBJECT):
-        _, at = _content(der, at)
-    subject = at
-    for _ in range(2):
-        _, at = _content(der, at)
-    if at > len(der):
-        message = "the certificate is incomplete"
-        raise ValueError(message)
-    return der[subject:at]
+    at = 0
+    while at < len(der):
+        length, begin = der[at + 1], at + 2
+        if length & 0x80:
+            size = length & 0x7F
+            length = int.from_bytes(der[begin : begin + size], "big")
+            begin += size
+        end = begin + length
+        if end > len(der):
+            message = "an element is cut off"
+            raise ValueError(message)
+        yield _Element(der[at], der[begin:end], der[at:end])
+        at = end
 
 
-def _content(der: bytes, at: int) -> tuple[int, int]:
-    """Return where the content of an element begins, and where it ends (X.690, 8.1.3)."""
-    length, begin = der[at + 1], at + 2
-    if length & 0x80:
-        size = length & 0x7F
-        length = int.from_bytes(der[begin : begin + size], "big")
-        begin += size
-    return begin, begin + length
+def _parsed(der: bytes) -> X509:
+    """Return what a certificate says (RFC 5280, 4.1).
+
+    Raises:
+        ValueError, IndexError: it is none.
+
+    """
+    certificate, *_ = _elements(der)
+    to_be_signed, *_ = _elements(certificate.content)
+    fields = list(_elements(to_be_signed.content))
+    if fields[0].tag == _VERSION:
+        del fields[0]
+    _, _, issuer, validity, subject, key, *others = fields
+    begin, end = map(_seconds, _elements(validity.content))
+    extensions = [one.content for one in others if one.tag == _EXTENSIONS]
+    names = _names(extensions[0]) if extensions else []
+    common = dict(_attributes(subject.whole)).get(_COMMON_NAME)
+    if common and not any(one.startswith("DNS:") for one in names):
+        names.append(f"DNS:{common}")
+    return X509(subject.whole, issuer.whole, key.whole, begin, end, tuple(names), der)
+
+
+def _seconds(written: _Element) -> float:
+    text = written.content.decode("ascii")
+    if written.tag == _UTC_TIME:  # of 1950 to 2049
+        text = f"{19 if text >= '5' else 20}{text}"
+    return calendar.timegm(time.strptime(text, "%Y%m%d%H%M%SZ"))
+
+
+def _names(extensions: bytes) -> list[str]:
+    """Return the names of subjectAltName that are DNS names or addresses."""
+    (every,) = _elements(extensions)
+    parts = (list(_elements(one.content)) for one in _elements(every.content))
+    values = [last.content for name, *_, last in parts if name.content == _ALTERNATIVE_NAMES]
+    sequences = [one for value in values for one in _elements(value)]
+    names = [one for sequence in sequences for one in _elements(sequence.content)]
+    return [
+        *(f"DNS:{one.content.decode('ascii', 'replace')}" for one in names if one.tag == _DNS),
+        *(
+            f"IP:{ipaddress.ip_address(one.content)}"
+            for one in names
+            if one.tag == _IP and len(one.content) in _ADDRESS_SIZES
+        ),
+    ]
+
+
+def _attributes(name: bytes) -> list[tuple[bytes, str]]:
+    """Return type -> value of a distinguished name, as two are compared: case and blanks aside."""
+    found = []
+    (sequence,) = _elements(name)
+    for group in _elements(sequence.content):
+        for one in _elements(group.content):
+            kind, value = _elements(one.content)
+            text = value.content.decode("utf-8", "replace")
+            found.append((kind.content, " ".join(text.lower().split())))
+    return found

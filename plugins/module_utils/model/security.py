@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .values import canonical, is_ipv6, texts
+from .values import canonical, texts
 
 STANDARD, OPEN = "standard", "open"
 DIRECTORY = "/etc/kafka/certificates"
@@ -111,14 +110,6 @@ def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
         # X.509 allows 64 characters; clients compare the other names.
         Certificate(f"{name}/clients", CLIENTS_STORE, name[:64], names, client=False),
     ]
-
-
-def is_address(name: str) -> bool:
-    """Return whether a name of a certificate is an IP address."""
-    try:
-        return is_ipv6(name) or ipaddress.ip_address(name).version == 4
-    except ValueError:
-        return False
 
 
 def tls(

@@ -51,6 +51,15 @@ def is_ipv6(address: str) -> bool:
         return False
 
 
+def is_address(name: str) -> bool:
+    """Return whether a text is an IP address, without brackets."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 def is_public(address: str) -> bool:
     """Return whether a text is an IP address that the internet reaches, without brackets."""
     try:

@@ -8,6 +8,7 @@ pass.
 from __future__ import annotations
 
 from . import (
+    certificates,
     connection,
     contradictions,
     directories,
@@ -54,8 +55,8 @@ SUBJECTS = (
         nodes,
         listeners,
     ),
-    *(stores, replication, keys, contradictions, security, principals, sasl, users, protection),
-    *(zookeeper, spark),
+    *(stores, certificates, replication, keys, contradictions, security, principals, sasl, users),
+    *(protection, zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

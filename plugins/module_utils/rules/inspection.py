@@ -51,12 +51,24 @@ class Directory:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A PEM store that Kafka's configuration names, as the service's user may see it."""
+    """A PEM store that Kafka's configuration names, as the service's user may see it.
+
+    `wrong` is why Kafka would not start with it, `refused` why other nodes would not take it, both
+    empty if they may. `days_left`, `days_to_begin` and `names` are those of the first certificate,
+    and of a trust store the days of the last CA; `names` are None where they are not known.
+    `chain_days_left` is how long those are valid that follow it, None without any; all that count
+    if `chain_is_needed` up to one that is trusted, otherwise those that clients may need.
+    """
 
     path: str
     exists: bool = True
     readable: bool = True
+    wrong: str = ""
+    refused: str = ""
     days_left: float | None = None
+    days_to_begin: float = 0.0
+    chain_days_left: float | None = None
+    chain_is_needed: bool = False
     names: tuple[str, ...] | None = None
 
 

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..host.certificate_expiry import DAYS_TO_RENEW, LEAST_DAYS
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
 from ..model.listeners import Listener
 from ..model.values import listing, texts
-from .engine import Finding, Findings, host_rule, rule
-from .inspection import InspectedHost
+from .engine import Finding, Findings, rule
 from .shared import brokers, falls_back_to_default, nodes, nodes_as_written
 
 # Any of them gives a listener its key; the last is a class of one's own.
@@ -226,33 +224,3 @@ def _unreadable_store(node: KafkaNode, listener: Listener) -> str:
         if path and not pem:  # store-name reports the type of a PEM file
             return store
     return ""
-
-
-@host_rule("store-unusable", where="kafka_config")
-def _store_unusable(host: InspectedHost) -> Findings:
-    """The broker would not start, or clients would refuse it."""
-    for one in host.found.certificates:
-        days = one.days_left
-        if not one.exists:
-            yield Finding(f"{one.path} does not exist.", "Put it there, or correct the path.")
-        elif not one.readable:
-            yield Finding(
-                f"Kafka's user cannot read {one.path}.", "Give its group read permission."
-            )
-        elif days is not None and days < 0:
-            yield Finding(f"{one.path} expired {-days:.0f} days ago.", "Renew it.")
-        elif days is not None and days < LEAST_DAYS:
-            yield Finding(f"{one.path} expires in {days * 24:.0f} hours.", "Renew it.")
-
-
-@host_rule("certificate-expiring", where="kafka_config", severity="warning")
-def _certificate_expiring(host: InspectedHost) -> Findings:
-    """Clients check expiry and names, and it takes time to get a certificate."""
-    advertised = host.kafka.address if host.kafka else ""
-    accepted = {advertised, f"*.{advertised.partition('.')[2]}"}
-    for one in host.found.certificates:
-        if one.days_left is not None and LEAST_DAYS <= one.days_left < DAYS_TO_RENEW:
-            yield Finding(f"{one.path} expires in {one.days_left:.0f} days.", "Renew it in time.")
-        if advertised and one.names is not None and not accepted & {*one.names}:
-            what = f"{one.path} is for {listing(one.names)}, not for {advertised}."
-            yield Finding(what, "Renew it with that name among its SANs.")

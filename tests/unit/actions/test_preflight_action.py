@@ -71,7 +71,10 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     ]
     assert asked["links"] == [f"/opt/millrace/{x}" for x in ("zookeeper", "kafka", "spark")]
     assert (asked["mounts"], asked["sources"]) == (["/data", "/srv"], ["LABEL=kafka"])
-    assert (asked["stores"], asked["keystores"]) == (["/a.pem", "/c.pem"], ["/a.pem"])
+    assert [(one["path"], one["is_keystore"]) for one in asked["stores"]] == [
+        ("/a.pem", True),
+        ("/c.pem", False),
+    ]
     assert asked["names"] == ["h1", "kafka.example.org", "h1"]
     assert {2181, 9092, 9093} <= set(asked["ports"])
     assert (asked["java_home"], asked["kafka_user"]) == ("/opt/java", "broker")
@@ -82,10 +85,10 @@ def test_what_is_inspected_follows_from_the_model() -> None:
 def test_stores_that_millrace_writes_are_not_inspected() -> None:
     groups = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
     found = cluster(groups, kafka_security="standard")
-    assert (options(found, "h1")["stores"], options(found, "h1")["keystores"]) == ([], [])
+    assert options(found, "h1")["stores"] == []
     trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/etc/ssl/all.pem"}
     own = cluster(groups, kafka_security="standard", kafka_config=trusted)
-    assert options(own, "h1")["stores"] == ["/etc/ssl/all.pem"]
+    assert [one["path"] for one in options(own, "h1")["stores"]] == ["/etc/ssl/all.pem"]
 
 
 def test_hosts_with_a_firewall_are_peers() -> None:

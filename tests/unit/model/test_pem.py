@@ -9,13 +9,18 @@ import re
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import (
     identities,
+    is_for,
+    readable,
     same_authority,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import request
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.outside_authority import OutsideCa, pem
+from tests.unit.outside_authority import NOW, OutsideCa, pem
 
 ONE, OTHER = OutsideCa.new("Site"), OutsideCa.new("Site")
 BOTH = pem(ONE.certificate, OTHER.certificate)
@@ -62,6 +67,61 @@ def test_one_that_was_cut_off_is_left_out() -> None:
         found = identities(f"{block}{pem(OTHER.certificate)}")
         assert found[-1:] == identities(pem(OTHER.certificate))
         assert len(found) == 1 or length > len(der) // 2
+
+
+NAMES = ("k1.example.org", "10.0.0.1", "2001:db8::1")
+
+
+def test_what_a_certificate_says() -> None:
+    _, made = request(Certificate("k1/node", "/node.pem", "kafka-nodes", NAMES, client=True))
+    text = ONE.sign(made)
+    [found], [authority] = readable(text), readable(pem(ONE.certificate))
+    expected = x509.load_pem_x509_certificate(text.encode())
+    assert (found.begin, found.end) == (
+        expected.not_valid_before_utc.timestamp(),
+        expected.not_valid_after_utc.timestamp(),
+    )
+    assert found.names == ("DNS:k1.example.org", "IP:10.0.0.1", "IP:2001:db8::1")
+    assert (found.subject, found.issuer) == (
+        expected.subject.public_bytes(),
+        expected.issuer.public_bytes(),
+    )
+    assert found.is_of([authority])
+    assert authority.is_of([authority])
+    assert not authority.is_of([found])
+
+
+def test_a_date_after_2049_is_read() -> None:
+    [found] = readable(pem(OutsideCa.new("x", days=30 * 366).certificate))
+    assert found.end - NOW.timestamp() == pytest.approx(30 * 366 * 86400, abs=1)
+
+
+def test_the_common_name_counts_without_dns_names() -> None:
+    [found] = readable(pem(OutsideCa.new("K1.example.org").certificate))
+    assert is_for(found.names, "k1.example.org")
+    assert not is_for(found.names, "k2.example.org")
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "expected"),
+    [
+        (["DNS:k1"], "K1", True),
+        (["DNS:K1"], "k1", True),
+        (["DNS:k1"], "k1.example", False),
+        (["DNS:*.example"], "k1.example", True),
+        (["DNS:k*.example"], "k1.example", True),
+        (["DNS:*.example"], "a.k1.example", False),
+        (["DNS:*.example"], "example", False),
+        (["DNS:k.example"], "kxexample", False),
+        (["IP:10.0.0.1"], "10.0.0.1", True),
+        (["DNS:10.0.0.1"], "10.0.0.1", False),
+        (["IP:2001:db8::1"], "[2001:0DB8:0:0::1]", True),
+        (["IP:2001:db8::1"], "2001:db8::2", False),
+        ([], "k1", False),
+    ],
+)
+def test_names_are_compared_as_java_does(names: list[str], host: str, expected: bool) -> None:
+    assert is_for(names, host) is expected
 
 
 @given(st.binary(max_size=80))

@@ -32,6 +32,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.spark imp
     KAFKA_LOGIN,
     Job,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_address
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import check_cluster
 
@@ -334,7 +335,7 @@ def test_a_controller_has_nothing_to_show_clients() -> None:
     [("10.0.0.1", True), ("2001:db8::1", True), ("k1", False), ("10.0.0.1.example", False)],
 )
 def test_addresses_among_names(name: str, expected: bool) -> None:
-    assert security.is_address(name) is expected
+    assert is_address(name) is expected
 
 
 def test_only_kafka_reads_the_keys() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ def found(**options: Any) -> dict[str, Any]:
 
 
 def test_the_answer_is_an_inspection(tmp_path: Path) -> None:
-    one = Inspection.of(found(directories=[str(tmp_path)], stores=["/absent.pem"]), 0.25)
+    one = Inspection.of(found(directories=[str(tmp_path)], stores=[{"path": "/absent.pem"}]), 0.25)
     assert one.clock_offset == 0.25
     assert one.python >= (3, 11)
     assert one.os_release["ID"]
@@ -171,20 +170,39 @@ def test_what_a_mount_needs_is_found(tmp_path: Path) -> None:
     assert answer["homes"] == dict(zip(paths, (True, True, False), strict=True))
 
 
-def test_a_certificate_is_read(tmp_path: Path) -> None:
-    pem, key = tmp_path / "store.pem", tmp_path / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    names = ["-subj", "/CN=k1", "-addext", "subjectAltName=DNS:k1,IP:10.0.0.1"]
-    subprocess.run(  # noqa: S603 - fixed words
-        [*command, "-nodes", "-days", "10", *names, "-keyout", key, "-out", pem],
-        check=True,
-        capture_output=True,
-    )
-    stores = {"stores": [str(pem), f"{tmp_path}/absent"], "keystores": [str(pem)]}
-    there, absent = found(**stores, kafka_user="nobody-of-this-name")["certificates"]
-    assert 9 < there["days_left"] <= 10
-    assert there["names"] == ["k1", "10.0.0.1"]
-    assert not absent["exists"]
+def test_stores_are_read(tmp_path: Path) -> None:
+    authority = new_authority("Site")
+    names = ("k1", "10.0.0.1", "2001:db8::1")
+    pem, trusted, junk = (tmp_path / f"{name}.pem" for name in ("store", "ca", "junk"))
+    pem.write_text(issue(authority, Certificate("k1/node", "", "x", names, client=True)))
+    trusted.write_text(authority.certificate)
+    junk.write_text("junk")
+    own = {"is_keystore": True, "password": "", "mutual": True}
+    stores = [
+        {**own, "path": str(pem), "truststore": str(trusted)},
+        {**own, "path": str(pem), "authorities": new_authority("Other").certificate},
+        {"path": str(trusted)},
+        {"path": str(junk)},
+        {"path": f"{tmp_path}/absent"},
+    ]
+    answer = Inspection.of(found(stores=stores, kafka_user="nobody-of-this-name"))
+    good, foreign, ca, wrong, absent = answer.certificates
+    assert (good.wrong, good.refused) == ("", "")
+    assert 390 < (good.days_left or 0) < 400
+    assert good.names == ("DNS:k1", "IP:10.0.0.1", "IP:2001:db8::1")
+    assert "none of the CAs" in foreign.refused
+    assert (ca.wrong, ca.names) == ("", None)
+    assert "no certificate" in wrong.wrong
+    assert not absent.exists
+
+
+def test_the_password_of_a_key_is_not_in_the_answer(tmp_path: Path) -> None:
+    pem = tmp_path / "store.pem"
+    pem.write_text(issue(new_authority("Site"), Certificate("k1", "", "x", ("k1",), client=True)))
+    store = {"path": str(pem), "is_keystore": True, "password": "hunter22"}
+    answer = found(stores=[store])
+    assert "is not encrypted" in answer["certificates"][0]["wrong"]
+    assert "hunter22" not in str(answer)
 
 
 def configured(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> dict[str, str]:

@@ -43,7 +43,7 @@ from tests.unit.rules.host_draft import (
     system,
 )
 
-KEYSTORE = Certificate("/etc/kafka/k.pem", days_left=300.0, names=("k1",))
+KEYSTORE = Certificate("/etc/kafka/tls/node.pem", days_left=300.0, names=("DNS:k1",))
 HOST = "k1"
 CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
@@ -184,8 +184,28 @@ def time_service(name: str) -> Change:
     return lambda d: d.variable("host_time_service", name)
 
 
-def certificate(**changes: Any) -> list[InspectedHost]:
-    return host(certificates=(replace(KEYSTORE, **changes),))
+def certificate(*inventory: Change, **changes: Any) -> list[InspectedHost]:
+    """A closed node with a key of the site for all listeners, and what was found of it."""
+    return host(own_keys, *inventory, certificates=(replace(KEYSTORE, **changes),))
+
+
+def own_keys(draft: Draft) -> None:
+    draft.variable("kafka_security", "standard").pem()
+
+
+def keys_for_clients(draft: Draft) -> None:
+    """Let Millrace make the keys of nodes, and the site bring that for clients."""
+    draft.variable("kafka_security", "standard")
+    for key, value in (("type", "PEM"), ("location", KEYSTORE.path)):
+        draft.own(f"listener.name.client_tls.ssl.keystore.{key}", value)
+
+
+def at(address: str) -> Change:
+    return lambda d: d.variable("kafka_advertised_host", address, on=("k1",))
+
+
+def names_unchecked(draft: Draft) -> None:
+    draft.own("ssl.endpoint.identification.algorithm", "")
 
 
 def upgraded(
@@ -913,50 +933,75 @@ CASES = [
             ((secret_digest("other"), "one"), (secret_digest("other"), "")),  # made by site.yml
         )
     ),
-    Case(
-        "store-unusable",
-        ("/etc/kafka/k.pem does not exist.",),
-        certificate(exists=False),
-        certificate(),
+    *(
+        Case("store-unusable", (part, KEYSTORE.path), certificate(**bad), certificate(**good))
+        for part, bad, good in (
+            ("does not exist", {"exists": False}, {}),
+            ("cannot read", {"readable": False}, {"days_left": None}),
+            ("it has no private key", {"wrong": "it has no private key in PEM"}, {}),
+            ("expired 3 days ago", {"days_left": -3.0}, {"days_left": 2.0}),
+            ("expires in 24 hours", {"days_left": 1.0}, {"days_left": 2.0}),
+            ("not valid for another 36 hours", {"days_to_begin": 1.5}, {"days_to_begin": -1.5}),
+            (
+                "certificate that signed the one in",
+                {"chain_days_left": -1.0, "chain_is_needed": True},
+                {"chain_days_left": -1.0},
+            ),
+            ("none of the CAs", {"refused": "none of the CAs has signed it"}, {}),
+        )
     ),
-    Case(
-        "store-unusable",
-        ("cannot read /etc/kafka/k.pem",),
-        certificate(readable=False),
-        certificate(days_left=None),
+    *(
+        Case("certificate-name", (*parts, KEYSTORE.path), bad, good)
+        for parts, bad, good in (
+            (
+                ("is for DNS:k2, not for k1", "INTERNAL and CONTROLLER_TLS"),
+                certificate(names=("DNS:k2",)),
+                certificate(names=None),
+            ),
+            (
+                ("no name",),
+                certificate(names=()),
+                certificate(names_unchecked, names=()),
+            ),
+            (
+                ("*.k1.example, not for k1",),
+                certificate(names=("DNS:*.k1.example",)),
+                certificate(at("k1.example"), names=("DNS:*.example",)),
+            ),
+            (
+                ("DNS:10.0.0.1, not for 10.0.0.1",),
+                certificate(at("10.0.0.1"), names=("DNS:10.0.0.1",)),
+                certificate(at("2001:0DB8:0::1"), names=("IP:2001:db8::1",)),
+            ),
+            (
+                ("not for K2",),
+                certificate(at("K2"), names=("DNS:k1",)),
+                certificate(at("K1"), names=("DNS:k1",)),
+            ),
+            (
+                ("not for k1",),
+                certificate(names=("DNS:k2",)),
+                host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
+            ),
+        )
     ),
-    Case(
-        "store-unusable",
-        ("/etc/kafka/k.pem expired 3 days ago",),
-        certificate(days_left=-3.0),
-        certificate(days_left=2.0),
-    ),
-    Case(
-        "store-unusable",
-        ("/etc/kafka/k.pem expires in 24 hours",),
-        certificate(days_left=1.0),
-        certificate(days_left=2.0),
+    *(
+        Case("certificate-expiring", (part, KEYSTORE.path), certificate(**bad), certificate(**good))
+        for part, bad, good in (
+            ("expires in 29 days", {"days_left": 29.0}, {"days_left": 30.0}),
+            ("expired 1 days ago", {"chain_days_left": -1.0}, {"chain_days_left": 30.0}),
+            (
+                "expires in 2 days",
+                {"chain_days_left": 2.0, "chain_is_needed": True},
+                {"chain_days_left": 1.0, "chain_is_needed": True},
+            ),
+        )
     ),
     Case(
         "certificate-expiring",
-        ("/etc/kafka/k.pem expires in 29 days",),
-        certificate(days_left=29.0),
-        certificate(days_left=30.0),
-    ),
-    Case(
-        "certificate-expiring",
-        ("/etc/kafka/k.pem is for k2, not for k1.",),
-        certificate(names=("k2",)),
-        certificate(names=None),
-    ),
-    Case(
-        "certificate-expiring",
-        ("*.k1.example, not for k1.",),
-        certificate(names=("*.k1.example",)),
-        host(
-            lambda d: d.variable("kafka_advertised_host", "k1.example", on=("k1",)),
-            certificates=(replace(KEYSTORE, names=("*.example",)),),
-        ),
+        ("is for DNS:k2, not for k1", KEYSTORE.path),
+        host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
+        host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:K1",)),)),
     ),
     Case(
         "spark-python",

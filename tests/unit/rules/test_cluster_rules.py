@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 )
 
 from tests.unit.rules import (
+    certificate_cases,
     connection_cases,
     firewall_cases,
     inventory_cases,
@@ -40,6 +41,7 @@ REFUSED = [
     *refused_nodes.CASES,
     *refused_kafka.CASES,
     *refused_properties.CASES,
+    *certificate_cases.REFUSED,
     *connection_cases.REFUSED,
     *firewall_cases.REFUSED,
     *inventory_cases.REFUSED,
@@ -52,6 +54,7 @@ REFUSED = [
 ]
 LEGAL = [
     *legal.CASES,
+    *certificate_cases.LEGAL,
     *connection_cases.LEGAL,
     *firewall_cases.LEGAL,
     *inventory_cases.LEGAL,

@@ -1,0 +1,105 @@
+"""Wrong inventories and legal variations: keys and certificates that stand in the inventory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import request
+
+from tests.unit.outside_authority import SERVER, OutsideCa, pem
+from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
+
+SITE = OutsideCa.new("Site")
+TRUSTED = pem(SITE.certificate)
+KEY, CHAIN = "ssl.keystore.key", "ssl.keystore.certificate.chain"
+PASSWORD = "hunter2"  # noqa: S105 - of a test
+PROVIDED = "${file:/etc/kafka/secrets:key}"
+
+
+def signed(*names: str, **changes: Any) -> dict[str, str]:
+    """Return a key and its certificate, of the site, for some names."""
+    wanted = Certificate("x", "", "nodes", names or NODES, client=True)
+    key, made = request(wanted)
+    return {KEY: key, CHAIN: SITE.sign(made, **changes)}
+
+
+def inline(properties: dict[str, str], **more: str) -> Change:
+    """Give the nodes of a closed cluster a key in the inventory."""
+    every = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM", **properties}
+    every |= {name.replace("_", "."): value for name, value in more.items()}
+
+    def change(draft: Draft) -> None:
+        draft.variable("kafka_security", "standard")
+        for key, value in {"ssl.truststore.certificates": TRUSTED, **every}.items():
+            if value:
+                draft.own(key, " ".join(value.split())).vault(f"kafka_config[{key}]")
+
+    return change
+
+
+def provided(properties: dict[str, str]) -> Change:
+    """Let a provider of Kafka fill in properties of a key."""
+
+    def change(draft: Draft) -> None:
+        inline({**properties})(draft)
+        for key, value in properties.items():
+            if "${" in value:
+                draft.provided(key, value)
+
+    return change
+
+
+GOOD = signed()
+REFUSED: list[Case] = [
+    *(
+        ("inline-key", name, change, ("kafka_config[ssl.keystore.key] of k1", part))
+        for name, change, part in (
+            ("without a chain", inline({KEY: GOOD[KEY]}), f"without {CHAIN}"),
+            ("without a key", inline({CHAIN: GOOD[CHAIN]}), f"without {KEY}"),
+            ("not PEM", inline(GOOD, ssl_keystore_type="JKS"), "ssl.keystore.type: PEM"),
+            ("of no type", inline(GOOD, ssl_keystore_type=""), "ssl.keystore.type: PEM"),
+            ("a file too", inline(GOOD, ssl_keystore_location="/etc/kafka/n.pem"), "Delete one"),
+            ("of another", inline({**GOOD, KEY: signed()[KEY]}), "not that of its first"),
+            ("junk", inline({**GOOD, KEY: "hunter2"}), "no private key"),
+            ("certificates that are junk", inline({**GOOD, CHAIN: "hunter2"}), "no certificate"),
+            ("a password too many", inline(GOOD, ssl_key_password=PASSWORD), "not encrypted"),
+            ("expired", inline(signed(begin=-9, days=-3)), "expired 3 days ago"),
+            ("not valid yet", inline(signed(begin=2)), "not valid for another 48 hours"),
+            ("for servers alone", inline(signed(purposes=[SERVER])), "purpose"),
+            ("names of others", inline(signed("k2", "k3")), "not for k1"),
+            (
+                "of another CA",
+                inline(GOOD, ssl_truststore_certificates=pem(OutsideCa.new("Other").certificate)),
+                "none of the CAs",
+            ),
+        )
+    ),
+]
+LEGAL: list[Legal] = [
+    ("inline-key", "of the site", inline(GOOD)),
+    ("inline-key", "a key from a provider", provided({**GOOD, KEY: PROVIDED})),
+    ("inline-key", "a chain from a provider", provided({**GOOD, CHAIN: PROVIDED})),
+    (
+        "inline-key",
+        "a password from a provider",
+        provided({**signed(), "ssl.key.password": PROVIDED}),
+    ),
+    (
+        "inline-key",
+        "a trust store on the hosts",
+        inline(
+            GOOD,
+            ssl_truststore_certificates="",
+            ssl_truststore_location="/etc/kafka/tls/ca.pem",
+        ),
+    ),
+    (
+        "inline-key",
+        "names that nobody compares",
+        lambda d: (
+            inline(signed("k4"), ssl_endpoint_identification_algorithm="")(d),
+            d.own("ssl.endpoint.identification.algorithm", ""),
+        ),
+    ),
+]
