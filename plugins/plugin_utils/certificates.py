@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cryptography import x509
@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..module_utils.model.security import NODES, Certificate
+from ..module_utils.model.pem import is_for
+from ..module_utils.model.security import ADMIN, NODES, Certificate
 from ..module_utils.model.values import is_address
 
 AUTHORITY_DAYS, LEAF_DAYS = 3650, 397
@@ -78,8 +79,11 @@ def authority_problem(given: Authority, now: datetime.datetime) -> str:
         return str(error)
     if issuer.not_valid_before_utc > now:
         return f"its certificate is not valid before {issuer.not_valid_before_utc:%Y-%m-%d}"
-    if issuer.not_valid_after_utc < now:
-        return f"its certificate ended on {issuer.not_valid_after_utc:%Y-%m-%d}"
+    if days_left(issuer, now) < LAST_DAYS:
+        return f"its certificate ends within {LAST_DAYS} days, on {issuer.not_valid_after_utc}"
+    first, *others = _parse(given.certificate)
+    if _is_below_its_limit(_chain([first], others)):
+        return "its certificate is below one that allows no CA below it (pathlen)"
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
     except x509.ExtensionNotFound:
@@ -127,15 +131,18 @@ def _issue(authority: Authority, wanted: Certificate) -> str:
 
 def _extensions(wanted: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
     """Return what a certificate, or a request for it, is for, and which of it is critical."""
-    names: list[x509.GeneralName] = [
-        x509.IPAddress(ipaddress.ip_address(one)) if is_address(one) else x509.DNSName(one)
-        for one in wanted.names
-    ]
     return [
         (x509.BasicConstraints(ca=False, path_length=None), True),
         (_usage(signs_certificates=False), True),
         (x509.ExtendedKeyUsage(_purposes(wanted)), False),
-        (x509.SubjectAlternativeName(names), False),
+        (x509.SubjectAlternativeName(_general(wanted.names)), False),
+    ]
+
+
+def _general(names: Iterable[str]) -> list[x509.GeneralName]:
+    return [
+        x509.IPAddress(ipaddress.ip_address(one)) if is_address(one) else x509.DNSName(one)
+        for one in names
     ]
 
 
@@ -171,7 +178,9 @@ def requests_it(key: str, made: str, wanted: Certificate) -> bool:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
     same_key = _public(private.public_key()) == _public(found.public_key())
-    same_names = _names(found) == {*wanted.names} and found.subject == _name(wanted.common_name)
+    same_names = _names(found) == {*_general(wanted.names)} and found.subject == _name(
+        wanted.common_name
+    )
     return same_key and same_names
 
 
@@ -207,11 +216,17 @@ def signed(pem: str, key: str, authority: str) -> str:
 
 
 def signed_problem(
-    pem: str, key: str, wanted: Certificate, authority: str, now: datetime.datetime
+    pem: str,
+    key: str,
+    wanted: Certificate,
+    authority: str,
+    now: datetime.datetime,
+    users: Collection[str] = (NODES, ADMIN),
 ) -> str:
     """Return why nodes and clients would not take what an outside CA has signed, empty if they do.
 
-    `pem` is the certificate, followed by those that signed it up to one of `authority`.
+    `pem` is the certificate, followed by those that signed it up to one of `authority`; `users` are
+    those of the cluster, as which no server may log in.
     """
     try:
         found, anchors = _parse(pem), _parse(authority)
@@ -219,18 +234,23 @@ def signed_problem(
         return "it is not a certificate in PEM"
     chain = _chain(found, anchors)
     leaf = found[0]
-    names = {*wanted.names} - {LOCAL} - _names(leaf)
+    known = [_text(one) for one in _names(leaf)]
+    names = sorted(one for one in wanted.names if one != LOCAL and not is_for(known, one))
     principal = leaf.subject.rfc4514_string()
     missing = [one for one in _purposes(wanted) if one not in _purposes_of(leaf)]
     problems = {
         "it is for another key": not has_key(pem, key),
         "kafka_ca_certificate has not signed it, nor a certificate that follows it": not chain,
-        f"it lacks the names {', '.join(sorted(names))}": bool(names),
+        "it, or one that signed it, is below a CA that allows no other below it (pathlen)": (
+            _is_below_its_limit(chain[1:])
+        ),
+        f"it lacks {', '.join(map(_described, names))} among its alternative names": bool(names),
         f"it is for {principal}, and must be for CN={wanted.common_name}": (
             wanted.client and not _is_for(principal, wanted.common_name)
         ),
-        f"it is for {principal}, with which its owner would be a node": (
-            not wanted.client and _is_for(principal, NODES)
+        f"it is for {principal}, with which its owner would be a node or a user": (
+            not wanted.client
+            and any(_is_for(principal, one) for one in users if one != wanted.common_name)
         ),
         f"it lacks the extended key usage {', '.join(_purpose_name(one) for one in missing)}": (
             bool(missing)
@@ -276,6 +296,23 @@ def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
         return False
 
 
+def _is_below_its_limit(authorities: Sequence[x509.Certificate]) -> bool:
+    """Return whether one of some CAs, each signed by the next, has more below it than it allows."""
+    for number, one in enumerate(authorities):
+        try:
+            limit = one.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length
+        except x509.ExtensionNotFound:
+            continue
+        below = sum(lower.subject != lower.issuer for lower in authorities[:number])
+        if limit is not None and below > limit:
+            return True
+    return False
+
+
+def _described(name: str) -> str:
+    return f"the {'IP address' if is_address(name) else 'DNS name'} {name}"
+
+
 def _is_for(principal: str, name: str) -> bool:
     """Return whether Kafka takes a certificate's name for a common name, as it is mapped there."""
     return f"{principal},".startswith(f"{_name(name).rfc4514_string()},")
@@ -316,7 +353,7 @@ def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.
         return "its key is another certificate's"
     if days_left(found, now) < RENEWED_DAYS:
         return "it expires soon"
-    if found.subject != _name(wanted.common_name) or _names(found) != {*wanted.names}:
+    if found.subject != _name(wanted.common_name) or _names(found) != {*_general(wanted.names)}:
         return "it is for other names"
     return ""
 
@@ -353,12 +390,17 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> set[str]:
+def _names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> set[x509.GeneralName]:
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return set()
-    return {str(one.value) for one in found}
+    return {*found}
+
+
+def _text(name: x509.GeneralName) -> str:
+    """Return a name as `pem.is_for` compares it."""
+    return f"{'IP' if isinstance(name, x509.IPAddress) else 'DNS'}:{name.value}"
 
 
 def _parse(pem: str) -> Sequence[x509.Certificate]:

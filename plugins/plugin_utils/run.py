@@ -59,6 +59,7 @@ def _seen_here(found: Cluster) -> dict[str, Any]:
         from . import secrets  # which loads a library that few tasks need
 
         seen["authority_error"] = secrets.authority_error(found)
+        seen["authority_days"] = secrets.authority_days(found)
     return {name: one for name, one in seen.items() if one}
 
 

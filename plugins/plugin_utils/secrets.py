@@ -31,7 +31,10 @@ from ansible.errors import AnsibleActionFail
 from ..module_utils.model import transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
+from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.security import (
+    ADMIN,
+    NODES,
     SPARK_UI_KEY,
     SPARK_UI_TOKEN,
     Certificate,
@@ -43,6 +46,7 @@ from .certificates import (
     Authority,
     CertificateError,
     authority_problem,
+    days_left,
     issue,
     renewal_reason,
     signed_problem,
@@ -146,6 +150,15 @@ def authority_error(cluster: Cluster) -> str:
     return authority_problem(given, datetime.datetime.now(datetime.UTC)) if given else ""
 
 
+def authority_days(cluster: Cluster) -> float | None:
+    """Return how long the site's own CA is valid, None if it cannot be read or there is none."""
+    given = given_authority(cluster)
+    try:
+        return days_left(given.issuer, datetime.datetime.now(datetime.UTC)) if given else None
+    except CertificateError:
+        return None
+
+
 def waiting_requests(cluster: Cluster) -> str:
     """Return which requests wait for the signature of an outside CA, empty if none does."""
     given = given_authority(cluster)
@@ -226,7 +239,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         if trusted != found.authority:
             work.new[CERTIFICATE] = trusted
         if known.outside:
-            outside = OutsideAuthority(work.directory, trusted)
+            outside = OutsideAuthority(work.directory, trusted, _users(nodes))
         for node in nodes:
             renew = node.name in work.renewed
             for wanted in node.certificates:
@@ -263,6 +276,16 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         outside.refuse(stored=work.store)
     every = {**found.texts, **texts}
     return Secrets(str(work.directory), trusted, certificates, passwords, every, *of_ensemble)
+
+
+def _users(nodes: Iterable[KafkaNode]) -> set[str]:
+    """Return the names of all who may log in: nodes, users, and super users of the inventory."""
+    found = {NODES, ADMIN}
+    for node in nodes:
+        super_users = str(node.config.get("super.users") or "").split(";")
+        found |= {one.strip().partition(":")[2] for one in super_users}
+        found |= {user.name for user in node.users}
+    return found - {""}
 
 
 def _certificate(

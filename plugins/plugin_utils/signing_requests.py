@@ -9,7 +9,7 @@ They are files of the secrets until a signed certificate is taken in:
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,12 +26,14 @@ CERTIFICATES = "certificates"
 class OutsideAuthority:
     """An outside CA, and what became of the certificates that are to be signed by it.
 
-    `certificate` is PEM. `new` and `removed` are files by their names, `waiting` the certificates
-    without which a node cannot go on, `refused` file -> why what was signed is not taken.
+    `certificate` is PEM, `users` are the names of those that may log in. `new` and `removed` are
+    files by their names, `waiting` the certificates without which a node cannot go on, `refused`
+    file -> why what was signed is not taken.
     """
 
     directory: Path
     certificate: str = field(repr=False)
+    users: Collection[str]
     new: dict[str, str] = field(default_factory=dict, repr=False)
     removed: list[str] = field(default_factory=list)
     waiting: list[Certificate] = field(default_factory=list)
@@ -43,7 +45,7 @@ class OutsideAuthority:
 
         A known one that is as wanted stays in use until its successor has been signed.
         """
-        problem = signed_problem(known, known, wanted, self.certificate, self.now)
+        problem = self._problem(known, known, wanted)
         soon = renew or (not problem and expires_soon(known, self.now))
         key, made = (self._read(REQUESTS, wanted, end) for end in ("key", "csr"))
         pem = self._read(SIGNED, wanted, "pem")
@@ -98,7 +100,10 @@ class OutsideAuthority:
     def _refusal(self, pem: str, key: str, wanted: Certificate) -> str:
         if not key:
             return f"there is no request for it, {self.directory / _file(REQUESTS, wanted, 'csr')}"
-        return signed_problem(pem, key, wanted, self.certificate, self.now)
+        return self._problem(pem, key, wanted)
+
+    def _problem(self, pem: str, key: str, wanted: Certificate) -> str:
+        return signed_problem(pem, key, wanted, self.certificate, self.now, self.users)
 
     def _remove(self, wanted: Certificate) -> None:
         # What was signed goes first, so that a run that ends here does not miss its key.

@@ -89,7 +89,7 @@ class Inventory:
 
     `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file;
     `secrets` are what is kept in its directory of secrets, `authority_error` is why the site's own
-    CA cannot be used.
+    CA cannot be used, `authority_days` how long it is valid, None where that is not known.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
     its files without effect. `resolved` is name -> addresses, of the hosts' names
     where a firewall needs them or a service may be open.
@@ -104,6 +104,7 @@ class Inventory:
     file_findings: Sequence[FileFinding] = ()
     secrets: Secrets = field(default_factory=Secrets)
     authority_error: str = ""
+    authority_days: float | None = None
     resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def members(self, group: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..host.certificate_expiry import DAYS_TO_RENEW
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.listeners import Listener
@@ -13,7 +14,7 @@ from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
 from .principals import client_auth, everybody_may, has_known_authorizer, maps_as_made, super_users
 from .sasl import enabled_mechanisms, has_own_checks
-from .shared import falls_back_to_default, nodes, nodes_as_written, place, shared_values
+from .shared import falls_back_to_default, holders, nodes, nodes_as_written, place, shared_values
 
 _VARIABLE = "kafka_users"
 _CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
@@ -112,6 +113,42 @@ def _ca_unusable(cluster: Cluster) -> Findings:
         fix = f"Set {_CERTIFICATE} and {_KEY} to the certificate of a CA and its key, both PEM."
         hosts = tuple(host for host, _ in nodes(cluster))
         yield Finding(f"The CA cannot be used: {error}.", fix, _CERTIFICATE, hosts)
+
+
+@rule("ca-expiring", where=_CERTIFICATE, severity="warning")
+def _ca_expiring(cluster: Cluster) -> Findings:
+    """Nodes and clients trust it, and no certificate is good for longer than the CA."""
+    days = cluster.inventory.authority_days
+    if days is not None and days < DAYS_TO_RENEW and not cluster.inventory.authority_error:
+        fix = "Renew it with the same key, which site.yml takes in, or change the CA by "
+        fix += "rotate_certificates.yml -e rotate=ca."
+        hosts = tuple(host for host, _ in nodes(cluster))
+        yield Finding(f"The CA ends in {days:.0f} days.", fix, hosts=hosts)
+
+
+@rule("cluster-variable-differs")
+def _cluster_variable_differs(cluster: Cluster) -> Findings:
+    """A cluster has one CA and one list of users: those of its first node, or broker, would count,
+    and what the others have would be left out without a word.
+    """
+    for variable in (_VARIABLE, _CERTIFICATE, _KEY):
+        values = {
+            host: repr(node.settings[variable])
+            for host, node in nodes(cluster)
+            if not falls_back_to_default(cluster, host, variable)
+            and (_is_read(cluster, node, variable))
+        }
+        groups = [listing(hosts) for hosts in holders(values).values()]
+        if len(groups) > 1:
+            what = f"{variable} is not the same on {listing(groups, 'as on')}."
+            fix = f"Set {variable} once, for all hosts of Kafka (group_vars/all.yml)."
+            yield Finding(what, fix, variable, tuple(values))
+
+
+def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:
+    """Return whether a node has a variable: brokers are enough for users."""
+    written = variable in cluster.inventory.hosts[node.name].variables
+    return node.is_broker or variable != _VARIABLE or written
 
 
 @rule("user-grant", each=_users, where=_VARIABLE)

@@ -22,6 +22,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from tests.unit.outside_authority import OutsideCa, pem
+
 NAMES = ("k1", "k1.example.org", "10.0.0.1", "2001:db8::1", "localhost")
 NODE = Certificate("k1/node", "/node.pem", "k1", NAMES, client=True)
 CLIENTS = Certificate("k1/clients", "/clients.pem", "k1", NAMES, client=False)
@@ -185,6 +187,28 @@ def test_why_a_ca_cannot_be_used_is_said(
         assert authority_problem(authority, now + datetime.timedelta(days=365 * years))
 
 
+@pytest.mark.parametrize(("days", "usable"), [(1, False), (3, True)])
+def test_a_ca_that_ends_soon_is_no_good(days: float, usable: bool) -> None:
+    for given in (OutsideCa.new("Site", days=days).with_key, OutsideCa.new("x", days=days).given):
+        assert (authority_problem(given, NOW) == "") is usable
+
+
+@pytest.mark.parametrize(("allowed", "usable"), [(None, 2), (1, 1), (0, 0)])
+def test_a_ca_below_another_must_be_allowed_there(allowed: int | None, usable: int) -> None:
+    site = OutsideCa.new("Site", below=allowed)
+    middle = OutsideCa.new("Middle", site)
+    lower = OutsideCa.new("Lower", middle)
+    for below, chain in enumerate(([site], [middle, site], [lower, middle, site])):
+        given = replace(chain[0].with_key, certificate=pem(*(one.certificate for one in chain)))
+        assert (authority_problem(given, NOW) == "") is (below <= usable)
+
+
+def test_others_beside_a_ca_are_not_above_it() -> None:
+    first, other = OutsideCa.new("Site"), OutsideCa.new("Other", below=0)
+    both = replace(first.with_key, certificate=pem(first.certificate, other.certificate))
+    assert authority_problem(both, NOW) == ""
+
+
 def test_an_encrypted_key_is_refused() -> None:
     made = ec.generate_private_key(ec.SECP256R1())
     encrypted = made.private_bytes(
@@ -276,7 +300,7 @@ def test_a_key_of_another_kind_is_another_key(authority: Authority, node: str) -
 
 
 def test_garbage_is_replaced(authority: Authority, node: str) -> None:
-    for pem in ("", "garbage", key(node), node.replace(key(node), ""), node[: len(node) // 4]):
-        assert renewal_reason(pem, NODE, authority.certificate, NOW)
+    for text in ("", "garbage", key(node), node.replace(key(node), ""), node[: len(node) // 4]):
+        assert renewal_reason(text, NODE, authority.certificate, NOW)
     for other in ("", "garbage"):
         assert renewal_reason(node, NODE, other, NOW)

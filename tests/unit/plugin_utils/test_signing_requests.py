@@ -199,6 +199,7 @@ def test_a_site_may_give_the_ca_that_signs_with_those_above_it(
     ("name", "changes"),
     [
         ("b1/node", {"names": ["b1", "alias.example.org"]}),  # without localhost
+        ("b1/node", {"names": ["B1"]}),
         ("b1/node", {"name": "CN=kafka-nodes,O=Site"}),
         ("b1/node", {"purposes": []}),
         ("b1/clients", {"name": "CN=other"}),
@@ -218,12 +219,14 @@ def test_a_ca_may_sign_otherwise_where_it_does_no_harm(
 @pytest.mark.parametrize(
     ("name", "changes", "reason"),
     [
-        ("b1/node", {"names": ["other"]}, "lacks the names b1"),
+        ("b1/node", {"names": ["other"]}, "lacks the DNS name b1"),
         ("b1/node", {"name": "CN=b1"}, "must be for CN=kafka-nodes"),
         ("b1/node", {"name": "O=Site,CN=kafka-nodes"}, "must be for CN=kafka-nodes"),
         ("b1/node", {"purposes": [SERVER]}, "clientAuth"),
         ("b1/clients", {"purposes": [CLIENT]}, "serverAuth"),
         ("b1/clients", {"name": "CN=kafka-nodes"}, "its owner would be a node"),
+        ("b1/clients", {"name": "CN=admin"}, "its owner would be a node or a user"),
+        ("b1/clients", {"name": "CN=ledger,O=Site"}, "its owner would be a node or a user"),
         ("b1/node", {"begin": 1}, "not valid yet"),
         ("b1/node", {"days": 1}, "ends within 2 days"),
     ],
@@ -258,6 +261,45 @@ def test_all_that_is_refused_is_named_at_once(directory: Path, site: OutsideCa) 
         "c1/node.pem: it is not a certificate in PEM",
     ):
         assert expected in str(refusal.value)
+
+
+def test_an_address_must_be_one_of_type_ip(directory: Path, site: OutsideCa) -> None:
+    variables = {"of_hosts": {"b1": {"kafka_advertised_host": "10.0.0.1"}}}
+    with pytest.raises(AnsibleError):
+        complete(directory, site, variables=variables)
+    sign(directory, site)
+    names = ["b1", "10.0.0.1"]
+    put(directory, "b1/node", site.sign(request(directory, "b1/node"), names=names))
+    with pytest.raises(AnsibleError, match=r"b1/node\.pem: it lacks the IP address 10\.0\.0\.1"):
+        complete(directory, site, variables=variables)
+    sign(directory, site, "b1/node")
+    assert complete(directory, site, variables=variables).certificates.keys() == {*NAMES}
+
+
+def test_a_user_of_the_inventory_is_no_server(directory: Path, site: OutsideCa) -> None:
+    requested(directory, site)
+    sign(directory, site)
+    put(directory, "b1/clients", site.sign(request(directory, "b1/clients"), name="CN=billing"))
+    users = {"kafka_users": [{"name": "billing"}]}
+    with pytest.raises(AnsibleError, match=r"b1/clients\.pem: it is for CN=billing"):
+        complete(directory, site, variables=users)
+    assert complete(directory, site).certificates.keys() == {*NAMES}
+
+
+@pytest.mark.parametrize(("below", "refused"), [(None, False), (1, False), (0, True)])
+def test_a_ca_allows_as_many_below_it_as_it_says(
+    directory: Path, below: int | None, refused: bool
+) -> None:
+    site = OutsideCa.new("Site", below=below)
+    middle = OutsideCa.new("Middle", site, below=0)
+    requested(directory, site)
+    for name in NAMES:
+        put(directory, name, middle.sign(request(directory, name)) + pem(middle.certificate))
+    if refused:
+        with pytest.raises(AnsibleError, match="pathlen"):
+            complete(directory, site)
+    else:
+        assert complete(directory, site).certificates.keys() == {*NAMES}
 
 
 def test_a_node_between_that_is_no_ca_is_refused(directory: Path, site: OutsideCa) -> None:

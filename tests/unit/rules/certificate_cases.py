@@ -50,8 +50,51 @@ def provided(properties: dict[str, str]) -> Change:
     return change
 
 
+def outside(draft: Draft, *hosts: str, certificate: str = TRUSTED) -> Draft:
+    """Let an outside CA sign, where it is set on all hosts or some."""
+    draft.variable("kafka_security", "standard")
+    return draft.variable("kafka_ca_certificate", certificate, on=hosts or NODES)
+
+
+def users(draft: Draft, *hosts: str, grants: str = "read") -> Draft:
+    """Give a user to all hosts, or some."""
+    grant = {"topic": "t", "operations": [grants]}
+    draft.variable("kafka_security", "standard")
+    return draft.variable("kafka_users", [{"name": "app", "grants": [grant]}], on=hosts or NODES)
+
+
 GOOD = signed()
 REFUSED: list[Case] = [
+    (
+        "ca-expiring",
+        "soon",
+        lambda d: outside(d).authority_ends(29),
+        ("kafka_ca_certificate of k1, k2, k3", "in 29 days", "rotate_certificates.yml"),
+    ),
+    (
+        "cluster-variable-differs",
+        "a CA on a part",
+        lambda d: outside(d, "k2", "k3"),
+        ("kafka_ca_certificate of k1, k2, k3", "on k1 as on k2 and k3"),
+    ),
+    (
+        "cluster-variable-differs",
+        "two CAs",
+        lambda d: outside(outside(d), "k2", certificate=pem(OutsideCa.new("Other").certificate)),
+        ("kafka_ca_certificate of k1, k2, k3", "on k1 and k3 as on k2"),
+    ),
+    (
+        "cluster-variable-differs",
+        "users on one broker",
+        lambda d: users(d, "k1"),
+        ("kafka_users of k1, k2, k3", "on k1 as on k2 and k3"),
+    ),
+    (
+        "cluster-variable-differs",
+        "other grants on a controller",
+        lambda d: users(users(d.leave("kafka_brokers", "k3")), "k3", grants="write"),
+        ("kafka_users of k1, k2, k3", "on k1 and k2 as on k3"),
+    ),
     *(
         ("inline-key", name, change, ("kafka_config[ssl.keystore.key] of k1", part))
         for name, change, part in (
@@ -77,6 +120,14 @@ REFUSED: list[Case] = [
     ),
 ]
 LEGAL: list[Legal] = [
+    ("ca-expiring", "later", lambda d: outside(d).authority_ends(30)),
+    ("cluster-variable-differs", "a CA on all", outside),
+    ("cluster-variable-differs", "users on all", users),
+    (
+        "cluster-variable-differs",
+        "users on brokers",
+        lambda d: users(d.leave("kafka_brokers", "k3"), "k1", "k2"),
+    ),
     ("inline-key", "of the site", inline(GOOD)),
     ("inline-key", "a key from a provider", provided({**GOOD, KEY: PROVIDED})),
     ("inline-key", "a chain from a provider", provided({**GOOD, CHAIN: PROVIDED})),

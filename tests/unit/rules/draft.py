@@ -64,6 +64,7 @@ class Draft:
     unreadable: dict[str, dict[str, str]] = field(default_factory=dict)
     cluster_id_error: str = ""
     authority_error: str = ""
+    authority_days: float | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     file_findings: list[FileFinding] = field(default_factory=list)
     resolved: dict[str, list[str]] = field(default_factory=dict)
@@ -110,6 +111,11 @@ class Draft:
     def wrong_authority(self, error: str) -> Self:
         """Let the site's CA be unusable."""
         self.authority_error = error
+        return self
+
+    def authority_ends(self, days: float) -> Self:
+        """Let the site's CA be valid for some days."""
+        self.authority_days = days
         return self
 
     def own_host(self, key: str, value: object, on: tuple[str, ...] = NODES) -> Self:
@@ -284,6 +290,7 @@ class Draft:
             {name: host for name, host in hosts.items() if name in ours},
             cluster_id_error=self.cluster_id_error,
             authority_error=self.authority_error,
+            authority_days=self.authority_days,
             parameters=self.parameters,
             file_findings=self.file_findings,
             resolved=self.resolved,
