@@ -96,7 +96,7 @@ REFUSED: list[Case] = [
         ("kafka_users of k1, k2, k3", "on k1 and k2 as on k3"),
     ),
     *(
-        ("inline-key", name, change, ("kafka_config[ssl.keystore.key] of k1", part))
+        ("inline-key", name, change, ("kafka_config[ssl.keystore.", "of k1", part))
         for name, change, part in (
             ("without a chain", inline({KEY: GOOD[KEY]}), f"without {CHAIN}"),
             ("without a key", inline({CHAIN: GOOD[CHAIN]}), f"without {KEY}"),
@@ -117,6 +117,14 @@ REFUSED: list[Case] = [
                 "none of the CAs",
             ),
         )
+    ),
+]
+REFUSED += [
+    (
+        "inline-key",
+        "beside the keys that Millrace makes",
+        inline({f"listener.name.client_tls.{key}": value for key, value in GOOD.items()}),
+        ("kafka_config[listener.name.client_tls.ssl.keystore.key] of k1, k2, k3", "into a file"),
     ),
 ]
 LEGAL: list[Legal] = [

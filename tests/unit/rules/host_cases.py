@@ -44,6 +44,7 @@ from tests.unit.rules.host_draft import (
 )
 
 KEYSTORE = Certificate("/etc/kafka/tls/node.pem", days_left=300.0, names=("DNS:k1",))
+KEY_LOCATION = "kafka_config[ssl.keystore.location] of k1"
 HOST = "k1"
 CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
@@ -934,7 +935,12 @@ CASES = [
         )
     ),
     *(
-        Case("store-unusable", (part, KEYSTORE.path), certificate(**bad), certificate(**good))
+        Case(
+            "store-unusable",
+            (part, KEYSTORE.path, KEY_LOCATION),
+            certificate(**bad),
+            certificate(**good),
+        )
         for part, bad, good in (
             ("does not exist", {"exists": False}, {}),
             ("cannot read", {"readable": False}, {"days_left": None}),
@@ -999,7 +1005,10 @@ CASES = [
     ),
     Case(
         "certificate-expiring",
-        ("is for DNS:k2, not for k1", KEYSTORE.path),
+        (
+            "is for DNS:k2, not for k1",
+            "kafka_config[listener.name.client_tls.ssl.keystore.location]",
+        ),
         host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
         host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:K1",)),)),
     ),
