@@ -11,9 +11,8 @@ from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
-from ..plugin_utils import cluster_id, operation, run, secrets
+from ..plugin_utils import cluster_id, operation, run, secrets, validation
 from ..plugin_utils.action import Action
-from ..plugin_utils.files import write
 
 
 class ActionModule(Action):
@@ -26,13 +25,10 @@ class ActionModule(Action):
         cluster, variables = self.cluster, self.variables
         if args["inspected"]:
             return self._check_hosts(args)
-        problems = []
+        problems: list[Problem] = []
         if args["json"] or args["junit"] or not run.is_validated(variables):
-            problems = engine.check_cluster(RULES, cluster)
-            write(args["json"], engine.as_json(RULES, problems, len(cluster.hosts)), "the result")
-            write(args["junit"], engine.as_junit(RULES, problems), "the result")
+            problems, message = validation.check(cluster, args["json"], args["junit"])
             if engine.errors(problems):
-                message = engine.report(problems, "The inventory has", "no host was touched")
                 return outcome(problems, message)
             run.set_validated(variables)
         changed = [self._keep_cluster_id(args)]

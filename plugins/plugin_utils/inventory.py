@@ -15,6 +15,7 @@ from ansible.parsing.vault import VaultHelper
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
 from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
+from ansible.utils.path import basedir
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
@@ -76,10 +77,34 @@ def from_directory(path: Path) -> Inventory:
     """Return the inventory of a directory or file, as a run with it and without a play sees it."""
     if not AnsibleCollectionConfig.collection_finder:
         init_plugin_loader()
-    loader = DataLoader()
-    manager = InventoryManager(loader=loader, sources=[str(path)])
+    return from_sources([str(path)], DataLoader())
+
+
+def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
+    """Return the inventory of sources, as a run with them and without a play sees it."""
+    manager = InventoryManager(loader=loader, sources=sources)
     variables = VariableManager(loader=loader, inventory=manager)
     return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
+
+
+def is_readable(
+    sources: Iterable[str], groups: Mapping[str, Iterable[str]], loader: DataLoader
+) -> bool:
+    """Return whether the files of variables beside sources can be read, and keep what they hold.
+
+    They are those of the groups and their hosts, read as Ansible does it, which reads none again.
+    """
+    names = {"group_vars": groups, "host_vars": {one for hosts in groups.values() for one in hosts}}
+    try:
+        for directory in {basedir(source) for source in sources if "," not in source}:
+            for kind, name in ((kind, name) for kind, found in names.items() for name in found):
+                for path in loader.find_vars_files(f"{directory}/{kind}", name):
+                    found = loader.load_from_file(path, unsafe=True, trusted_as_template=True)
+                    if found and not isinstance(found, Mapping):
+                        return False
+    except (AnsibleError, OSError, ValueError):
+        return False
+    return True
 
 
 class _PartialLoader(DataLoader):
@@ -118,8 +143,8 @@ def raw_of(hostvars: HostVars, name: str) -> tuple[Mapping[str, Any], Mapping[st
     """Return a host's variables as they are written, and file -> why it cannot be read.
 
     Ansible reads all variables of a host or none: where a file of host_vars or group_vars fails,
-    they are read again without it. Ansible reads those of the host of a task before the task, so
-    this is of use for hosts other than the one that a play begins with.
+    they are read again without it. Ansible reads those of the host of a task before the task: a
+    play that begins with such a host needs the lookup `readable_hosts`.
 
     Raises:
         AnsibleActionFail: something else than such a file fails; names the host.

@@ -36,6 +36,13 @@ _LOWEST = {
     "zookeeper_stop_timeout": 1,
 }
 
+# As Ansible puts it, without a password and with a wrong one.
+_LOCKED = "no vault secrets"
+_VAULT_FIX = (
+    "Give the vault's password: --vault-password-file, --ask-vault-pass, or --vault-id for "
+)
+_VAULT_FIX += "each of several (vault_identity_list in ansible.cfg)."
+
 
 @rule("unknown-variable", each=host_variables)
 def _unknown_variable(host: HostVariables) -> Findings:
@@ -71,8 +78,8 @@ def _misplaced_property(host: HostVariables, services: list[Service]) -> Finding
 def _unreadable_file(host: HostVariables) -> Findings:
     """What it sets is not known; its hosts are checked with what other files set."""
     for path, reason in host.unreadable.items():
-        fix = "Make it a YAML file of variables that Ansible can read; an encrypted one needs its "
-        fix += "vault password."
+        fix = "Make it a YAML file of variables that Ansible can read."
+        fix = _VAULT_FIX if _LOCKED in reason.lower() else fix
         yield Finding(f"{path} cannot be read: {reason}.", fix, path)
 
 
@@ -85,8 +92,8 @@ def _unresolved_variable(host: HostVariables, services: list[Service]) -> Findin
             continue  # nothing on this host reads it
         what = f"{name} cannot be resolved: {reason}."
         fix = f"Correct the expression of {name}."
-        if "no vault secrets" in reason.lower():  # as Ansible puts it, with and without a password
-            fix = "Give the vault's password: --vault-password-file, or --ask-vault-pass."
+        if _LOCKED in reason.lower():
+            fix = _VAULT_FIX
         yield Finding(what, fix, name)
 
 

@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from ansible.parsing.vault import VaultLib, VaultSecret
 
 from tests.support.lab.topology import ROOT
 from tests.support.refusal import ANSIBLE
@@ -120,15 +121,70 @@ def test_a_property_and_a_change_are_explained(tmp_path: Path) -> None:
     assert kinds == {"log.retention.ms": "dynamic", "queued.max.requests": "restart"}
 
 
-def test_a_file_that_cannot_be_read_is_named_beside_the_problems_of_others(tmp_path: Path) -> None:
-    file = tmp_path / "host_vars" / "k2.yml"
-    file.parent.mkdir()
-    file.write_text("kafka_node_id: [\n")
-    code, output = run(tmp_path, f"{HOSTS}spark_masters:\n  hosts:\n    k2:\n")
-    assert code == 2, output
-    assert "[unresolved-variable]" in output
+MORE_HOSTS = f"{HOSTS}spark_masters:\n  hosts:\n    k2:\n"
+PASSWORD, OTHER = ("--vault-password-file=password",), ("--vault-password-file=other",)
+FILES = ["host_vars/k1.yml", "host_vars/k2.yml", "group_vars/all.yml", "group_vars/all/vault"]
+
+
+def encrypt(path: Path, text: str, password: str) -> None:
+    """Write a file of variables that is encrypted as a whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    vault = VaultLib([("default", VaultSecret(password.encode()))])
+    path.write_bytes(vault.encrypt(text))
+
+
+def check_refusal(place: Path, code: int, output: str, *paths: Path) -> None:
+    """Check that files are named, beside the problem that the hosts have anyway."""
+    assert code != 0, output
     assert "[unreadable-file]" in output
-    assert str(file) in output
+    assert all(str(path) in output for path in paths), output
+    assert f"{place}/hosts.yml:{LINE}" in output
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_that_cannot_be_read_is_named_beside_all_other_problems(
+    file: str, tmp_path: Path
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("kafka_node_id: [\n")
+    files = ("-e", "validate_json=problems.json", "-e", "validate_junit=problems.xml")
+    check_refusal(tmp_path, *run(tmp_path, MORE_HOSTS, *files), path)
+    verdict = json.loads((tmp_path / "problems.json").read_text())
+    assert "unreadable-file" in [one["rule"] for one in verdict["problems"]]
+    assert "unreadable-file" in (tmp_path / "problems.xml").read_text()
+
+
+@pytest.mark.parametrize("given", [(), OTHER], ids=["no password", "a wrong one"])
+@pytest.mark.parametrize("file", FILES)
+def test_a_vault_that_cannot_be_opened_is_named_with_what_to_do(
+    file: str, given: tuple[str, ...], tmp_path: Path
+) -> None:
+    encrypt(tmp_path / file, "kafka_heap: 1g\n", "right")
+    (tmp_path / "other").write_text("wrong")
+    code, output = run(tmp_path, MORE_HOSTS, *given)
+    check_refusal(tmp_path, code, output, tmp_path / file)
+    assert "--vault-password-file" in output
+    assert "Traceback" not in output
+
+
+def test_of_two_vaults_the_one_without_its_password_is_named(tmp_path: Path) -> None:
+    open_one, closed = (tmp_path / f"group_vars/all/{name}.yml" for name in ("ours", "theirs"))
+    encrypt(open_one, "kafka_heap: 1g\n", "right")
+    encrypt(closed, "kafka_profile: durable\n", "another")
+    (tmp_path / "password").write_text("right")
+    code, output = run(tmp_path, MORE_HOSTS, "--vault-id", "dev@password")
+    check_refusal(tmp_path, code, output, closed)
+    assert str(open_one) not in output
+
+
+def test_a_vault_with_its_password_is_read(tmp_path: Path) -> None:
+    encrypt(tmp_path / "group_vars/all/vault.yml", "kafka_heap: nonsense\n", "right")
+    (tmp_path / "password").write_text("right")
+    code, output = run(tmp_path, MORE_HOSTS, *PASSWORD)
+    assert code == 2, output
+    assert "[unreadable-file]" not in output
+    assert "kafka_heap" in output
 
 
 def test_an_inventory_without_hosts_is_refused(tmp_path: Path) -> None:

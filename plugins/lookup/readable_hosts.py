@@ -1,0 +1,71 @@
+"""Ansible lookup: a pattern of hosts, given only if the variables of all hosts can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.lookup import LookupBase
+
+from ..module_utils.model import cluster
+from ..plugin_utils import inventory, validation
+
+DOCUMENTATION = """
+name: readable_hosts
+author: Millrace
+short_description: give a pattern of hosts if the variables of all hosts can be read
+description:
+  - Ansible reads the variables of a host before its first task. It ends at a file that it cannot
+    read, and of an encrypted one does not say which.
+  - For C(hosts) of a play, which is worked out before that. It fails with each such file, and with
+    all other problems of the inventory.
+options:
+  _terms:
+    description: The pattern.
+    required: true
+  json:
+    description: File for the result if it fails, as of M(millrace.streaming.cluster).
+    type: str
+  junit:
+    description: File for the result if it fails, as JUnit XML.
+    type: str
+"""
+
+EXAMPLES = """
+- hosts: "{{ lookup('millrace.streaming.readable_hosts', 'all') }}"
+  tasks: []
+"""
+
+RETURN = """
+_raw:
+  description: The pattern.
+  type: list
+  elements: str
+"""
+
+
+class LookupModule(LookupBase):
+    """The lookup."""
+
+    def run(
+        self,
+        terms: Sequence[str],
+        variables: Mapping[str, Any] | None = None,
+        **options: str,
+    ) -> list[str]:
+        """Return the pattern.
+
+        Raises:
+            AnsibleError: a file of variables cannot be read; the message has all problems.
+
+        """
+        known, loader = variables or {}, self._loader or DataLoader()
+        sources = [str(one) for one in known.get("ansible_inventory_sources") or ()]
+        if not inventory.is_readable(sources, known.get("groups", {}), loader):
+            found = cluster.resolve(inventory.from_sources(sources, loader))
+            raise AnsibleError(
+                validation.check(found, options.get("json"), options.get("junit"))[1]
+            )
+        return list(terms)
