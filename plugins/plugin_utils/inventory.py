@@ -11,7 +11,6 @@ from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import VaultHelper
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
 from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
@@ -19,7 +18,7 @@ from ansible.utils.path import basedir
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
-from ..module_utils.model import kafka, spark, zookeeper
+from ..module_utils.model import kafka
 from ..module_utils.model.inventory import (
     CLUSTER_ID_FILE,
     CONNECTION,
@@ -29,11 +28,9 @@ from ..module_utils.model.inventory import (
 )
 from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
-from . import cluster_id, inventory_files, secrets
+from . import clear_text, cluster_id, inventory_files, secrets
 
-USERS, SECRET_TEXTS = "kafka_users", ("kafka_ca_key",)
 SECRETS_DIRECTORY = "kafka_secrets_dir"
-LAYERS = (*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS)
 
 
 def from_hostvars(
@@ -51,10 +48,11 @@ def from_hostvars(
     members = {str(group): [str(host) for host in names] for group, names in groups.items()}
     sources = [str(source) for source in hostvars._inventory._sources or ()]
     ours = {name for group in GROUPS for name in members.get(group, ())}
+    files = clear_text.Files(hostvars._loader)
     for name in (str(host) for host in hostvars if str(host) in ours):
         own, unreadable = raw_of(hostvars, name)
         directory = directory or str(own.get("inventory_dir") or "")
-        found = read_host(name, own, hostvars, overrides, play or {})
+        found = read_host(name, own, hostvars, overrides, play or {}, files)
         hosts[name] = dataclasses.replace(found, unreadable=unreadable)
     return Inventory(
         members,
@@ -172,6 +170,7 @@ def read_host(
     hostvars: HostVars,
     overrides: Mapping[str, Any],
     play: Mapping[str, Any],
+    files: clear_text.Files,
 ) -> HostVariables:
     """Return a host's variables, resolved one by one from how they are written."""
     raw = {**own, **overrides}
@@ -208,7 +207,10 @@ def read_host(
     others = frozenset(
         str(one) for one in raw if one not in CONNECTION and not str(one).startswith(PREFIXES)
     )
-    return HostVariables(name, values, unresolved, connection, hidden_places(raw), others=others)
+    given = hostvars._variable_manager.extra_vars
+    all_names = {**play, **raw, "hostvars": hostvars}
+    made_of = clear_text.expressions(raw, values, all_names, given, files)
+    return HostVariables(name, values, unresolved, connection, made_of, others=others)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
@@ -231,36 +233,6 @@ def source_location(value: object) -> str:
     if not found:
         return ""
     return f" ({found.path}:{found.line_num})" if found.path else f" ({found.description})"
-
-
-def hidden_places(raw: Mapping[str, Any]) -> frozenset[str]:
-    """Return the places of values that come from a vault or an expression.
-
-    `raw` are a host's variables as they are written, before any expression is worked out. A place
-    is `variable[key]`, or the variable alone where the whole of it is an expression.
-    """
-    places = set()
-    for layer in LAYERS:
-        config = raw.get(layer)
-        if isinstance(config, Mapping):
-            places |= {f"{layer}[{key}]" for key, value in config.items() if _is_hidden(value)}
-        elif config is not None:
-            places.add(layer)
-    places |= {name for name in SECRET_TEXTS if _is_hidden(raw.get(name))}
-    users = raw.get(USERS)
-    if isinstance(users, list):
-        named = [one for one in users if isinstance(one, Mapping)]
-        places |= {f"{USERS}[{x.get('name')}]" for x in named if _is_hidden(x.get("password"))}
-    elif users is not None:
-        places.add(USERS)
-    return frozenset(places)
-
-
-def _is_hidden(value: object) -> bool:
-    # An encrypted value is no str, and would be decrypted by being made one.
-    if VaultHelper.get_ciphertext(value, with_tags=False):
-        return True
-    return isinstance(value, str) and "{{" in value
 
 
 def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,21 +15,33 @@ GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
 
 
 @dataclass(frozen=True)
+class Expression:
+    """What a value is made of that is not clear text as such.
+
+    `clear` is text -> where it is written, of the clear texts in it; `hidden` says whether it has
+    other parts: from a vault, an environment, a service or the command line.
+    """
+
+    clear: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hidden: bool = True
+
+
+@dataclass(frozen=True)
 class HostVariables:
     """A host's variables as they are resolved.
 
     `unresolved` is variable -> why it has no value, with the file where it is written, `unreadable`
     file -> why the variables in it are missing.
-    `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `hidden` the
-    places (`variable[key]`, or a whole variable) of values that come from a vault or an expression,
-    `others` the names of all other variables.
+    `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `expressions`
+    what the values at places (`variable[key]`, or a whole variable) that may be secrets are made
+    of, unless they are clear text as such, `others` the names of all other variables.
     """
 
     name: str
     variables: Mapping[str, Any] = field(default_factory=dict)
     unresolved: Mapping[str, str] = field(default_factory=dict)
     connection: Mapping[str, Any] = field(default_factory=dict)
-    hidden: frozenset[str] = frozenset()
+    expressions: Mapping[str, Expression] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
 

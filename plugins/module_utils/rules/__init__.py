@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import (
     certificates,
+    clear_text,
     connection,
     contradictions,
     directories,
@@ -55,8 +56,9 @@ SUBJECTS = (
         nodes,
         listeners,
     ),
-    *(stores, certificates, replication, keys, contradictions, security, principals, sasl, users),
-    *(protection, zookeeper, spark),
+    *(stores, certificates, replication, keys, contradictions),
+    *(security, principals, clear_text, sasl, users, protection),
+    *(zookeeper, spark),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from ..model import key_table, transition
+from ..model import transition
 from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
@@ -23,37 +21,7 @@ from .principals import (
     has_known_authorizer,
     opened,
 )
-from .shared import (
-    MODES,
-    Property,
-    all_services,
-    differing,
-    nodes,
-    nodes_as_written,
-    place,
-    properties,
-)
-
-# Kafka hides these like passwords, although certificates are public.
-_CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
-_JAAS = "sasl.jaas.config"
-_JAAS_SECRET = re.compile(r"password|secret|user_", re.IGNORECASE)
-
-
-@rule("plain-password", each=properties("kafka"))
-def _plain_password(node: KafkaNode, one: Property) -> Findings:
-    """Anyone who can read the inventory's repository would know it."""
-    if not one.hidden and _is_secret(node, one.key, str(one.value)):
-        fix = "Encrypt it with ansible-vault encrypt_string, or refer to a config provider."
-        yield Finding(f"{one.key} is not encrypted.", fix, one.where)
-
-
-def _is_secret(node: KafkaNode, key: str, text: str) -> bool:
-    name = key_table.table_key(key)
-    kind = node.table.get(name, {}).get("type")
-    if kind != "password" or name in _CERTIFICATES or text in ("", "None") or "${" in text:
-        return False
-    return name != _JAAS or bool(_JAAS_SECRET.search(text))  # Kerberos has a file instead
+from .shared import MODES, all_services, differing, nodes, nodes_as_written, place
 
 
 @rule("authorizer-mode", each=nodes)

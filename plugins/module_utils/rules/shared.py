@@ -53,7 +53,7 @@ Value = TypeVar("Value", bound=Hashable)
 class Property:
     """A property that the inventory sets: in which variable, the key and the value.
 
-    `hidden` says whether the value comes from a vault or an expression.
+    `hidden` says whether the value comes from a vault or an expression: it may be a secret.
     """
 
     layer: str
@@ -115,7 +115,9 @@ def properties(
                 for layer in LAYERS[name] if name in services else ():
                     for found, value in service.layers[layer].items():
                         if key in ("", found) and (found in service.owned) == owned:
-                            hidden = bool(inventory.hidden & {layer, f"{layer}[{found}]"})
+                            hidden = not inventory.expressions.keys().isdisjoint(
+                                (layer, f"{layer}[{found}]")
+                            )
                             yield host, service, Property(layer, found, value, hidden)
 
     return each

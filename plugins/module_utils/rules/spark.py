@@ -126,14 +126,6 @@ def _spark_secret_short(_: SparkHost, one: Property) -> Findings:
         yield Finding(what, fix, one.where)
 
 
-@rule("spark-secret-plain", each=properties("spark", key=SECRET))
-def _spark_secret_plain(_: SparkHost, one: Property) -> Findings:
-    """Anyone who can read the inventory's repository could submit jobs."""
-    if not one.hidden:
-        fix = "Encrypt it with ansible-vault encrypt_string."
-        yield Finding(f"{one.key} is not encrypted.", fix, one.where)
-
-
 @rule("spark-packages", each=properties("spark", key="spark.jars.packages"))
 def _spark_packages(host: SparkHost, one: Property) -> Findings:
     """Such jars fail in the middle of a job, with a class or a method that does not exist."""

@@ -81,21 +81,6 @@ def _user_password(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
             yield Finding(what, fix)
 
 
-@rule("secret-visible")
-def _secret_visible(cluster: Cluster) -> Findings:
-    """Anyone who can read the inventory's repository would know it."""
-    for host, node in nodes(cluster):
-        hidden = cluster.inventory.hosts[host].hidden
-        fix = "Encrypt it with ansible-vault encrypt_string, or delete it: then Millrace makes one."
-        for user in map(mapping, node.settings[_VARIABLE]):
-            place = f"{_VARIABLE}[{user['name']}]"
-            if user.get("password") and not hidden & {_VARIABLE, place}:
-                what = f"The password of {user['name']} is not encrypted."
-                yield Finding(what, fix, _VARIABLE, (host,))
-        if node.settings[_KEY] and _KEY not in hidden:
-            yield Finding(f"{_KEY} is not encrypted.", fix, _KEY, (host,))
-
-
 @rule("ca-incomplete", each=nodes, where=_KEY)
 def _ca_incomplete(node: KafkaNode) -> Findings:
     """Nodes and clients trust a CA by its certificate. The key alone can be left out: then the CA

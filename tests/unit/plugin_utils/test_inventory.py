@@ -10,11 +10,9 @@ import pytest
 import yaml
 from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import EncryptedString
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import (
     from_directory,
-    hidden_places,
     play_overrides,
 )
 
@@ -27,7 +25,6 @@ kafka_brokers:
     k1: {kafka_node_id: 1, ansible_host: 192.0.2.1, ansible_port: 2222}
     k2: {kafka_node_id: 2}
 """
-SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 
 
 def written(place: Path, **files: str) -> Path:
@@ -139,28 +136,6 @@ def test_a_directory_that_cannot_be_listed_is_named(
     assert hosts["k1"].unreadable == {}
     assert hosts["k2"].unreadable == {str(tmp_path / "host_vars/k2"): "Permission denied"}
     assert hosts["k2"].variables == {"kafka_node_id": 2}
-
-
-@pytest.mark.parametrize(
-    ("variables", "places"),
-    [
-        ({SECRET: "{{ lookup('env', 'SECRET') }}"}, {f"spark_config[{SECRET}]"}),
-        ({SECRET: "hunter2"}, set()),
-        ({SECRET: EncryptedString(ciphertext="$ANSIBLE_VAULT;1.1;AES256\n00")}, {SECRET}),
-        ("{{ all_of_it }}", {"spark_config"}),
-        (None, set()),
-    ],
-)
-def test_values_of_a_vault_or_an_expression_are_hidden(variables: Any, places: set[str]) -> None:
-    expected = {f"spark_config[{SECRET}]" if place == SECRET else place for place in places}
-    assert hidden_places({"spark_config": variables}) == expected
-
-
-def test_hidden_places_are_kept_for_the_rules(tmp_path: Path) -> None:
-    text = "kafka_config: {ssl.key.password: '{{ 1 }}', num.partitions: 1}\n"
-    assert read(tmp_path, group_vars__all=text).hosts["k1"].hidden == {
-        "kafka_config[ssl.key.password]"
-    }
 
 
 def test_a_directory_of_links_is_read_with_what_is_kept_beside_it(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
     GROUPS,
+    Expression,
     FileFinding,
     HostVariables,
     Inventory,
@@ -60,7 +61,7 @@ class Draft:
     )
     unresolved: dict[str, dict[str, str]] = field(default_factory=dict)
     connections: dict[str, dict[str, Any]] = field(default_factory=dict)
-    hidden: dict[str, set[str]] = field(default_factory=dict)
+    expressions: dict[str, dict[str, Expression]] = field(default_factory=dict)
     unreadable: dict[str, dict[str, str]] = field(default_factory=dict)
     cluster_id_error: str = ""
     authority_error: str = ""
@@ -235,8 +236,12 @@ class Draft:
 
     def vault(self, place: str) -> Self:
         """Let a value, `variable[key]`, come from a vault."""
+        return self.expression(place, Expression())
+
+    def expression(self, place: str, made_of: Expression) -> Self:
+        """Let a value, `variable[key]`, be an expression."""
         for host in self.groups["all"]:
-            self.hidden.setdefault(host, set()).add(place)
+            self.expressions.setdefault(host, {})[place] = made_of
         return self
 
     def archive(self, **archive: object) -> Self:
@@ -278,7 +283,7 @@ class Draft:
                 self.variables.get(name, {}),
                 self.unresolved.get(name, {}),
                 self.connections.get(name, {}),
-                frozenset(self.hidden.get(name, ())),
+                self.expressions.get(name, {}),
                 self.unreadable.get(name, {}),
                 frozenset(self.others),
             )

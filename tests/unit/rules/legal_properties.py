@@ -53,22 +53,22 @@ CASES: list[Legal] = [
     ),
     ("value-blanks", "inside", lambda d: d.own("sasl.jaas.config", 'X required a="b";')),
     (
-        "plain-password",
+        "secret-visible",
         "vaulted",
         lambda d: d.own("ssl.key.password", "hunter2").vault("kafka_config[ssl.key.password]"),
     ),
     (
-        "plain-password",
+        "secret-visible",
         "an expression for all",
         lambda d: d.own("ssl.key.password", "hunter2").vault("kafka_config"),
     ),
     (
-        "plain-password",
+        "secret-visible",
         "config provider",
         lambda d: d.provided("ssl.key.password", "${file:/etc/kafka/secret:key}"),
     ),
     (
-        "plain-password",
+        "secret-visible",
         "Kerberos",
         lambda d: d.own("sasl.jaas.config", 'Krb5LoginModule required keyTab="/etc/k.keytab";'),
     ),
@@ -200,8 +200,8 @@ CASES: list[Legal] = [
         lambda d: d.own_spark(SECRET, "0123456789abcdef").vault(f"spark_config[{SECRET}]"),
     ),
     (
-        "spark-secret-plain",
-        "vaulted",
+        "secret-visible",
+        "of Spark, vaulted",
         lambda d: d.own_spark(SECRET, "hunter2" * 3).vault(f"spark_config[{SECRET}]"),
     ),
     (

@@ -129,14 +129,14 @@ REFUSED: list[Case] = [
     (
         "java-option",
         "a word alone",
-        lambda d: d.variable(JAVA, ["-Dpassword=my hunter2", "-Xss1m"]),
+        lambda d: d.variable(JAVA, ["-Dpassword=my hunter2", "-Xss1m"]).vault(JAVA),
         ("after -Dpassword", "quotes"),
     ),
     *(
         (
             "java-option",
             word,
-            lambda d, word=word: d.variable(JAVA, [f"{word}=hunter2", "-XX:+UseG1GC"]),
+            lambda d, word=word: d.variable(JAVA, [f"{word}=hunter2", "-XX:+UseG1GC"]).vault(JAVA),
             (word, fix),
         )
         for word, fix in (

@@ -32,7 +32,7 @@ CASES: list[Case] = [
     (
         "unknown-key",
         "renamed",
-        lambda d: d.own("delegation.token.master.key", "x"),
+        lambda d: d.own("delegation.token.master.key", "x").vault("kafka_config"),
         ("Set delegation.token.secret.key instead",),
     ),
     (
@@ -98,13 +98,13 @@ CASES: list[Case] = [
         ("names PLAIN", "Set sasl.enabled.mechanisms: PLAIN,GSSAPI."),
     ),
     (
-        "plain-password",
+        "secret-visible",
         "of a store",
         lambda d: d.own("ssl.keystore.password", "hunter2"),
         ("kafka_config[ssl.keystore.password]", "ansible-vault encrypt_string"),
     ),
     (
-        "plain-password",
+        "secret-visible",
         "of one listener, in JAAS",
         lambda d: d.own(
             "listener.name.client.plain.sasl.jaas.config", 'X required user_a="hunter2";'
@@ -164,8 +164,8 @@ CASES: list[Case] = [
         ("fewer than 16 bytes", "Set 32 random bytes"),
     ),
     (
-        "spark-secret-plain",
-        "not encrypted",
+        "secret-visible",
+        "of Spark",
         lambda d: d.own_spark("spark.authenticate.secret", "hunter2" * 3),
         ("spark_config[spark.authenticate.secret]", "ansible-vault encrypt_string"),
     ),

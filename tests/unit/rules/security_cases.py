@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Expression
+
 from tests.unit.rules.draft import Case, Change, Draft, Legal
 
 PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no user
@@ -110,10 +112,42 @@ def granted(**grant: object) -> Change:
     return kafka_users({"name": "app", "grants": [grant]})
 
 
+TWO_LOGINS = f'X required user_a="{PASSWORD}" user_b="{PASSWORD[::-1]}";'
+SECRETS = (
+    ("kafka_client_config", "ssl.key.password", PASSWORD),
+    ("kafka_client_config", "sasl.jaas.config", f'X required username="a" password="{PASSWORD}";'),
+    ("kafka_client_config", "ssl.keystore.key", "-----BEGIN PRIVATE KEY-----"),
+    ("kafka_client_config", "sasl.oauthbearer.client.credentials.client.secret", PASSWORD),
+    ("kafka_local_client_config", "ssl.keystore.password", PASSWORD),
+    ("spark_kafka_client_config", "ssl.truststore.password", PASSWORD),
+    ("spark_config", "spark.ssl.keyPassword", PASSWORD),
+    ("spark_config", "spark.ssl.historyServer.keyStorePassword", PASSWORD),
+    ("spark_config", "spark.hadoop.fs.s3a.secret.key", PASSWORD),
+    ("spark_config", "spark.hadoop.fs.s3a.session.token", PASSWORD),
+    ("spark_config", "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net", PASSWORD),
+    ("spark_config", "spark.executorEnv.AWS_SECRET_ACCESS_KEY", PASSWORD),
+    (
+        "spark_config",
+        "spark.executor.extraJavaOptions",
+        f"-Djavax.net.ssl.keyStorePassword={PASSWORD}",
+    ),
+)
+NO_SECRETS = (
+    ("kafka_client_config", "ssl.keystore.certificate.chain", "-----BEGIN CERTIFICATE-----"),
+    ("kafka_client_config", "ssl.key.password", "${file:/etc/kafka/secrets:key}"),
+    ("kafka_client_config", "sasl.jaas.config", 'X required password="${file:/etc/secrets:key}";'),
+    ("spark_config", "spark.hadoop.fs.s3a.access.key", "AKIA"),
+    ("spark_config", "spark.ssl.keyPassword", "${env:KEY_PASSWORD}"),
+    ("spark_config", "spark.kubernetes.kerberos.tokenSecret.name", "name"),
+    ("spark_config", "spark.executor.extraJavaOptions", "-Dapp.token.file=/x -Dmax=1"),
+)
+
+
 def authority(draft: Draft, certificate: str = "", key: str = "") -> Draft:
     """Set a CA of the site, its key from a vault."""
     closed(draft).variable("kafka_ca_certificate", certificate)
-    return draft.variable("kafka_ca_key", key).vault("kafka_ca_key")
+    draft.variable("kafka_ca_key", key)
+    return draft.vault("kafka_ca_key") if key else draft
 
 
 REFUSED: list[Case] = [
@@ -385,6 +419,92 @@ REFUSED: list[Case] = [
         ),
         ("kafka_ca_key of k1, k2, k3", "ansible-vault"),
     ),
+    *(
+        (
+            "secret-visible",
+            f"{variable}[{key}]",
+            lambda d, variable=variable, key=key, value=value: d.variable(variable, {key: value}),
+            (f"{variable}[{key}] of k1, k2, k3", "ansible-vault"),
+        )
+        for variable, key, value in SECRETS
+    ),
+    *(
+        (
+            "secret-visible",
+            f"in {variable}",
+            lambda d, variable=variable: d.variable(
+                variable, ["-Xss4m", f"-Djavax.net.ssl.keyStorePassword={PASSWORD}"]
+            ),
+            (f"{variable} of k1, k2, k3", "ansible-vault"),
+        )
+        for variable in ("kafka_java_options", "spark_java_options")
+    ),
+    (
+        "secret-visible",
+        "of a variable in clear text",
+        lambda d: (
+            closed(d)
+            .variable("kafka_users", [{"name": "app", "password": PASSWORD}])
+            .expression("kafka_users[app]", Expression({PASSWORD: "all.yml:7"}, hidden=False))
+        ),
+        ("all.yml:7", "kafka_users of k1, k2, k3"),
+    ),
+    (
+        "secret-visible",
+        "the default beside a vault",
+        lambda d: d.own("ssl.key.password", PASSWORD).expression(
+            "kafka_config[ssl.key.password]", Expression({PASSWORD: "all.yml:7"})
+        ),
+        ("all.yml:7", "kafka_config[ssl.key.password] of k1, k2, k3"),
+    ),
+    (
+        "secret-visible",
+        "one of two of an entry of JAAS",
+        lambda d: d.own("sasl.jaas.config", TWO_LOGINS).expression(
+            "kafka_config[sasl.jaas.config]",
+            Expression({f'X required user_a="{PASSWORD}" user_b="': "all.yml:7"}),
+        ),
+        ("all.yml:7", "kafka_config[sasl.jaas.config] of k1, k2, k3"),
+    ),
+    *(
+        (
+            "login-visible",
+            name,
+            lambda d, name=name: d.expression(name, Expression({PASSWORD: "all.yml:7"}, False)),
+            (f"{name} of k1, k2, k3", "all.yml:7", "ansible-vault"),
+        )
+        for name in ("ansible_password", "ansible_become_password", "ansible_ssh_private_key")
+    ),
+    *(
+        (
+            "secret-empty",
+            f"a password, {name}",
+            lambda d, made_of=made_of: (
+                closed(d).variable("kafka_users", [{"name": "app", "password": ""}]),
+                d.expressions.update(dict.fromkeys(d.groups["all"], made_of)),
+            ),
+            ("app", "kafka_users of k1, k2, k3"),
+        )
+        for name, made_of in {
+            "of an environment": {"kafka_users[app]": Expression()},
+            "as such": {},
+            "by default": {"kafka_users[app]": Expression({"": "all.yml:7"})},
+        }.items()
+    ),
+    (
+        "secret-empty",
+        "the key of a CA",
+        lambda d: authority(d, certificate=CERTIFICATE).vault("kafka_ca_key"),
+        ("kafka_ca_key of k1, k2, k3",),
+    ),
+    (
+        "secret-empty",
+        "of Spark",
+        lambda d: d.own_spark("spark.ssl.keyPassword", "").vault(
+            "spark_config[spark.ssl.keyPassword]"
+        ),
+        ("spark_config[spark.ssl.keyPassword] of k1, k2, k3",),
+    ),
     (
         "ca-incomplete",
         "no certificate",
@@ -528,6 +648,7 @@ LEGAL: list[Legal] = [
                 "kafka_client_config",
                 {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS},
             )
+            .vault("kafka_client_config[sasl.jaas.config]")
         ),
     ),
     (
@@ -606,6 +727,53 @@ LEGAL: list[Legal] = [
             closed(d)
             .vault("kafka_users")
             .variable("kafka_users", [{"name": "app", "password": PASSWORD}])
+        ),
+    ),
+    *(
+        (
+            "secret-visible",
+            f"{key} of {variable}, {value}",
+            lambda d, variable=variable, key=key, value=value: d.variable(variable, {key: value}),
+        )
+        for variable, key, value in NO_SECRETS
+    ),
+    (
+        "secret-visible",
+        "options of Java",
+        lambda d: d.variable(
+            "kafka_java_options", ["-Dcom.sun.management.jmxremote.password.file=/x"]
+        ),
+    ),
+    (
+        "secret-visible",
+        "a vault in options of Java, beside a clear one of another",
+        lambda d: d.variable("kafka_java_options", [f"-Da.password={PASSWORD}"]).expression(
+            "kafka_java_options", Expression({"-Da.password=": "all.yml:7", "-Xss4m": "all.yml:8"})
+        ),
+    ),
+    *(
+        (
+            "login-visible",
+            name,
+            lambda d, made_of=made_of: d.expression("ansible_password", made_of),
+        )
+        for name, made_of in {
+            "a vault": Expression(),
+            "a vault, or a default": Expression({PASSWORD: "all.yml:7"}),
+            "a variable that is given later": Expression({}, hidden=False),
+            "empty": Expression({"": "all.yml:7"}, hidden=False),
+        }.items()
+    ),
+    (
+        "secret-empty",
+        "the key of a CA, as such",
+        lambda d: authority(d, certificate=CERTIFICATE),
+    ),
+    (
+        "secret-empty",
+        "the key of a CA, by default",
+        lambda d: authority(d, certificate=CERTIFICATE).expression(
+            "kafka_ca_key", Expression({"": "all.yml:7"})
         ),
     ),
     ("secret-visible", "a password from a vault", kafka_users({"name": "a", "password": PASSWORD})),
