@@ -34,7 +34,8 @@ options:
 """
 
 EXAMPLES = """
-- hosts: "{{ lookup('millrace.streaming.readable_hosts', 'all') }}"
+- name: Show the hosts, all of whose variables can be read
+  hosts: "{{ lookup('millrace.streaming.readable_hosts', 'all') }}"
   tasks: []
 """
 

@@ -17,7 +17,7 @@ from .shared import host_variables
 _MADE = ", or delete it: then Millrace makes one."
 # What can be done besides encrypting it, by the place or the variable.
 _INSTEAD = {
-    **dict.fromkeys((*kafka.LAYERS, "kafka_client_config"), ", or refer to a config provider."),
+    **dict.fromkeys(kafka.LAYERS, ", or refer to a config provider."),
     **dict.fromkeys((USERS, *TEXTS, f"spark_config[{SECRET}]"), _MADE),
 }
 
