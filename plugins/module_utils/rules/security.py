@@ -50,11 +50,11 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
             what += f"{listing(sorted(found))}."
             fix = f"Set {product}_security: standard, or private addresses."
             yield Finding(what, fix, f"{product}_security", tuple(services))
-    if found := _reached_although_closed(cluster):
+    if reached := _reached_although_closed(cluster):
         [listener, *_] = [one for _, node in nodes_as_written(cluster) for one in opened(node)]
         key, fix = asked_for_certificates(listener)
         what = f"Whoever reaches the listener {listener.name} may do everything, and the internet "
-        what += f"reaches {listing(found)}."
+        what += f"reaches {listing(reached)}."
         where = f"kafka_config[{key}]"
         yield Finding(what, f"{fix}, or set private addresses.", where, tuple(cluster.kafka))
 

@@ -153,12 +153,4 @@ LEGAL: list[Legal] = [
             ssl_truststore_location="/etc/kafka/tls/ca.pem",
         ),
     ),
-    (
-        "inline-key",
-        "names that nobody compares",
-        lambda d: (
-            inline(signed("k4"), ssl_endpoint_identification_algorithm="")(d),
-            d.own("ssl.endpoint.identification.algorithm", ""),
-        ),
-    ),
 ]

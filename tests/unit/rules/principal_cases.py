@@ -59,6 +59,7 @@ def guests(draft: Draft, *, users: str = "", everybody: bool = False, address: s
         draft.own("super.users", f"User:kafka-nodes;User:admin;{users}")
     if address:
         draft.variable("kafka_advertised_host", address, on=("k2",))
+        draft.variable("spark_security", "standard")
     return draft
 
 
