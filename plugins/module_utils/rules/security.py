@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..model import transition
 from ..model.ca_change import signing
 from ..model.cluster import Cluster
@@ -12,7 +14,7 @@ from ..model.security import AUTHORIZER, AUTHORIZERS
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
 from ..model.values import integer, is_true, listing
-from .engine import Finding, Findings, host_rule, rule
+from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .principals import (
     EVERYBODY_MAY,
@@ -167,6 +169,18 @@ def _security_change_differs(host: InspectedHost) -> Findings:
     if node.is_secured and not change and not ending and opened:
         what = f"The node has the open listener {listing(opened)}, which would be closed."
         yield Finding(what, f"{fix} Run secure.yml to close it.")
+
+
+@hosts_rule("security-change-left", where="kafka_secrets_dir")
+def _security_change_left(hosts: Sequence[InspectedHost]) -> Findings:
+    """A new cluster would listen as the record says, openly too."""
+    nodes_there = [(host, host.kafka) for host in hosts if host.kafka]
+    is_new = not any(found.meta for host, _ in nodes_there for _, found in host.data())
+    for host, node in nodes_there[:1]:
+        if is_new and node.change and len(nodes_there) == len(host.cluster.kafka):
+            what = f"{transition.SECURITY} is of a cluster that is gone: no node has data."
+            fix = f"Delete {node.secrets.directory}/{transition.SECURITY}."
+            yield Finding(what, fix, hosts=tuple(host.cluster.kafka))
 
 
 @host_rule("authorizer-new", where="kafka_security")

@@ -276,6 +276,11 @@ def recorded(
     return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
 
 
+def all_of_it(nodes: list[InspectedHost]) -> list[InspectedHost]:
+    """The same for all nodes of the cluster."""
+    return [replace(one, name=name) for one in nodes for name in one.cluster.kafka]
+
+
 def authorized(
     found: str | None, security: str = "standard", data: str | None = "version=1", **config: str
 ) -> list[InspectedHost]:
@@ -797,6 +802,19 @@ CASES = [
             ("CLIENT", recorded("moved", opened=""), recorded("", opened="")),
             ("CLIENT", recorded("added", opened=""), recorded("added", complete=False, opened="")),
             ("CLIENT", recorded("moved", opened=""), recorded("moved", opened="", data=None)),
+        )
+    ),
+    *(
+        Case(
+            "security-change-left",
+            ("/inventory/.secrets/security_change.json", "kafka_secrets_dir of k1, k2, k3"),
+            all_of_it(recorded("moved", data=None)),
+            legal,
+        )
+        for legal in (
+            recorded("moved", data=None),  # a node that joins
+            all_of_it(recorded("ended", data=None)),
+            all_of_it(recorded("", data=None)),
         )
     ),
     *(
