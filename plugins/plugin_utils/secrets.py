@@ -12,6 +12,8 @@ They are files of one directory that only its owner can read:
     *_change.json                 the phase of a change of the running cluster
     spark_ui_key                  what its web interfaces check a token with
     spark_ui_token                the token, for people and monitoring
+    spark_session_ui_key          what the web interfaces of sessions check a token with
+    spark_metastore               the password of the catalog of tables
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     if name == "host":
         return {"files": cluster.host_files(host)}
     service = cluster.service(host, name)
-    distribution, user = service.distribution, service.user
+    distribution = service.distribution
     state = {
         "distribution": {
             "home": distribution.home,
@@ -38,7 +38,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
         "files": {
             "/etc/sysusers.d": files.directory(),
             f"/etc/sysusers.d/millrace-{name}.conf": files.text(
-                f'u {user} {service.uid} "{service.title}" /nonexistent /usr/sbin/nologin\n'
+                "".join(f"{line}\n" for line in service.accounts)
             ),
             HOMES: files.directory(),
             **_tools(service),
@@ -58,18 +58,14 @@ def digest(wanted: Mapping[str, Any]) -> str:
 
 
 def _tools(service: Service) -> State:
-    """Return the launcher of a product's tools, and a link for each name, with and without .sh."""
+    """Return the launcher of a product's tools, and a link for each name, also without .sh."""
     launcher = f"{HOMES}/{service.product}-tool"
-    names = [x.removesuffix(".sh") for x in (*service.distribution.tools, *service.scripts)]
+    names = [*service.distribution.tools, *service.scripts]
     if not names:
         return {}
-    script = files.render(
-        "tool.sh.j2",
-        home=service.distribution.link,
-        service=service.product,
-        java_home=service.host.java.home,
-    )
-    commands = [f"/usr/local/bin/{name}{end}" for name in names for end in (".sh", "")]
+    script = files.render(service.tool_template, **service.tool_values)
+    every = dict.fromkeys(one for name in names for one in (name, name.removesuffix(".sh")))
+    commands = [f"/usr/local/bin/{name}" for name in every]
     return {
         launcher: files.text(script, mode="0755"),
         **{path: files.link(launcher) for path in commands},

@@ -65,6 +65,6 @@ def link(target: str) -> Entry:
     return {"state": "link", "target": target}
 
 
-def directory(owner: str = "root", mode: str = "0755") -> Entry:
-    """Return the entry of a directory; its group is called like its owner."""
-    return {"state": "directory", "mode": mode, "owner": owner, "group": owner}
+def directory(owner: str = "root", mode: str = "0755", group: str = "") -> Entry:
+    """Return the entry of a directory; its group is by default called like its owner."""
+    return {"state": "directory", "mode": mode, "owner": owner, "group": group or owner}

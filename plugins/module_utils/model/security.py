@@ -32,6 +32,9 @@ ADMIN = "admin"
 """The user that may do everything, for the operator."""
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
 SPARK_UI_KEY, SPARK_UI_TOKEN = "spark_ui_key", "spark_ui_token"
+SPARK_SESSION_UI_KEY, SPARK_METASTORE = "spark_session_ui_key", "spark_metastore"
+SPARK_USERS = (SPARK_SESSION_UI_KEY, SPARK_METASTORE)
+"""What those who use Spark need besides: a key of their own for web interfaces, and a password."""
 LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
 AUTHORIZER = "authorizer.class.name"
 # Kafka's own, by mode.

@@ -47,9 +47,10 @@ class Service(ABC):
 
     `product` begins the names of its variables, paths and units, `title` is for people.
     `address_variable` sets `address`, `own_layers` are the variables that set properties. `scripts`
-    are commands besides the distribution's tools. `previous` is the file with what the service was
-    started with, where one is kept. `leftovers` is what teardown removes besides its files; with a
-    slash at the end only if it is empty: certificates that Millrace did not bring may be in it.
+    are commands besides the distribution's tools, which `tool_template` starts. `previous` is the
+    file with what the service was started with, where one is kept. `leftovers` is what teardown
+    removes besides its files; with a slash at the end only if it is empty: certificates that
+    Millrace did not bring may be in it.
     """
 
     host: HostSettings
@@ -58,6 +59,7 @@ class Service(ABC):
     address_variable: ClassVar[str]
     own_layers: ClassVar[tuple[str, ...]]
     scripts: ClassVar[tuple[str, ...]] = ()
+    tool_template: ClassVar[str] = "tool.sh.j2"
     previous: ClassVar[str] = ""
     leftovers: ClassVar[tuple[str, ...]]
 
@@ -130,6 +132,20 @@ class Service(ABC):
     def user(self) -> str:
         """The account it runs as; its group has the same name."""
         return str(self.settings[f"{self.product}_user"])
+
+    @property
+    def accounts(self) -> list[str]:
+        """Its groups and user, as lines of sysusers.d(5)."""
+        return [f'u {self.user} {self.uid} "{self.title}" /nonexistent /usr/sbin/nologin']
+
+    @property
+    def tool_values(self) -> dict[str, str]:
+        """What the template of its tools takes."""
+        return {
+            "home": self.distribution.link,
+            "service": self.product,
+            "java_home": self.host.java.home,
+        }
 
     @property
     def uid(self) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import files, security, spark_key_table, zookeeper_tls
+from . import files, security, spark_key_table, spark_metastore, spark_sessions, zookeeper_tls
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
@@ -27,7 +28,7 @@ SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 UI_FILTERS, _UI_FILTER = "spark.ui.filters", "org.apache.spark.ui.JWSFilter"
 UI_KEY = f"spark.{_UI_FILTER}.param.secretKey"
 JOBS = f"{HOMES}/jobs"
-ROLES = ("master", "worker", "history")
+ROLES = ("master", "worker", "history", "metastore")
 _CLASSES = {
     "master": "master.Master",
     "worker": "worker.Worker",
@@ -53,6 +54,7 @@ _CALLERS = {
     "spark_master_port": (CLIENTS, NODES),
     "spark_worker_port": (NODES,),
     _SHUFFLE_PORT: (NODES,),
+    "spark_metastore_port": (NODES,),
 }
 _TOPOLOGY: Mapping[str, Any] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -128,7 +130,7 @@ class Job:
 
 @dataclass(frozen=True)
 class SparkHost(Service):
-    """One host of a Spark cluster; `masters` and `workers` are all of the cluster by name.
+    """One host of a Spark cluster; `masters`, `workers` and `metastores` are those of the cluster.
 
     `broker` is one of Kafka's in the inventory, None without any; `ensemble_secured` tells whether
     the ensemble wants certificates.
@@ -137,6 +139,7 @@ class SparkHost(Service):
     roles: tuple[str, ...]
     masters: Mapping[str, HostSettings]
     workers: Mapping[str, HostSettings]
+    metastores: Mapping[str, HostSettings]
     ensemble: Sequence[str]
     broker: KafkaNode | None = None
     secrets: Secrets = field(default_factory=Secrets, repr=False)
@@ -145,7 +148,30 @@ class SparkHost(Service):
     title = "Apache Spark"
     address_variable = "spark_host"
     own_layers = LAYERS
-    leftovers = (f"{_CONFIG}/job-*", f"{_CONFIG}/certificates/", f"{_CONFIG}/", JOBS)
+    scripts = spark_sessions.NAMES
+    tool_template = "spark-tool.sh.j2"
+    leftovers = (
+        *(f"{_CONFIG}/job-*", f"{_CONFIG}/certificates/", f"{spark_sessions.DIRECTORY}/"),
+        *(f"{_CONFIG}/", JOBS),
+    )
+
+    @property
+    def accounts(self) -> list[str]:
+        """Its account, which is a member of the group of those who may use Spark."""
+        group = spark_sessions.GROUP
+        made = f"g {group} {spark_sessions.GROUP_ID}"
+        return [made, *super().accounts, f"m {self.user} {group}"]
+
+    @property
+    def tool_values(self) -> dict[str, str]:
+        """What the template of its commands takes."""
+        return {
+            **super().tool_values,
+            "config": spark_sessions.DIRECTORY,
+            "group": spark_sessions.GROUP,
+            "master_url": self.master_url,
+            "address": self.address,
+        }
 
     @property
     def table(self) -> Table:
@@ -224,6 +250,7 @@ class SparkHost(Service):
             "master": ("spark_master_port", "spark_master_ui_port"),
             "worker": ("spark_worker_port", "spark_worker_ui_port"),
             "history": ("spark_history_port",),
+            "metastore": ("spark_metastore_port",),
         }
         found = {x: self.settings[x] for role in self.roles for x in variables[role]}
         if "worker" in self.roles and is_true(self.config.get("spark.shuffle.service.enabled")):
@@ -246,7 +273,10 @@ class SparkHost(Service):
     @property
     def heaps(self) -> dict[str, str]:
         """Variable -> heap, of each JVM; a worker's memory counts, since its executors take it."""
-        found = {f"spark_daemon_heap ({x})": self.settings["spark_daemon_heap"] for x in self.roles}
+        daemons = [role for role in self.roles if role in _CLASSES]
+        found = {f"spark_daemon_heap ({x})": self.settings["spark_daemon_heap"] for x in daemons}
+        if "metastore" in self.roles:
+            found["spark_metastore_heap"] = self.settings["spark_metastore_heap"]
         if "worker" in self.roles:
             found["spark_worker_memory"] = self.settings["spark_worker_memory"]
         return found
@@ -272,7 +302,9 @@ class SparkHost(Service):
     def missing_secrets(self) -> list[str]:
         """The names of the secrets that Millrace has to make for it, and has not made yet."""
         keys = {security.SPARK_SECRET: SECRET, security.SPARK_UI_KEY: UI_KEY}
-        return [name for name, key in keys.items() if self.is_secured and not self.config[key]]
+        missing = [name for name, key in keys.items() if not self.config.get(key)]
+        missing += [name for name in security.SPARK_USERS if name not in self.secrets.texts]
+        return missing if self.is_secured else []
 
     @property
     def identity(self) -> Identity | None:
@@ -288,14 +320,42 @@ class SparkHost(Service):
     @property
     def ui_token(self) -> str:
         """What its web interfaces ask for, empty where they are open or have another filter."""
-        key = str(self.config.get(UI_KEY) or "")
-        filtered = _UI_FILTER in str(self.config.get(UI_FILTERS))
+        return self._token_of(self.config)
+
+    @staticmethod
+    def _token_of(config: Mapping[str, Any]) -> str:
+        key = str(config.get(UI_KEY) or "")
+        filtered = _UI_FILTER in str(config.get(UI_FILTERS))
         return security.bearer_token(key) if key and filtered else ""
 
     def directories(self) -> dict[str, Entry]:
         """Return the directories of services and jobs."""
-        own = [_STATE, f"{_STATE}/local", f"{_STATE}/work", self.events_dir]
-        return {**super().directories(), **{path: self.own_directory() for path in own}}
+        own = [_STATE, f"{_STATE}/local", f"{_STATE}/work"]
+        return {
+            **super().directories(),
+            **{path: self.own_directory() for path in own},
+            self.shared_dir: spark_sessions.shared(self.user, "0750"),
+            # What others wrote can be read, and not removed.
+            self.events_dir: spark_sessions.shared(self.user, "3770"),
+            spark_sessions.warehouse(self.shared_dir): spark_sessions.shared(self.user, "2770"),
+        }
+
+    @cached_property
+    def session_config(self) -> dict[str, Any]:
+        """The properties of the sessions that people start on its hosts."""
+        at, password = "", self.secrets.texts.get(security.SPARK_METASTORE, "")
+        for host in self.metastores.values():
+            at = f"{host.address(self.address_variable)}:{host.settings['spark_metastore_port']}"
+        key = {UI_KEY: self.secrets.texts.get(security.SPARK_SESSION_UI_KEY, "")}
+        owned = {x: self.config[x] for x in ("spark.eventLog.enabled", "spark.eventLog.dir")}
+        catalog = spark_metastore.client_config(at, password if self.is_secured else "")
+        layers = {
+            **self._defaults(),
+            "sessions": {**spark_sessions.DEFAULTS, **spark_sessions.config(self.shared_dir)},
+            **{name: self.layers[name] for name in LAYERS},
+            "owned": {**owned, **(key if self.is_secured else {}), **(catalog if at else {})},
+        }
+        return {key: value for layer in layers.values() for key, value in layer.items()}
 
     @property
     def kafka_login(self) -> Mapping[str, Any]:
@@ -338,8 +398,30 @@ class SparkHost(Service):
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret
             ),
+            **spark_sessions.property_files(
+                self.session_config, self._token_of(self.session_config)
+            ),
             **self.copy("log4j2.properties"),
-            **{path: one for role in self.roles for path, one in self._daemon(role).items()},
+            **{path: one for role in self.roles for path, one in self._unit_files(role).items()},
+        }
+
+    def _unit_files(self, role: str) -> dict[str, Entry]:
+        return self._metastore() if role == "metastore" else self._daemon(role)
+
+    def _metastore(self) -> dict[str, Entry]:
+        password = self.secrets.texts.get(security.SPARK_METASTORE, "")
+        started = spark_metastore.server(
+            self.host.java.binary,
+            f"{self.distribution.home}/jars/*",
+            self.settings["spark_metastore_heap"],
+            f"{self.address}:{self.settings['spark_metastore_port']}",
+            closed=self.is_secured,
+        )
+        return {
+            **spark_metastore.server_files(password if self.is_secured else "", self.user),
+            **self.unit(
+                "spark-metastore", f"{self.title} {self.version} metastore database", **started
+            ),
         }
 
     def job_files(self, job: Job) -> dict[str, Entry]:
@@ -371,6 +453,7 @@ class SparkHost(Service):
                 f"Spark job {job.name}",
                 f"/usr/bin/python3 -m {job.module} {words}",
                 environment_file=environment,
+                keeps_group=True,
             ),
             **self._job_kafka_client(job),
             **_copies(sorted(Path(job.source).glob("*.py")), package),
@@ -455,6 +538,7 @@ class SparkHost(Service):
             f"spark-{role}",
             f"{self.title} {self.version} {what}",
             " ".join(map(str, words)),
+            keeps_group=role == "worker",
             **({"restart": "always"} if may_be_standby else {}),
         )
 
@@ -481,6 +565,7 @@ def resolve(
             roles,
             groups["master"],
             groups["worker"],
+            groups["metastore"],
             ensemble,
             broker,
             inventory.secrets,

@@ -88,6 +88,13 @@ def _spark_masters(cluster: Cluster) -> Findings:
         yield Finding(what, f"Add the group zookeeper with 3 hosts, or keep {masters[0]} alone.")
 
 
+@rule("spark-metastores", where="group spark_metastore")
+def _spark_metastores(cluster: Cluster) -> Findings:
+    """Sessions share one catalog: tables that are made in one are not in another."""
+    if (hosts := cluster.inventory.members("spark_metastore"))[1:]:
+        yield Finding(f"{listing(hosts)} would each have a catalog.", f"Keep {hosts[0]} alone.")
+
+
 @rule(
     "spark-secret-missing",
     each=properties("spark", key="spark.authenticate"),

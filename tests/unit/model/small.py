@@ -56,7 +56,10 @@ def with_secrets(found: Cluster) -> Cluster:
         "(certificate of the CA)\n",
         {one.name: f"(key and certificate {one.name})\n" for one in wanted},
         {one.name: f"(password of {one.name})" for x in nodes for one in x.users_without_password},
-        {"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
+        {
+            **{"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
+            **{"spark_session_ui_key": "b3duCg", "spark_metastore": "(password of the catalog)"},
+        },
         "(certificate of the CA of ZooKeeper)\n",
         "(certificate of the CA of ZooKeeper's clients)\n",
     )

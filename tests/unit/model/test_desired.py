@@ -34,8 +34,8 @@ def files(found: Cluster, service: str) -> dict[str, Any]:
 def test_a_service_has_its_account_its_link_and_its_unit(service: str) -> None:
     state = desired.of_service(everything(), "h1", service)
     entries = state["files"]
-    account = entries[f"/etc/sysusers.d/millrace-{service}.conf"]["content"]
-    assert account.split()[:2] == ["u", service]
+    accounts = entries[f"/etc/sysusers.d/millrace-{service}.conf"]["content"].splitlines()
+    assert ["u", service] in [line.split()[:2] for line in accounts]
     assert entries[f"/opt/millrace/{service}"]["target"] == state["distribution"]["home"]
     for unit, mark in zip(state["units"], state["restart_marks"], strict=True):
         assert f"/etc/systemd/system/{unit}.service" in entries
@@ -95,7 +95,19 @@ def test_a_service_users_directories_are_its_own() -> None:
 
 def test_sparks_account_has_one_number_everywhere() -> None:
     text = files(everything(spark_uid=4711), "spark")["/etc/sysusers.d/millrace-spark.conf"]
-    assert text["content"].startswith("u spark 4711 ")
+    assert "\nu spark 4711 " in text["content"]
+
+
+def test_who_may_use_spark_is_a_group_that_its_account_is_in() -> None:
+    text = files(everything(), "spark")["/etc/sysusers.d/millrace-spark.conf"]["content"]
+    assert text.startswith("g spark-users 7078\n")
+    assert text.endswith("\nm spark spark-users\n")
+
+
+def test_commands_have_their_documented_names() -> None:
+    links = [path for path, one in files(everything(), "spark").items() if one.get("target")]
+    assert {"/usr/local/bin/pyspark", "/usr/local/bin/start-worker.sh"} <= {*links}
+    assert "/usr/local/bin/pyspark.sh" not in links
 
 
 def test_only_kafka_keeps_what_it_was_started_with() -> None:

@@ -136,9 +136,13 @@ def test_a_token_is_a_signature_of_an_empty_claim() -> None:
     assert base64.urlsafe_b64decode(f"{signature}=") == signed.digest()
 
 
-def test_event_logs_are_closed_to_others() -> None:
+def test_shared_directories_are_for_the_account_and_the_group_alone() -> None:
+    """Of an event log others read what its owner lets them; in a table they write."""
     host = secured()
-    assert host.directories()[host.events_dir]["mode"] == "0750"
+    made = host.directories()
+    modes = {path: made[path]["mode"] for path in (host.events_dir, f"{host.shared_dir}/warehouse")}
+    assert modes == {host.events_dir: "3770", f"{host.shared_dir}/warehouse": "2770"}
+    assert {made[path]["group"] for path in (*modes, host.shared_dir)} == {"spark-users"}
 
 
 def test_owned_keys_win_over_the_inventory() -> None:
