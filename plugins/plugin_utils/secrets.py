@@ -14,6 +14,7 @@ They are files of one directory that only its owner can read:
     spark_ui_token                the token, for people and monitoring
     spark_session_ui_key          what the web interfaces of sessions check a token with
     spark_metastore               the password of the catalog of tables
+    spark_connect_token           what clients of Spark Connect show
 """
 
 from __future__ import annotations

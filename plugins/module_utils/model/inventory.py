@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-SPARK_GROUPS = ("spark_masters", "spark_workers", "spark_history", "spark_metastore")
+SPARK_GROUPS = (
+    *("spark_masters", "spark_workers", "spark_history"),
+    *("spark_metastore", "spark_connect"),
+)
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
     *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),

@@ -19,7 +19,7 @@ from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .kafka import KafkaNode
 from .key_table import Table
-from .service import ADMINS, CLIENTS, NODES, Listening, Service
+from .service import ADMINS, CLIENTS, LOOPBACK, NODES, Listening, Service
 from .values import by_name, is_true
 from .zookeeper_tls import Identity
 
@@ -28,7 +28,7 @@ SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 UI_FILTERS, _UI_FILTER = "spark.ui.filters", "org.apache.spark.ui.JWSFilter"
 UI_KEY = f"spark.{_UI_FILTER}.param.secretKey"
 JOBS = f"{HOMES}/jobs"
-ROLES = ("master", "worker", "history", "metastore")
+ROLES = ("master", "worker", "history", "metastore", "connect")
 _CLASSES = {
     "master": "master.Master",
     "worker": "worker.Worker",
@@ -55,6 +55,7 @@ _CALLERS = {
     "spark_worker_port": (NODES,),
     _SHUFFLE_PORT: (NODES,),
     "spark_metastore_port": (NODES,),
+    "spark_connect_port": (LOOPBACK,),
 }
 _TOPOLOGY: Mapping[str, Any] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -251,6 +252,7 @@ class SparkHost(Service):
             "worker": ("spark_worker_port", "spark_worker_ui_port"),
             "history": ("spark_history_port",),
             "metastore": ("spark_metastore_port",),
+            "connect": ("spark_connect_port",),
         }
         found = {x: self.settings[x] for role in self.roles for x in variables[role]}
         if "worker" in self.roles and is_true(self.config.get("spark.shuffle.service.enabled")):
@@ -277,6 +279,8 @@ class SparkHost(Service):
         found = {f"spark_daemon_heap ({x})": self.settings["spark_daemon_heap"] for x in daemons}
         if "metastore" in self.roles:
             found["spark_metastore_heap"] = self.settings["spark_metastore_heap"]
+        if "connect" in self.roles:
+            found["spark.driver.memory"] = self.session_config.get("spark.driver.memory", "1g")
         if "worker" in self.roles:
             found["spark_worker_memory"] = self.settings["spark_worker_memory"]
         return found
@@ -406,7 +410,28 @@ class SparkHost(Service):
         }
 
     def _unit_files(self, role: str) -> dict[str, Entry]:
-        return self._metastore() if role == "metastore" else self._daemon(role)
+        own = {"metastore": self._metastore, "connect": self._connect}
+        return own[role]() if role in own else self._daemon(role)
+
+    def _connect(self) -> dict[str, Entry]:
+        environment = f"{_CONFIG}/connect-environment"
+        token = self.secrets.texts.get(security.SPARK_CONNECT, "") if self.is_secured else ""
+        values = {
+            **self._environment(),
+            "SPARK_CONF_DIR": spark_sessions.DIRECTORY,
+            "MASTER": self.master_url,
+            **({spark_sessions.CONNECT_TOKEN: token} if token else {}),
+        }
+        return {
+            environment: files.environment(values, mode="0640", group=self.user, secret=True),
+            **self.unit(
+                "spark-connect",
+                f"{self.title} {self.version} Connect server",
+                spark_sessions.connect(self.distribution.home, self.settings["spark_connect_port"]),
+                environment_file=environment,
+                keeps_group=True,
+            ),
+        }
 
     def _metastore(self) -> dict[str, Entry]:
         password = self.secrets.texts.get(security.SPARK_METASTORE, "")

@@ -1,6 +1,7 @@
 """What people start on a Spark host: the commands on their path, and the properties of a session.
 
-Only members of a group may read the properties, which have the secret of the cluster.
+A session may also be one of the Connect server, whose clients are elsewhere. Only members of a
+group may read the properties, which have the secret of the cluster.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from .files import Entry
 GROUP, GROUP_ID = "spark-users", 7078
 """The group of those who may use Spark; the same number everywhere, for the shared directory."""
 DIRECTORY = "/etc/spark/client"
+CONNECT_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name of a variable
+_CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 NAMES = (
     *("spark-submit", "pyspark", "spark-sql", "spark-shell", "spark-class", "spark-pipelines"),
     *("spark-connect-shell", "run-example", "beeline", "sparkR"),
@@ -29,6 +32,17 @@ DEFAULTS: Mapping[str, Any] = {
     # It needs pyarrow on the workers.
     "spark.sql.execution.pythonUDF.arrow.enabled": False,
 }
+
+
+def connect(home: str, port: int) -> str:
+    """Return the command of the Connect server.
+
+    It has no TLS: it listens on loopback, where its clients come by SSH.
+    """
+    binding = {"address": "127.0.0.1", "port": port}
+    options = [f"--conf spark.connect.grpc.binding.{key}={value}" for key, value in binding.items()]
+    words = [f"{home}/bin/spark-submit", "--class", _CONNECT, *options]
+    return " ".join([*words, "--conf spark.connect.grpc.port.maxRetries=0", "spark-internal"])
 
 
 def warehouse(shared_dir: str) -> str:

@@ -1,4 +1,4 @@
-"""The operator guide's own commands, so that a test runs what a reader types."""
+"""The commands of the documents, so that a test runs what a reader types."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.support.lab.topology import ROOT
 
 GUIDE = ROOT / "docs/guide.md"
 OPERATIONS = ROOT / "docs/operations.md"
+SPARK = ROOT / "docs/spark.md"
 
 
 def section(title: str, document: Path = GUIDE) -> str:
@@ -25,14 +26,14 @@ def section(title: str, document: Path = GUIDE) -> str:
     return found[1]
 
 
-def blocks(title: str, language: str) -> list[str]:
+def blocks(title: str, language: str, document: Path = GUIDE) -> list[str]:
     """Return the code blocks of one language in a section."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", section(title), flags=re.M | re.S)
+    return re.findall(rf"^```{language}\n(.*?)^```$", section(title, document), flags=re.M | re.S)
 
 
-def commands(title: str) -> list[str]:
+def commands(title: str, document: Path = GUIDE) -> list[str]:
     """Return the shell commands of a section, each on one line."""
-    text = "".join(blocks(title, "sh"))
+    text = "".join(blocks(title, "sh", document))
     return [" ".join(line.split()) for line in text.replace("\\\n", " ").splitlines() if line]
 
 

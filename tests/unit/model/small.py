@@ -59,6 +59,7 @@ def with_secrets(found: Cluster) -> Cluster:
         {
             **{"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
             **{"spark_session_ui_key": "b3duCg", "spark_metastore": "(password of the catalog)"},
+            "spark_connect_token": "(token)",
         },
         "(certificate of the CA of ZooKeeper)\n",
         "(certificate of the CA of ZooKeeper's clients)\n",

@@ -38,7 +38,8 @@ ALL_FILES = {
     "kraft_combined": ["k1"],  # broker and controller, Spark's only master, history server
     "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
     "spark_ha": ["s2"],  # ensemble, one of two masters, worker
-    "vms_example": ["kafka1.example.org", "worker1.example.org"],  # TLS, mounts; a secret
+    # TLS, mounts; a secret; catalog and Connect server
+    "vms_example": ["kafka1.example.org", "worker1.example.org", "spark3.example.org"],
     "zookeeper": ["b1", "z1"],  # broker of Kafka 3.9 on an ensemble; ensemble alone
 }
 

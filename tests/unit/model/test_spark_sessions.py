@@ -86,6 +86,22 @@ def test_without_a_catalog_sessions_keep_their_own() -> None:
     assert not [key for key in session(catalog=False) if "javax.jdo" in key or "Catalog" in key]
 
 
+def test_clients_of_connect_show_a_token_on_loopback() -> None:
+    groups = {**GROUPS, "spark_connect": ["w1"]}
+    found = with_secrets(cluster(groups, {}, spark_security="standard"))
+    wanted = desired.of_service(found, "w1", "spark")["files"]
+    unit = wanted["/etc/systemd/system/spark-connect.service"]["content"]
+    environment = wanted["/etc/spark/connect-environment"]
+    assert "binding.address=127.0.0.1 " in unit
+    assert "EnvironmentFile=/etc/spark/connect-environment\n" in unit
+    assert 'SPARK_CONF_DIR="/etc/spark/client"' in environment["content"]
+    assert "(token)" in environment["content"]
+    assert "(token)" not in unit
+    assert (environment["mode"], environment["secret"]) == ("0640", True)
+    [port] = [x for x in found.spark["w1"].listening if x.name == "spark_connect_port"]
+    assert port.callers == ("loopback",)
+
+
 def test_the_password_is_one_of_the_secrets_that_are_made() -> None:
     found = cluster(GROUPS, {}, spark_security="standard").spark["w1"]
     assert {*security.SPARK_USERS} <= {*found.missing_secrets}

@@ -221,7 +221,7 @@ def test_keys_of_the_inventory_need_none(directory: Path) -> None:
 
 SPARK = {
     *("spark_secret", "spark_ui_key", "spark_ui_token"),
-    *("spark_session_ui_key", "spark_metastore"),
+    *("spark_session_ui_key", "spark_metastore", "spark_connect_token"),
 }
 
 

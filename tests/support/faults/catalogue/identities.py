@@ -25,6 +25,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 from ansible_collections.millrace.streaming.plugins.module_utils.model import security
+from ansible_collections.millrace.streaming.plugins.module_utils.model.service import LOOPBACK
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import given_authority
 
@@ -140,7 +141,7 @@ def unauthenticated(target: Target, record: Record) -> None:
         f"{target.topology.addresses[host]}:{one.port}"
         for host in cluster.hosts
         for one in cluster.listening(host)
-        if one.port
+        if one.port and one.callers != (LOOPBACK,)
     ]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(refuses, ports))
