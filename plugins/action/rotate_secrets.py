@@ -9,7 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY, SPARK_USERS
+from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
 from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
 from ..plugin_utils import run, secrets
@@ -36,7 +36,9 @@ class ActionModule(Action):
             raise AnsibleActionFail(message)
         if not args["make"]:
             return {"changed": False}
-        texts = [SPARK_SECRET, SPARK_UI_KEY, *SPARK_USERS] if spark else []
+        every = self.cluster.spark.values()
+        of_sessions = {name for host in every for name in host.session_secrets}
+        texts = [SPARK_SECRET, SPARK_UI_KEY, *sorted(of_sessions)] if spark else []
         directory = Path(self.cluster.inventory.secrets.directory)
         new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
         self.cluster = run.renew(self.variables, {}, secrets=new)

@@ -12,6 +12,7 @@ from urllib.error import HTTPError
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host.network import listens
 from ..module_utils.operations import health_check, spark_health
 from ..module_utils.operations.spark_health import Master
 
@@ -20,7 +21,8 @@ module: spark_health
 short_description: Whether a Spark standalone cluster is healthy
 description:
   - Asks every master of the inventory once and reports every problem. One master must be ALIVE,
-    each other one STANDBY, and all workers must be alive at the ALIVE one.
+    each other one STANDBY, and all workers must be alive at the ALIVE one. The catalog of tables
+    must listen.
 options:
   wait:
     description: Seconds to wait for a healthy cluster; with 0 it is checked once.
@@ -33,6 +35,11 @@ options:
   workers:
     description: Hosts of the workers that have to be alive, and of no others; all of the inventory
       without it.
+    type: list
+    elements: str
+  metastores:
+    description: Addresses, C(host:port), at which a catalog of tables has to listen; that of the
+      inventory without it.
     type: list
     elements: str
 attributes:
@@ -72,6 +79,7 @@ def main() -> None:
         argument_spec={
             "masters": {"type": "list", "elements": "str", "required": True},
             "workers": {"type": "list", "elements": "str", "default": []},
+            "metastores": {"type": "list", "elements": "str", "default": []},
             "token": {"type": "str", "default": "", "no_log": True},
             "wait": {"type": "float", "default": 0},
             "fail": {"type": "bool", "default": True},
@@ -81,7 +89,9 @@ def main() -> None:
 
     def check() -> tuple[dict[str, Any], list[str]]:
         found = [ask(address, module.params["token"]) for address in module.params["masters"]]
-        return spark_health.facts(found), spark_health.problems(found, module.params["workers"])
+        silent = [address for address in module.params["metastores"] if not listens(address)]
+        problems = spark_health.problems(found, module.params["workers"])
+        return spark_health.facts(found), problems + spark_health.silent(silent)
 
     health_check.run(module, "cluster is not healthy", check)
 

@@ -38,6 +38,7 @@ def _spark_health(cluster: Cluster, host: str) -> Options:
         "masters": spark.at_masters("spark_master_ui_port"),
         "workers": spark.worker_hosts,
         "token": spark.ui_token,
+        "metastores": spark.metastore_addresses,
     }
 
 

@@ -34,9 +34,6 @@ SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
 SPARK_UI_KEY, SPARK_UI_TOKEN = "spark_ui_key", "spark_ui_token"
 SPARK_SESSION_UI_KEY, SPARK_METASTORE = "spark_session_ui_key", "spark_metastore"
 SPARK_CONNECT = "spark_connect_token"
-SPARK_USERS = (SPARK_SESSION_UI_KEY, SPARK_METASTORE, SPARK_CONNECT)
-"""What those who use Spark need besides: a key of their own for web interfaces, a password and a
-token."""
 LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
 AUTHORIZER = "authorizer.class.name"
 # Kafka's own, by mode.

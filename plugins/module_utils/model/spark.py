@@ -216,9 +216,17 @@ class SparkHost(Service):
 
     def at_masters(self, variable: str) -> list[str]:
         """Return `host:port` of all masters, the port by the variable of each."""
+        return self._at(self.masters, variable)
+
+    @property
+    def metastore_addresses(self) -> list[str]:
+        """`host:port` of the catalog's server, none without one."""
+        return self._at(self.metastores, "spark_metastore_port")
+
+    def _at(self, hosts: Mapping[str, HostSettings], variable: str) -> list[str]:
         return [
             f"{host.address(self.address_variable)}:{host.settings[variable]}"
-            for host in self.masters.values()
+            for host in hosts.values()
         ]
 
     @property
@@ -303,12 +311,22 @@ class SparkHost(Service):
         return security.SPARK_SECRET in self.missing_secrets
 
     @property
+    def session_secrets(self) -> list[str]:
+        """The names of the secrets that those who use it need, always made by Millrace."""
+        wanted = {
+            security.SPARK_SESSION_UI_KEY: True,
+            security.SPARK_METASTORE: bool(self.metastores),
+            security.SPARK_CONNECT: "connect" in self.roles,
+        }
+        return [name for name, needed in wanted.items() if needed and self.is_secured]
+
+    @property
     def missing_secrets(self) -> list[str]:
         """The names of the secrets that Millrace has to make for it, and has not made yet."""
         keys = {security.SPARK_SECRET: SECRET, security.SPARK_UI_KEY: UI_KEY}
-        missing = [name for name, key in keys.items() if not self.config.get(key)]
-        missing += [name for name in security.SPARK_USERS if name not in self.secrets.texts]
-        return missing if self.is_secured else []
+        own = [name for name, key in keys.items() if self.is_secured and not self.config[key]]
+        kept = self.secrets.texts
+        return own + [name for name in self.session_secrets if not kept.get(name)]
 
     @property
     def identity(self) -> Identity | None:
@@ -347,9 +365,8 @@ class SparkHost(Service):
     @cached_property
     def session_config(self) -> dict[str, Any]:
         """The properties of the sessions that people start on its hosts."""
-        at, password = "", self.secrets.texts.get(security.SPARK_METASTORE, "")
-        for host in self.metastores.values():
-            at = f"{host.address(self.address_variable)}:{host.settings['spark_metastore_port']}"
+        at = next(iter(self.metastore_addresses), "")
+        password = self.secrets.texts.get(security.SPARK_METASTORE, "")
         key = {UI_KEY: self.secrets.texts.get(security.SPARK_SESSION_UI_KEY, "")}
         owned = {x: self.config[x] for x in ("spark.eventLog.enabled", "spark.eventLog.dir")}
         catalog = spark_metastore.client_config(at, password if self.is_secured else "")

@@ -45,6 +45,14 @@ def active(masters: Iterable[Master]) -> Master | None:
     return alive[0] if len(alive) == 1 else None
 
 
+def silent(addresses: Iterable[str]) -> list[str]:
+    """Return what is wrong with servers that accept no connection, by their `host:port`."""
+    return [
+        f"the catalog of tables does not listen on {address}: see its journal (spark-metastore)"
+        for address in addresses
+    ]
+
+
 def problems(masters: Sequence[Master], workers: Iterable[str]) -> list[str]:
     """Return everything that is wrong: one master leads, the others stand by, `workers` serve."""
     leader = active(masters)

@@ -44,6 +44,7 @@ def deployed(place: Path, **variables: Any) -> AnsibleRun:
         (passwords / name).write_text(f"hunter2-{name}")
     (place / ".secrets/spark_secret").write_text("hunter2-spark-hunter2-spark")
     (place / ".secrets/spark_ui_key").write_text("aHVudGVyMi" * 4)
+    (place / ".secrets/spark_session_ui_key").write_text("aHVudGVyMi" * 4)
     (place / ".secrets/spark_ui_token").write_text(bearer_token("aHVudGVyMi" * 4))
     return AnsibleRun(place / "hosts.yml")
 
@@ -111,7 +112,7 @@ def test_sparks_secret_is_replaced(tmp_path: Path) -> None:
     rotate(ansible, spark=True, hosts=HOSTS, confirmed=True, make=True)
     after = kept(tmp_path)
     changed = {name for name in after if after[name] != before[name]}
-    assert changed == {"spark_secret", "spark_ui_key", "spark_ui_token"}
+    assert changed == {"spark_secret", "spark_ui_key", "spark_ui_token", "spark_session_ui_key"}
     hosts = ansible.cluster("k1").spark.values()
     assert {host.config[SECRET] for host in hosts} == {after["spark_secret"]}
     assert {host.ui_token for host in hosts} == {after["spark_ui_token"]}

@@ -145,7 +145,7 @@ def test_a_broker_is_asked_itself_for_its_dynamic_properties() -> None:
 def test_spark_is_asked_at_its_masters() -> None:
     found = spark(["m1", "m2"], {}, spark_master_ui_port=8090)
     expected = {"masters": ["m1:8090", "m2:8090"], "workers": ["w1"], "token": ""}
-    assert options("spark_health", found, "w1") == expected
+    assert options("spark_health", found, "w1") == {**expected, "metastores": []}
 
 
 def test_an_ensemble_is_asked_at_every_member() -> None:

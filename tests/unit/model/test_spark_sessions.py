@@ -102,9 +102,15 @@ def test_clients_of_connect_show_a_token_on_loopback() -> None:
     assert port.callers == ("loopback",)
 
 
-def test_the_password_is_one_of_the_secrets_that_are_made() -> None:
-    found = cluster(GROUPS, {}, spark_security="standard").spark["w1"]
-    assert {*security.SPARK_USERS} <= {*found.missing_secrets}
+def test_secrets_are_made_for_what_there_is() -> None:
+    groups = {**GROUPS, "spark_connect": ["w1"]}
+    found = cluster(groups, {}, spark_security="standard").spark
+    every = {security.SPARK_SESSION_UI_KEY, security.SPARK_METASTORE, security.SPARK_CONNECT}
+    assert every <= {*found["w1"].missing_secrets}
+    assert security.SPARK_CONNECT not in found["m1"].missing_secrets
+    alone = cluster({"spark_masters": ["m1"]}, {}, spark_security="standard").spark["m1"]
+    assert every & {*alone.missing_secrets} == {security.SPARK_SESSION_UI_KEY}
+    assert not cluster(groups, {}, spark_security="open").spark["w1"].missing_secrets
 
 
 @pytest.fixture

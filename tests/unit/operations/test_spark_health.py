@@ -117,6 +117,15 @@ def test_module_asks_with_the_token(token: str, healthy: bool) -> None:
     assert healthy or "refuses the token" in str(result)
 
 
+def test_module_misses_a_catalog() -> None:
+    with serving(answer("ALIVE", "w1")) as address:
+        args = {"masters": [address], "workers": ["w1"], "fail": False}
+        assert run_module("spark_health", {**args, "metastores": [address]})["healthy"]
+        result = run_module("spark_health", {**args, "metastores": ["127.0.0.1:1"]})
+    assert not result["healthy"]
+    assert "127.0.0.1:1" in str(result)
+
+
 def test_module_says_what_is_wrong() -> None:
     with serving("<html>") as address:
         args = {"masters": ["127.0.0.1:1", address], "workers": ["w1"], "wait": 0.3}

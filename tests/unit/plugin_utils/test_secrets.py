@@ -219,10 +219,7 @@ def test_keys_of_the_inventory_need_none(directory: Path) -> None:
     assert stored(directory).keys() == {"passwords/admin", "passwords/ledger"}
 
 
-SPARK = {
-    *("spark_secret", "spark_ui_key", "spark_ui_token"),
-    *("spark_session_ui_key", "spark_metastore", "spark_connect_token"),
-}
+SPARK = {"spark_secret", "spark_ui_key", "spark_ui_token", "spark_session_ui_key"}
 
 
 def of_spark(directory: Path, *, store: bool = True) -> Secrets:
