@@ -30,7 +30,7 @@ def login(topology: Topology, hosts: dict[str, Host]) -> Iterator[dict[str, Host
             host.check_output(f"{join} {number} {member} && {add.replace('analyst', member)}")
         host.check_output(f"{join} 7203 {STRANGER}")
         job = guide.blocks("Commands", "python", guide.SPARK)[0]
-        host.check_output(f"cat > {HOME}/job.py <<'END'\n{job}END")
+        host.check_output(f"cat > {HOME}/words.py <<'END'\n{job}END")
     yield found
     for host in found.values():
         for account in (*MEMBERS, STRANGER):
@@ -55,7 +55,7 @@ def test_a_program_runs_under_the_account_that_submits_it(
 ) -> None:
     """On any Spark host, with the cluster's properties; and it gets into the history."""
     worker = login[topology.group("spark_workers")[0]]
-    [command] = [x for x in guide.commands("Commands", guide.SPARK) if "job.py" in x]
+    [command] = [x for x in guide.commands("Commands", guide.SPARK) if "words.py" in x]
     assert "|  to|    2|" in typed(worker, "analyst", command).replace("|   to|", "|  to|")
     history = topology.group("spark_history")[0]
     port = topology.cluster.spark[history].ports["spark_history_port"]
@@ -85,7 +85,7 @@ def test_members_share_tables_between_hosts(topology: Topology, login: dict[str,
     output = typed(hosts[-1], "partner", f"spark-sql -e {shlex.quote(';'.join([merge, *others]))}")
     rows = output.split()
     assert rows[-5:-1] == ["2013-01-01", "842", "2013-01-02", "944"]
-    assert rows[-1] == "2", "the archive is of the version before the last change"
+    assert rows[-1] == "2"
     shown = typed(hosts[0], "analyst", "spark-sql -e 'SHOW TABLES'")
     assert "flights_per_day" not in shown
 

@@ -43,6 +43,7 @@ class Draft:
             "spark_masters": ["k1"],
             "spark_workers": ["k2", "k3"],
             "spark_history": ["k1"],
+            "spark_metastore": ["k1"],
         }
     )
     variables: dict[str, dict[str, Any]] = field(
@@ -162,7 +163,10 @@ class Draft:
     def without_spark(self) -> Self:
         """Leave Spark's groups out."""
         return (
-            self.drop_group("spark_masters").drop_group("spark_workers").drop_group("spark_history")
+            self.drop_group("spark_masters")
+            .drop_group("spark_workers")
+            .drop_group("spark_history")
+            .drop_group("spark_metastore")
         )
 
     def drop_group(self, group: str) -> Self:

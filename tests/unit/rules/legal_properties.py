@@ -189,6 +189,7 @@ CASES: list[Legal] = [
     ),
     ("spark-key-prefix", "Hadoop's", lambda d: d.own_spark("spark.hadoop.fs.s3a.endpoint", "x")),
     ("spark-rest", "the master's own", lambda d: d.own_spark("spark.master.ui.title", "x")),
+    ("spark-metastores", "none", lambda d: d.drop_group("spark_metastore")),
     (
         "spark-masters",
         "with an ensemble",

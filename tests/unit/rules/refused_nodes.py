@@ -129,7 +129,7 @@ CASES: list[Case] = [
         "heap-over-memory",
         "nothing fits",
         lambda d: d.variable("host_memory_mb", 900, on=("k1",)),
-        ("1536 MiB > 900 MiB", "Move a service to another host"),
+        ("> 900 MiB", "Move a service to another host"),
     ),
     (
         "heap-over-memory",

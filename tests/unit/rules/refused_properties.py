@@ -156,6 +156,12 @@ CASES: list[Case] = [
         ("k1 and k2", "Add the group zookeeper with 3 hosts, or keep k1"),
     ),
     (
+        "spark-metastores",
+        "two",
+        lambda d: d.join("spark_metastore", "k2"),
+        ("k1 and k2", "Keep k1"),
+    ),
+    (
         "spark-secret-short",
         "seven bytes",
         lambda d: d.own_spark("spark.authenticate.secret", "hunter2").vault(
