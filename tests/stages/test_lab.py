@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.support.clients import guide
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
 from tests.support.lab.topology import ROOT
@@ -118,11 +120,18 @@ def test_report_has_the_facts() -> None:
     )
 
 
+def test_people_work_with_spark() -> None:
+    """As the page for them shows, beside the stream."""
+    words = json.dumps({"smoke_tests": ["tests/guide/test_sessions.py"]})
+    succeed("run", "smoke", "-e", words, seconds=900)
+
+
 def test_the_secrets_of_spark_are_nowhere() -> None:
     """Not on the pages of the driver, in an event log, a journal or the arguments of a process."""
-    names = ("passwords/flights-stream", "spark_secret", "spark_ui_key", "spark_ui_token")
-    known = [(STATE / "inventory/.secrets" / name).read_text().strip() for name in names]
-    texts, token = "\n".join(known), known[-1]
+    secrets = STATE / "inventory/.secrets"
+    files = [secrets / "passwords/flights-stream", *secrets.glob("spark_*")]
+    known = [path.read_text().strip() for path in files]
+    texts, token = "\n".join(known), (secrets / "spark_ui_token").read_text().strip()
     report: dict[str, Any] = json.loads((STATE / "report.json").read_text())
     for name in ("environment", "SQL", "jobs", "StreamingQuery"):
         shown = page(f"http://{report['hosts']['k1']['address']}:4040/{name}/", token)
@@ -132,6 +141,38 @@ def test_the_secrets_of_spark_are_nowhere() -> None:
         assert on_host(host, readable(texts)) == ""
     assert on_host("k1", "ls /srv/shared/spark/events") != ""
     assert on_host("k1", f"grep -rlF '{texts}' /srv/shared/spark/events || true") == ""
+
+
+def test_programs_elsewhere_use_connect(tmp_path: Path) -> None:
+    """By the commands of the page: from this machine, with a package of PySpark alone."""
+    skip_unless_full()
+    group = {"spark": {"children": {"spark_connect": {"hosts": {"k1": None}}}}}
+    (STATE / "inventory/connect.yml").write_text(yaml.safe_dump(group))
+    succeed("run", "site", seconds=300)
+    wait_for(
+        lambda: on_host("k1", "ss -ltnH 'sport = :15002'"), seconds=90, what="the Connect server"
+    )
+    install, tunnel, variable, program = guide.commands("From another machine", guide.SPARK)
+    (tmp_path / "words.py").write_text(guide.blocks("Commands", "python", guide.SPARK)[0])
+    script = f"""set -eu
+python3 -m venv {tmp_path}/venv; PATH={tmp_path}/venv/bin:$PATH
+{install}
+{variable.replace("inventories/<yours>", str(STATE / "inventory"))}
+{program.replace("~", str(tmp_path))}
+SPARK_REMOTE=${{SPARK_REMOTE%token=*}}token=wrong
+! {program.replace("~", str(tmp_path))}
+"""
+    *options, host = tunnel.replace(" -f", "").split()[1:]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        ["./lab", "ssh", host, *options], cwd=ROOT, env={**os.environ, "LAB_NAME": NAME}
+    ) as forwarding:
+        done = subprocess.run(  # noqa: S603 - the commands of the page
+            ["/bin/bash", "-c", script], capture_output=True, text=True, check=False, timeout=600
+        )
+        forwarding.terminate()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "|  to|    2|" in done.stdout
+    assert "UNAUTHENTICATED" in done.stderr
 
 
 def test_second_up_changes_and_restarts_nothing() -> None:
