@@ -97,6 +97,22 @@ def test_others_are_refused_with_what_to_do(login: dict[str, Host]) -> None:
         assert "spark-users" in done.stderr
 
 
+def test_the_catalog_opens_with_its_password_alone(
+    topology: Topology, login: dict[str, Host]
+) -> None:
+    spark = next(iter(topology.cluster.spark.values()))
+    if not spark.metastore_addresses or not spark.is_secured:
+        pytest.skip("no catalog here, or an open one")
+    host = login[topology.group("spark_workers")[0]]
+    url = f"jdbc:derby://{spark.metastore_addresses[0]}/metastore;ssl=basic"
+    tool = (
+        f"{spark.host.java.binary} -cp '{spark.distribution.link}/jars/*' org.apache.derby.tools.ij"
+    )
+    for login_words in ("", ";user=spark;password=guessed"):
+        shown = host.run(f"echo \"connect '{url}{login_words}';\" | {tool}").stdout
+        assert "ERROR 08004" in shown
+
+
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 @pytest.mark.parametrize("command", guide.commands("Commands", guide.SPARK))
 def test_each_command_works_as_it_is_shown(

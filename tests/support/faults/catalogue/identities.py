@@ -36,8 +36,10 @@ from tests.support.wait import wait_for
 REFUSED = "Failed authentication with"
 DENIALS = "/var/log/kafka/authorizer.log"
 ALERT = b"\x15"
-REFUSALS = re.compile(rb"HTTP/1\.\d 40[013] ")
-"""Of a web interface: not in its protocol, no token, a wrong one."""
+REFUSALS = re.compile(rb"HTTP/1\.\d 40[013] |..\xd0.{5}\x12[\x45\x4c]", re.DOTALL)
+"""Of a web interface: not in its protocol, no token, a wrong one. Of Derby: not in its protocol
+(PRCCNVRM and SYNTAXRM of DRDA).
+"""
 METADATA = struct.pack(">hhihi", 3, 4, 1, -1, -1) + b"\0"
 """A request of all topics (API 3, version 4), from a client without a name."""
 OPENINGS = {
