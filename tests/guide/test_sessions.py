@@ -86,8 +86,6 @@ def test_members_share_tables_between_hosts(topology: Topology, login: dict[str,
     rows = output.split()
     assert rows[-5:-1] == ["2013-01-01", "842", "2013-01-02", "944"]
     assert rows[-1] == "2"
-    shown = typed(hosts[0], "analyst", "spark-sql -e 'SHOW TABLES'")
-    assert "flights_per_day" not in shown
 
 
 def test_others_are_refused_with_what_to_do(login: dict[str, Host]) -> None:
@@ -108,9 +106,8 @@ def test_the_catalog_opens_with_its_password_alone(
     tool = (
         f"{spark.host.java.binary} -cp '{spark.distribution.link}/jars/*' org.apache.derby.tools.ij"
     )
-    for login_words in ("", ";user=spark;password=guessed"):
-        shown = host.run(f"echo \"connect '{url}{login_words}';\" | {tool}").stdout
-        assert "ERROR 08004" in shown
+    words = "".join(f"connect '{url}{user}';" for user in ("", ";user=spark;password=guessed"))
+    assert host.run(f'echo "{words}" | {tool}').stdout.count("ERROR 08004") == 2
 
 
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
