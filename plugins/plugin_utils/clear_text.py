@@ -23,7 +23,7 @@ from ansible.template import Templar
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from ..module_utils.model.inventory import Expression
-from ..module_utils.model.secret_texts import CONFIGS, LOGINS, OPTIONS, TEXTS, USERS
+from ..module_utils.model.secret_variables import CONFIGS, LOGINS, OPTIONS, TEXTS, USERS
 from ..module_utils.model.values import mapping, sequence
 from ..module_utils.model.variables import defaults
 

@@ -16,7 +16,7 @@ from tests.support.wait import wait_for
 
 MEMBERS, STRANGER = {"analyst": 7201, "partner": 7202}, "guest"
 HOME = "/home/analyst"
-INTERACTIVE = ("pyspark", "spark-shell")
+INTERACTIVE = {"pyspark": "exit()", "spark-shell": ":quit"}
 SUM = 'spark.range(1000).selectExpr("sum(id)").show()'
 
 
@@ -117,7 +117,8 @@ def test_each_command_works_as_it_is_shown(
 ) -> None:
     host = login[topology.group("spark_masters")[0]]
     if command in INTERACTIVE:  # which want a terminal
-        command = f"(echo '{SUM}'; sleep 45) | script --quiet --command {command} /dev/null"
+        typed_in = f"printf '{SUM}\\n{INTERACTIVE[command]}\\n'"
+        command = f"{typed_in} | script --quiet --command {command} /dev/null"
         assert "499500" in typed(host, "analyst", command)
     else:
         assert typed(host, "analyst", command)

@@ -1,32 +1,13 @@
-"""Which variables, keys and options of the inventory hold secrets, and which texts these are."""
+"""Which keys and options are secrets, and which texts these are."""
 
 from __future__ import annotations
 
 import functools
 import re
 
-from . import kafka, key_table, spark, zookeeper
+from . import key_table
 from .values import property_text, sequence
 
-USERS = "kafka_users"
-CONFIGS = (
-    *(*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS),
-    *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
-)
-"""Variables with properties, of which some are secrets."""
-OPTIONS = tuple(f"{product}_java_options" for product in ("kafka", "zookeeper", "spark"))
-"""Variables with options of a JVM, of which some may be secrets."""
-TEXTS = ("kafka_ca_key",)
-"""Variables that are a secret as a whole."""
-LOGINS = tuple(
-    f"ansible_{name}"
-    for name in (
-        *("password", "ssh_pass", "ssh_password", "become_password", "become_pass", "sudo_pass"),
-        *("su_pass", "paramiko_pass", "paramiko_password", "private_key", "ssh_private_key"),
-        *("private_key_passphrase", "ssh_private_key_passphrase"),
-    )
-)
-"""Secrets of Ansible itself, which are for Ansible alone to resolve."""
 _NAME = r"(?:password|passwd|passphrase|secret|secret[._]?(?:access[._]?)?key)"
 # Of object stores (hadoop-aws, hadoop-azure) too; what follows in Azure's is the account.
 _KEY = re.compile(

@@ -12,7 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import files, security, spark_key_table, spark_metastore, spark_sessions, zookeeper_tls
+from . import (
+    files,
+    secret_texts,
+    security,
+    spark_key_table,
+    spark_metastore,
+    spark_sessions,
+    zookeeper_tls,
+)
 from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
@@ -337,7 +345,7 @@ class SparkHost(Service):
     @property
     def has_secrets(self) -> bool:
         """Whether a property holds a secret."""
-        return SECRET in self.config or UI_KEY in self.config
+        return any(secret_texts.of_property(key, one) for key, one in self.config.items())
 
     @property
     def ui_token(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..model import kafka, secret_texts
 from ..model.cluster import Cluster
 from ..model.inventory import Expression, HostVariables
-from ..model.secret_texts import CONFIGS, LOGINS, OPTIONS, TEXTS, USERS
+from ..model.secret_variables import CONFIGS, LOGINS, OPTIONS, TEXTS, USERS
 from ..model.spark import SECRET
 from ..model.values import mapping, sequence
 from .engine import Finding, Findings, rule

@@ -102,7 +102,7 @@ def _spark_metastores(cluster: Cluster) -> Findings:
 )
 def _spark_secret_missing(host: SparkHost, one: Property) -> Findings:
     """Masters and workers would not start: they share a secret, and none generates one."""
-    if is_true(one.value) and not host.has_secrets:
+    if is_true(one.value) and SECRET not in host.config:
         fix = f"Set {SECRET}, from a vault, or delete spark.authenticate."
         yield Finding(f"{one.key} is true and {SECRET} is not set.", fix)
 

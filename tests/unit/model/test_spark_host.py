@@ -87,6 +87,8 @@ def test_a_worker_with_a_shuffle_service_listens_for_it(
     [
         ({}, ("0644", "root", False)),
         ({"spark.authenticate.secret": "x" * 32}, ("0640", "spark", True)),
+        ({"spark.hadoop.fs.s3a.secret.key": "hunter2"}, ("0640", "spark", True)),
+        ({"spark.ssl.keyPassword": "${env:PASSWORD}"}, ("0644", "root", False)),
     ],
 )
 def test_a_secret_is_read_by_its_service_alone(
