@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -25,6 +25,8 @@ LAST_DAYS = 2
 """How long before its end a certificate is no longer good enough to wait for its successor."""
 LOCAL = "localhost"
 """A name that an outside CA may leave out: only clients on the host itself use it."""
+_EDDSA = (ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey)  # which have a digest of their own
+_LEAST_RSA_BITS = 1024  # of Java (jdk.certpath.disabledAlgorithms)
 _EARLIER = datetime.timedelta(hours=1)  # for a host whose clock is behind
 
 
@@ -81,6 +83,9 @@ def authority_problem(given: Authority, now: datetime.datetime) -> str:
         return f"its certificate is not valid before {issuer.not_valid_before_utc:%Y-%m-%d}"
     if days_left(issuer, now) < LAST_DAYS:
         return f"its certificate ends within {LAST_DAYS} days, on {issuer.not_valid_after_utc}"
+    public = issuer.public_key()
+    if isinstance(public, rsa.RSAPublicKey) and public.key_size < _LEAST_RSA_BITS:
+        return f"its key has {public.key_size} bits, and Java refuses fewer than {_LEAST_RSA_BITS}"
     first, *others = _parse(given.certificate)
     if _is_below_its_limit(_chain([first], others)):
         return "its certificate is below one that allows no CA below it (pathlen)"
@@ -125,7 +130,8 @@ def _issue(authority: Authority, wanted: Certificate) -> str:
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(_key_of(issuer))
     for extension, critical in (*_extensions(wanted), (identifier, False)):
         builder = builder.add_extension(extension, critical)
-    certificate = builder.sign(authority.private_key(), hashes.SHA256())
+    signer = authority.private_key()
+    certificate = builder.sign(signer, None if isinstance(signer, _EDDSA) else hashes.SHA256())
     return f"{_key_pem(key)}{_pem(certificate)}{authority.certificate}"
 
 
