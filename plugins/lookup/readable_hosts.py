@@ -10,6 +10,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.model import cluster
+from ..module_utils.rules import engine
 from ..plugin_utils import inventory, validation
 
 DOCUMENTATION = """
@@ -20,7 +21,8 @@ description:
   - Ansible reads the variables of a host before its first task. It ends at a file that it cannot
     read, and of an encrypted one does not say which.
   - For C(hosts) of a play, which is worked out before that. It fails with each such file, and with
-    all other problems of the inventory.
+    all other problems of the inventory. Where the file is one of hosts without a service of
+    Millrace alone, these are left out.
 options:
   _terms:
     description: The pattern.
@@ -56,7 +58,7 @@ class LookupModule(LookupBase):
         variables: Mapping[str, Any] | None = None,
         **options: str,
     ) -> list[str]:
-        """Return the pattern.
+        """Return the pattern, or the hosts with a service if those of others cannot be read.
 
         Raises:
             AnsibleError: a file of variables cannot be read; the message has all problems.
@@ -66,7 +68,8 @@ class LookupModule(LookupBase):
         sources = [str(one) for one in known.get("ansible_inventory_sources") or ()]
         if not inventory.is_readable(sources, known.get("groups", {}), loader):
             found = cluster.resolve(inventory.from_sources(sources, loader))
-            raise AnsibleError(
-                validation.check(found, options.get("json"), options.get("junit"))[1]
-            )
+            problems, message = validation.check(found, options.get("json"), options.get("junit"))
+            if engine.errors(problems) or not found.hosts:
+                raise AnsibleError(message)
+            return list(found.hosts)  # the file is one of other hosts
         return list(terms)

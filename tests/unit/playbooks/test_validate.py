@@ -187,6 +187,15 @@ def test_a_vault_with_its_password_is_read(tmp_path: Path) -> None:
     assert "kafka_heap" in output
 
 
+def test_a_vault_of_hosts_without_a_service_is_left_alone(tmp_path: Path) -> None:
+    encrypt(tmp_path / "group_vars/web.yml", "a: 1\n", "right")
+    allowed = HOSTS.replace(
+        '    kafka_rack: "{{ nowhere }}"\n', "    kafka_allow_unsafe_quorum: true\n"
+    )
+    code, output = run(tmp_path, f"{allowed}web:\n  hosts:\n    w1:\n")
+    assert code == 0, output
+
+
 def test_an_inventory_without_hosts_is_refused(tmp_path: Path) -> None:
     """Otherwise every play would be skipped, and that would look like success."""
     code, output = run(tmp_path, EMPTY)
