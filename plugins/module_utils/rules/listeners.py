@@ -201,6 +201,8 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
         if known and found and node.is_secured and not node.change:
             names = listing(f"{one.name} ({one.protocol})" for one in found)
             what = f"{names} {'are' if len(found) > 1 else 'is'} open to the network."
-            fix = "Delete kafka_listeners and kafka_controller_listener, or set protocol: SSL, or "
-            fix += "kafka_security: open on a network that nobody else can reach."
+            with_login = {one.protocol.startswith("SASL_") for one in found}
+            wanted = listing(("SASL_SSL" if one else "SSL" for one in sorted(with_login)), "or")
+            fix = f"Delete kafka_listeners and kafka_controller_listener, or set protocol: {wanted}"
+            fix += ", or kafka_security: open on a network that nobody else can reach."
             yield Finding(what, fix, hosts=(name,))

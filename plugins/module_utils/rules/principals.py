@@ -37,10 +37,11 @@ _EACH_RULE = re.compile(
 def _super_users_missing(node: KafkaNode) -> Findings:
     """Nobody could grant the first permission, and brokers could not talk to each other."""
     if node.config.get(AUTHORIZER) and not node.config.get(_SUPER_USERS):
-        where = place(node, AUTHORIZER)
-        fix = "Set super.users: User:admin;User:broker for example."
+        where = place(node, _SUPER_USERS, AUTHORIZER)
+        one = node.common_name if node.keys_are_ours else "broker"
+        fix = f"Set super.users: User:admin;User:{one} for example."
         if found := _anonymous_between_nodes(node):
-            fix = f"Set super.users: User:admin;User:broker for example, with {_ANONYMOUS} if "
+            fix = f"{fix.rstrip('.')}, with {_ANONYMOUS} if "
             fix += f"{_listed(found)} stays as it is on a trusted network."
         yield Finding("An authorizer is set, but no super user.", fix, where)
 
@@ -147,8 +148,10 @@ def _super_users_type(node: KafkaNode) -> Findings:
     """
     for one in str(node.config.get("super.users") or "").split(";"):
         kind, colon, name = one.strip().partition(":")
-        if one.strip() and "${" not in one and (not colon or _is_misspelt(kind)):
-            fix = f"Write User:{name.strip() if colon else kind}."
+        wrong = not colon or not name.strip() or _is_misspelt(kind)
+        if one.strip() and "${" not in one and wrong:
+            found = name.strip() if colon else kind
+            fix = f"Write User:{found}." if found else "Delete it, or write its name: User:alice."
             yield Finding(f"super.users has {one.strip()}.", fix, place(node, "super.users"))
 
 
@@ -162,10 +165,10 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
     could not vote, replicate or register.
     """
     for name, node in nodes_as_written(cluster):
-        users = node.config.get("super.users")
-        if everybody_may(node):
+        users = property_text(node.config.get(_SUPER_USERS)) or ""
+        if everybody_may(node) or "${" in users:
             continue
-        named = set(re.findall(r"User:(?:CN=)?([^,;]+)", str(users or "")))
+        named = set(re.findall(r"User:(?:CN=)?([^,;]+)", users))
         addressed = {
             other: {one.common_name} if one.keys_are_ours else {other, one.address}
             for other, one in nodes_as_written(cluster)
@@ -181,7 +184,7 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
             what = f"super.users names {listing(ours or named)} and not {listing(missing)}."
             principal = f"User:{cluster.kafka[missing[0]].common_name}"
             fix = f"Add the principals of {listing(missing)}, as in {principal}."
-            yield Finding(what, fix, place(node, "super.users"), (name,))
+            yield Finding(what, fix, place(node, _SUPER_USERS), (name,))
 
 
 def _role(node: KafkaNode) -> tuple[bool, bool]:
@@ -270,9 +273,10 @@ def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set
 def super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
     """Yield type and name of each super user that is legibly written."""
     for one in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
-        kind, colon, name = one.strip().partition(":")
+        kind, _, name = one.strip().partition(":")
         joined = _PRINCIPAL_PER_COMMA in one.replace(" ", "")  # super-users-commas
-        if kind.isidentifier() and colon and not ("${" in one or joined or _is_misspelt(kind)):
+        legible = kind.isidentifier() and name.strip()
+        if legible and not ("${" in one or joined or _is_misspelt(kind)):
             yield kind, name.strip()
 
 
@@ -343,8 +347,10 @@ def _super_users_admin(cluster: Cluster) -> Findings:
     """Clients of the operator are that user unless clients.yml names another."""
     for host, node in nodes_as_written(cluster):
         admin = next((one for one in node.users if one.name == ADMIN and one.present), None)
-        named = [name.lower() for _, name in super_users(node)]
-        unclear = "${" in str(node.config.get(_SUPER_USERS)) or nearest(ADMIN, named, _NEARLY)
+        written = property_text(node.config.get(_SUPER_USERS)) or ""
+        named = re.findall(r"[^\s:;,]+", written.lower())
+        # Without any, super-users-missing.
+        unclear = not written or "${" in written or nearest(ADMIN, named, _NEARLY)
         if (
             admin
             and not admin.grants
@@ -356,25 +362,28 @@ def _super_users_admin(cluster: Cluster) -> Findings:
             yield Finding(what, f"{fix}kafka_users.", place(node, _SUPER_USERS), (host,))
 
 
-@rule("super-users-mapped", each=nodes)
-def _super_users_mapped(node: KafkaNode) -> Findings:
+@rule("super-users-mapped")
+def _super_users_mapped(cluster: Cluster) -> Findings:
     """A certificate's name is mapped before Kafka compares it: a super user by the whole name
     matches no one.
     """
+    # Controllers judge what brokers forward, so that a name may be one of any node's listeners.
     mappings = {
-        str(node.listener_config(one).get("ssl.principal.mapping.rules") or "DEFAULT")
+        str(node.listener_config(one).get(_MAPPING) or "DEFAULT")
+        for _, node in nodes(cluster)
         for one in node.listeners
         if one.encrypted
     }
-    if len(mappings) != 1:  # it may be the principal of another listener
+    if len(mappings) != 1:
         return
     (mapping,) = mappings
-    for one in str(node.config.get("super.users") or "").split(";"):
-        name = one.strip().partition(":")[2]
-        mapped = _mapped(name, mapping) if "=" in name else name
-        if mapped != name:
-            what = f"super.users has {one.strip()}, which ssl.principal.mapping.rules makes "
-            yield Finding(f"{what}{mapped}.", f"Write User:{mapped}.", place(node, "super.users"))
+    for host, node in nodes(cluster):
+        for one in str(node.config.get(_SUPER_USERS) or "").split(";"):
+            name = one.strip().partition(":")[2]
+            mapped = _mapped(name, mapping) if "=" in name else name
+            if mapped != name:
+                what = f"super.users has {one.strip()}, which {_MAPPING} makes {mapped}."
+                yield Finding(what, f"Write User:{mapped}.", place(node, _SUPER_USERS), (host,))
 
 
 def _mapped(name: str, mapping: str) -> str:

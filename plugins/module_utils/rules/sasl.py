@@ -61,7 +61,6 @@ _OAUTH_CHECKS = (
     "sasl.oauthbearer.expected.issuer",
 )
 _OAUTH = "OAUTHBEARER"
-_HANDLER = "sasl.server.callback.handler.class"
 _CHECKS_TOKENS = f"{_KAFKA}.oauthbearer.OAuthBearerValidatorCallbackHandler"
 _VALIDATOR = "sasl.oauthbearer.jwt.validator.class"
 _OAUTH_URLS = re.compile(r".*sasl\.oauthbearer\.(?:jwks|token)\.endpoint\.url")
@@ -104,7 +103,9 @@ def _sasl_login(node: KafkaNode) -> Findings:
             for name in enabled or [_DEFAULT]
             if name in _LOGIN_MODULES and f"{name.lower()}.{_JAAS}" not in config
         ]
-        if listener.protocol.startswith("SASL_") and missing:
+        # Of a closed cluster's own listeners without TLS, plaintext-listener.
+        preset = not enabled and node.is_secured and not listener.encrypted
+        if listener.protocol.startswith("SASL_") and missing and not preset:
             what = f"The listener {listener.name} ({listener.protocol}) has no entry of JAAS for "
             what += f"{listing(missing)}{'' if enabled else ', the default mechanism'}."
             key = f"listener.name.{listener.name.lower()}.{missing[0].lower()}.{_JAAS}"
@@ -129,7 +130,7 @@ def _sasl_mechanism(node: KafkaNode) -> Findings:
         used.append((node.controller_listener, "sasl.mechanism.controller.protocol"))
     for listener, key in used:
         config = node.listener_config(listener)
-        enabled = texts(config.get(_ENABLED)) or [_DEFAULT]
+        enabled = enabled_mechanisms(config)
         mechanism = str(node.config.get(key, _DEFAULT))
         known = mechanism in enabled or any("${" in text for text in (mechanism, *enabled))
         if listener.protocol.startswith("SASL_") and not known:
@@ -163,7 +164,8 @@ def _oauth_url(node: KafkaNode) -> Findings:
 def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
     """PLAIN sends the password as it is: whoever sees the connection can log in with it."""
     for one in node.listeners:
-        if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in _mechanisms(node, one):
+        enabled = enabled_mechanisms(node.listener_config(one))
+        if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
             what = f"The listener {one.name} takes PLAIN without TLS."
             yield Finding(what, "Set protocol: SASL_SSL for it.", "kafka_listeners")
 
@@ -211,7 +213,8 @@ def _oauth_unchecked(node: KafkaNode) -> Findings:
     without the handler Kafka checks no signature, whatever else is set (SaslChannelBuilder).
     """
     for one in node.listeners:
-        if one.protocol.startswith("SASL_") and _OAUTH in _mechanisms(node, one):
+        enabled = enabled_mechanisms(node.listener_config(one))
+        if one.protocol.startswith("SASL_") and _OAUTH in enabled:
             wanted = _oauth_missing(node, one)
             if wanted:
                 first = next(iter(wanted))
@@ -244,7 +247,8 @@ def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
         return missing
     if validator.endswith(".ClientJwtValidator"):  # which checks no signature
         missing[written[_VALIDATOR]] = f"{_KAFKA}.oauthbearer.BrokerJwtValidator"
-    return missing | {key: "" for key in _OAUTH_CHECKS if not node.config.get(written[key])}
+    wanted = [written[key] for key in _OAUTH_CHECKS]
+    return missing | {key: "" for key in wanted if not node.config.get(key)}
 
 
 def _is_own(name: str) -> bool:
@@ -263,7 +267,3 @@ def _oauth_unencrypted(service: Service) -> Findings:
                 what = f"{key} is an address without TLS."
                 fix = "Set one that begins with https, or, for keys, a file."
                 yield Finding(what, fix, f"{variable}[{key}]")
-
-
-def _mechanisms(node: KafkaNode, listener: Listener) -> list[str]:
-    return texts(node.listener_config(listener).get(_ENABLED)) or [_DEFAULT]

@@ -12,7 +12,7 @@ from ..model.key_table import nearest
 from ..model.listeners import Listener
 from ..model.values import listing, texts
 from .engine import Finding, Findings, rule
-from .shared import brokers, falls_back_to_default, nodes, nodes_as_written
+from .shared import brokers, falls_back_to_default, nodes, nodes_as_written, place
 
 # Any of them gives a listener its key; the last is a class of one's own.
 _KEYS = ("ssl.keystore.location", "ssl.keystore.key", "ssl.engine.factory.class")
@@ -131,8 +131,10 @@ def _client_certificate_optional(node: KafkaNode) -> Findings:
         config = node.listener_config(one) if one.encrypted else {}
         if str(config.get("ssl.client.auth")).lower() == "requested":
             what = f"The listener {one.name} requests a certificate and does not require it."
-            fix = "Set ssl.client.auth: required, or none where clients log in by SASL."
-            yield Finding(what, fix, "kafka_config[ssl.client.auth]")
+            own = f"listener.name.{one.name.lower()}.ssl.client.auth"
+            key = own if own in node.config else "ssl.client.auth"
+            fix = f"Set {key}: required, or none where clients log in by SASL."
+            yield Finding(what, fix, place(node, key))
 
 
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -78,6 +78,24 @@ def site_keys(draft: Draft) -> Draft:
 
 
 REFUSED: list[Case] = [
+    (
+        "super-users-missing",
+        "the preset's, overridden",
+        lambda d: closed(d).own("super.users", ""),
+        ("kafka_config[super.users] of", "User:admin;User:kafka-nodes"),
+    ),
+    (
+        "super-users-commas",
+        "a list of YAML",
+        lambda d: closed(d).own("super.users", ["User:kafka-nodes", "User:admin"]),
+        ("Set super.users: User:kafka-nodes;User:admin.",),
+    ),
+    (
+        "super-users-type",
+        "no name",
+        lambda d: own(d, "User:admin;User:"),
+        ("super.users has User:.", "Delete it"),
+    ),
     *(
         (
             "super-users-unknown",
@@ -230,6 +248,24 @@ LEGAL: list[Legal] = [
         "a config provider",
         lambda d: closed(d).provided(
             "super.users", "User:kafka-nodes;${file:/etc/kafka/names:admins}"
+        ),
+    ),
+    *(
+        (
+            "super-users-nodes",
+            f"a config provider, {users}",
+            lambda d, users=users: closed(d).provided("super.users", users),
+        )
+        for users in ("${file:/etc/kafka/names:all}", "User:admin;${file:/etc/kafka/names:nodes}")
+    ),
+    (
+        "super-users-mapped",
+        "the name of a certificate that another node's listener takes",
+        lambda d: (
+            own(d, "User:admin;User:CN=ops,OU=A", PARTNER)
+            .controllers("k1", "k2", "k3")
+            .listeners(CLIENTS, INTERNAL, PARTNERS)
+            .own("listener.name.partners.ssl.principal.mapping.rules", "DEFAULT")
         ),
     ),
     (

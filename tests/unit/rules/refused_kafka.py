@@ -129,7 +129,7 @@ CASES: list[Case] = [
             d.listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SASL_PLAINTEXT")),
             d.login("USERS"),
         ),
-        ("USERS (SASL_PLAINTEXT)", "protocol: SSL"),
+        ("USERS (SASL_PLAINTEXT)", "protocol: SASL_SSL"),
     ),
     (
         "listener-stores",

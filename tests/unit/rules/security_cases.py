@@ -220,7 +220,15 @@ REFUSED: list[Case] = [
         "plaintext-listener",
         "the brokers' alone",
         lambda d: closed(d).listeners(("CLIENT", 9092, "PLAINTEXT")),
-        ("CLIENT (PLAINTEXT)",),
+        ("CLIENT (PLAINTEXT)", "protocol: SSL,"),
+    ),
+    (
+        "plaintext-listener",
+        "with a login",
+        lambda d: closed(d).listeners(
+            ("CLIENT_TLS", 9095, "SASL_PLAINTEXT"), ("INTERNAL", 9094, "SSL")
+        ),
+        ("CLIENT_TLS (SASL_PLAINTEXT)", "protocol: SASL_SSL,"),
     ),
     (
         "unresolved-variable",
@@ -249,8 +257,12 @@ REFUSED: list[Case] = [
     (
         "client-certificate-optional",
         "of one listener",
-        lambda d: closed(d).own("listener.name.internal.ssl.client.auth", "requested"),
-        ("INTERNAL", "required"),
+        lambda d: closed(d).own_host("listener.name.internal.ssl.client.auth", "requested"),
+        (
+            "INTERNAL",
+            "kafka_host_config[listener.name.internal.ssl.client.auth]",
+            "Set listener.name.internal.ssl.client.auth: required",
+        ),
     ),
     (
         "listener-unreachable",
@@ -324,6 +336,12 @@ REFUSED: list[Case] = [
         "no issuer at this listener",
         oauth(**{f"{OF_USERS}{ISSUER}": ""}),
         ("USERS", ISSUER),
+    ),
+    (
+        "oauth-unchecked",
+        "an empty audience of this listener, which wins",
+        oauth(**{f"{OF_USERS}{AUDIENCE}": ""}),
+        (f"kafka_config[{OF_USERS}{AUDIENCE}]", f"Set {OF_USERS}{AUDIENCE}"),
     ),
     (
         "oauth-unchecked",
