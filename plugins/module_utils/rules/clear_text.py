@@ -39,7 +39,10 @@ class _Secret:
         for text, source in self.made_of.clear.items():
             if self.text in (text, *secret_texts.of_options(text)):
                 return source
-        return None if self.made_of.hidden else next(iter(self.made_of.clear.values()), "")
+        if self.made_of.hidden:
+            return None
+        around = [source for text, source in self.made_of.clear.items() if self.text in text]
+        return next(iter((*around, *self.made_of.clear.values())), "")
 
 
 def _secrets(cluster: Cluster) -> Iterator[tuple[str, _Secret]]:

@@ -469,6 +469,15 @@ REFUSED: list[Case] = [
     ),
     (
         "secret-visible",
+        "a part of a file",
+        lambda d: d.own("ssl.key.password", PASSWORD).expression(
+            "kafka_config[ssl.key.password]",
+            Expression({"/s.yml": "all.yml:7", f"key: {PASSWORD}": "files/s.yml"}, hidden=False),
+        ),
+        ("it is in files/s.yml",),
+    ),
+    (
+        "secret-visible",
         "the default beside a vault",
         lambda d: d.own("ssl.key.password", PASSWORD).expression(
             "kafka_config[ssl.key.password]", Expression({PASSWORD: "all.yml:7"})
