@@ -1,4 +1,4 @@
-"""Compile the examples of a Spark home, which Maven does not have, with the compiler that is in it.
+"""Compile the examples for a Spark home with its own compiler: Maven Central has no jar of them.
 
     python artifacts/spark/examples.py HOME VERSION
 

@@ -1,4 +1,4 @@
-"""Ansible lookup: a pattern of hosts, given only if the variables of all hosts can be read."""
+"""Ansible lookup: a host pattern, if the variables of all hosts can be read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..plugin_utils import inventory, validation
 DOCUMENTATION = """
 name: readable_hosts
 author: Millrace
-short_description: give a pattern of hosts if the variables of all hosts can be read
+short_description: return a host pattern if the variables of all hosts can be read
 description:
-  - Ansible reads the variables of a host before its first task. It ends at a file that it cannot
-    read, and of an encrypted one does not say which.
-  - For C(hosts) of a play, which is worked out before that. It fails with each such file, and with
-    all other problems of the inventory. Where the file is one of hosts without a service of
-    Millrace alone, these are left out.
+  - Ansible reads the variables of a host before its first task. It ends the run at a file that it
+    cannot read, and does not name an encrypted one.
+  - This lookup is for C(hosts) of a play, which Ansible evaluates before that. It fails with each
+    such file, and with all other problems of the inventory. If the file belongs only to hosts
+    without a service of Millrace, it returns the hosts with one instead of the pattern.
 options:
   _terms:
     description: The pattern.
@@ -36,14 +36,14 @@ options:
 """
 
 EXAMPLES = """
-- name: Show the hosts, all of whose variables can be read
+- name: Run on all hosts if their variables can be read
   hosts: "{{ lookup('millrace.streaming.readable_hosts', 'all') }}"
   tasks: []
 """
 
 RETURN = """
 _raw:
-  description: The pattern.
+  description: The pattern, or names of hosts.
   type: list
   elements: str
 """

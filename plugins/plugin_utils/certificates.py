@@ -70,9 +70,9 @@ class Authority:
 
 
 def authority_problem(given: Authority, now: datetime.datetime) -> str:
-    """Return why an authority cannot be used, empty if it can; without a key it signs elsewhere."""
+    """Return why a CA cannot be used, empty if it can; one without a key signs elsewhere."""
     if "PRIVATE KEY" in given.certificate:
-        return "there is a private key beside its certificate, which every node would get"
+        return "kafka_ca_certificate contains a private key, which every node would get"
     try:
         issuer = given.issuer
         if given.key:
@@ -82,17 +82,17 @@ def authority_problem(given: Authority, now: datetime.datetime) -> str:
     if issuer.not_valid_before_utc > now:
         return f"its certificate is not valid before {issuer.not_valid_before_utc:%Y-%m-%d}"
     if days_left(issuer, now) < LAST_DAYS:
-        return f"its certificate ends within {LAST_DAYS} days, on {issuer.not_valid_after_utc}"
+        return f"its certificate expires within {LAST_DAYS} days, on {issuer.not_valid_after_utc}"
     public = issuer.public_key()
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < _LEAST_RSA_BITS:
         return f"its key has {public.key_size} bits, and Java refuses fewer than {_LEAST_RSA_BITS}"
     first, *others = _parse(given.certificate)
     if _is_below_its_limit(_chain([first], others)):
-        return "its certificate is below one that allows no CA below it (pathlen)"
+        return "a CA that signed its certificate allows no CA below it (pathlen)"
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
     except x509.ExtensionNotFound:
-        return ""  # of the first version of certificates
+        return ""  # X.509 version 1
     return "" if constraints.ca else "its certificate is not that of a CA"
 
 
@@ -232,7 +232,7 @@ def signed_problem(
     """Return why nodes and clients would not take what an outside CA has signed, empty if they do.
 
     `pem` is the certificate, followed by those that signed it up to one of `authority`; `users` are
-    those of the cluster, as which no server may log in.
+    the names of those who may log in, which no certificate of a server may have.
     """
     try:
         found, anchors = _parse(pem), _parse(authority)
@@ -247,7 +247,7 @@ def signed_problem(
     problems = {
         "it is for another key": not has_key(pem, key),
         "kafka_ca_certificate has not signed it, nor a certificate that follows it": not chain,
-        "it, or one that signed it, is below a CA that allows no other below it (pathlen)": (
+        "its chain is longer than the pathlen of a CA in it allows": (
             _is_below_its_limit(chain[1:])
         ),
         f"it lacks {', '.join(map(_described, names))} among its alternative names": bool(names),

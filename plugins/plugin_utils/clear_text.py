@@ -1,6 +1,6 @@
-"""What the values of an inventory are made of: clear text of its files, or what others cannot read.
+"""What the values of an inventory consist of: clear text of its files, or what others cannot read.
 
-A value from a vault, from an environment or from a service is hidden, and so is one that is given
+A value from a vault, an environment variable or a service is hidden, and so is one that is given
 with -e. A file that an expression looks up is clear text if git tracks it unencrypted.
 """
 
@@ -188,12 +188,12 @@ def expressions(
     given: Collection[str],
     files: Files,
 ) -> dict[str, Expression]:
-    """Return what the values that may be secrets are made of, unless they are clear text as such.
+    """Return what values that may be secrets consist of, without those that are plain clear text.
 
     `raw` are the variables of a host as they are written, `values` as they are resolved, `scope`
     all that their expressions may refer to; `given` are those of the command line. A key is
     `variable[key]`, `variable[name]` of a user, or the variable where it has no such parts.
-    Ansible's own are there in any case, since only Ansible resolves them.
+    Ansible's own passwords are there in any case, since only Ansible resolves them.
     """
     found = {}
     for variable in (*CONFIGS, *OPTIONS, *TEXTS, USERS, *LOGINS):

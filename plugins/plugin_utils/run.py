@@ -43,14 +43,14 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
         known = {name: one.facts for name, one in inspections(hostvars).items()}
         read = inventory.from_hostvars(hostvars, groups, overrides, task_vars)
         found = cluster.resolve(read, known)
-        if more := _seen_here(found):
+        if more := _from_control_node(found):
             found = cluster.resolve(dataclasses.replace(read, **more), known)
         _store(path, found)
     return found
 
 
-def _seen_here(found: Cluster) -> dict[str, Any]:
-    """Return what only the control node sees of an inventory, by the names of its fields."""
+def _from_control_node(found: Cluster) -> dict[str, Any]:
+    """Return fields of an inventory that the control node finds out: addresses, state of the CA."""
     names = found.unresolved_names
     with ThreadPoolExecutor(max_workers=32) as pool:  # a name server may let each of them wait
         found_addresses = pool.map(network.addresses, names)

@@ -9,7 +9,7 @@ from .files import write
 
 
 def check(cluster: Cluster, json: str | None, junit: str | None) -> tuple[list[Problem], str]:
-    """Return the problems of a cluster and the message of a refusal, and write what is asked for.
+    """Return the problems of a cluster and their report, and write the files that are asked for.
 
     Raises:
         AnsibleActionFail: a file cannot be written.

@@ -74,7 +74,7 @@ def stored(certificate: str, trusted: str) -> Shown:
 
 
 def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject:
-    """Let both sides of a connection shake hands, without one, and return the client's.
+    """Do a TLS handshake in memory, without a connection, and return the client's side.
 
     Raises:
         ssl.SSLError: one refuses the other.

@@ -1,6 +1,6 @@
 """Whether Kafka can use a key, its certificate and the CAs that it trusts, all of them PEM.
 
-Nothing is started for it: the library of Python loads the key, and lets it shake hands with itself.
+Nothing is started for it: Python's ssl module loads the key, and does a handshake with itself.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def key_store(text: str, password: str | None, authorities: str, *, mutual: bool
     if wrong := _wrong_certificates(found):
         return {"wrong": wrong}
     chain, trusted = [one for one in found if one], pem.readable(authorities)
-    said = {"names": chain[0].names, **_validity(chain, trusted)}
+    facts = {"names": chain[0].names, **_validity(chain, trusted)}
     wrong = _wrong_key(text, chain, password)
     if wrong or password is None:
-        return {**said, "wrong": wrong}
+        return {**facts, "wrong": wrong}
     with _loadable(text, chain) as path:
         wrong = _not_loaded(path, text, password)
         asked = trusted and not wrong
         refused = _refusal(path, password, chain, trusted, mutual=mutual) if asked else ""
-    return {**said, "wrong": wrong, "refused": refused}
+    return {**facts, "wrong": wrong, "refused": refused}
 
 
 @contextmanager

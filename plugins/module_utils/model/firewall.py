@@ -44,7 +44,7 @@ class Firewall:
         return any(found in one for one in self.networks[who] if one.version == found.version)
 
     def admits_everybody(self, port: int) -> bool:
-        """Return whether a port is open to every address, as each is that it does not govern."""
+        """Return whether every address may connect to a port, as to any that has no rule."""
         callers = self.callers.get(port)
         networks = (one for who in callers or () for one in self.networks.get(who, ()))
         return callers is None or any(one.prefixlen == 0 for one in networks)

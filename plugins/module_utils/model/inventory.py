@@ -19,10 +19,10 @@ GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
 
 @dataclass(frozen=True)
 class Expression:
-    """What a value is made of that is not clear text as such.
+    """What a value consists of that is an expression or encrypted.
 
     `clear` is text -> where it is written, of the clear texts in it; `hidden` says whether it has
-    other parts: from a vault, an environment, a service or the command line.
+    other parts: from a vault, an environment variable, a service or the command line.
     """
 
     clear: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -35,9 +35,9 @@ class HostVariables:
 
     `unresolved` is variable -> why it has no value, with the file where it is written, `unreadable`
     file -> why the variables in it are missing.
-    `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `expressions`
-    what the values at places (`variable[key]`, or a whole variable) that may be secrets are made
-    of, unless they are clear text as such, `others` the names of all other variables.
+    `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `others` the
+    names of all other variables. `expressions` is place (`variable[key]`, or a whole variable) ->
+    what the value consists of, of those that may be secrets and are not plain clear text.
     """
 
     name: str

@@ -77,13 +77,13 @@ class OpenedPort:
 class RemoteControl:
     """An option of Java by which other hosts may control the JVM: its port, 0 for any.
 
-    `lacks` is what it does not ask for, `fix` how to change that. With `by_anybody` whoever reaches
-    the port needs nothing else; otherwise somebody has to see a login.
+    `missing` is what it does not ask for, `fix` how to change that. With `by_anybody` whoever
+    reaches the port needs nothing else; otherwise somebody has to see a login.
     """
 
     option: str
     port: int
-    lacks: str
+    missing: str
     fix: str
     by_anybody: bool
 
@@ -120,7 +120,7 @@ def remote_control(words: Iterable[str]) -> list[RemoteControl]:
 
 
 def _jmx(words: Sequence[str]) -> RemoteControl | None:
-    """Return what JMX lacks, None where it asks for it or only its own host reaches it."""
+    """Return what JMX does not ask for, None if nothing or if only its own host reaches it."""
     matches = filter(None, map(_JMX.fullmatch, words))
     values = {match["key"]: match["value"] or "" for match in matches}
     port = integer(values.get("port"))
@@ -138,16 +138,16 @@ def _jmx(words: Sequence[str]) -> RemoteControl | None:
     if asks and encrypted:
         return None
     option = "com.sun.management.jmxremote"
-    lacks, key = ("TLS", "ssl") if asks else ("a login", "authenticate")
-    fix = f"Set {_JMX_HOST}127.0.0.1, or -D{option}.{key}=true and what belongs to it."
-    return RemoteControl(f"{option}.port", port, lacks, fix, by_anybody=not asks)
+    missing, key = ("TLS", "ssl") if asks else ("a login", "authenticate")
+    fix = f"Set {_JMX_HOST}127.0.0.1, or -D{option}.{key}=true and the options that it needs."
+    return RemoteControl(f"{option}.port", port, missing, fix, by_anybody=not asks)
 
 
 def _debugger(text: str) -> RemoteControl | None:
     """Return the port of a debugger, None where it has none or only its own host reaches it."""
     options = dict(one.partition("=")[::2] for one in text.split(","))
     host, _, port = options.get("address", "").rpartition(":")
-    # Without a host it is the loopback's (JDK 9).
+    # Without a host it listens on loopback (JDK 9).
     if options.get("server") != "y" or not host or _LOOPBACK.fullmatch(host):
         return None
     fix = "Delete it, or set address=localhost: with the port."

@@ -320,7 +320,7 @@ class SparkHost(Service):
 
     @property
     def session_secrets(self) -> list[str]:
-        """The names of the secrets that those who use it need, always made by Millrace."""
+        """The names of the secrets of sessions, their catalog and Connect; Millrace makes all."""
         wanted = {
             security.SPARK_SESSION_UI_KEY: True,
             security.SPARK_METASTORE: bool(self.metastores),
@@ -454,7 +454,7 @@ class SparkHost(Service):
                 f"{self.title} {self.version} Connect server",
                 spark_sessions.connect(self.distribution.home, self.settings["spark_connect_port"]),
                 environment_file=environment,
-                keeps_group=True,
+                allows_setgid=True,
             ),
         }
 
@@ -503,7 +503,7 @@ class SparkHost(Service):
                 f"Spark job {job.name}",
                 f"/usr/bin/python3 -m {job.module} {words}",
                 environment_file=environment,
-                keeps_group=True,
+                allows_setgid=True,
             ),
             **self._job_kafka_client(job),
             **_copies(sorted(Path(job.source).glob("*.py")), package),
@@ -588,7 +588,7 @@ class SparkHost(Service):
             f"spark-{role}",
             f"{self.title} {self.version} {what}",
             " ".join(map(str, words)),
-            keeps_group=role == "worker",
+            allows_setgid=role == "worker",
             **({"restart": "always"} if may_be_standby else {}),
         )
 

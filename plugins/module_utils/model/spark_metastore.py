@@ -1,7 +1,8 @@
 """The catalog that all sessions of Spark share: Hive's metastore database on a Derby server.
 
 Spark brings Hive's and Derby's classes. Sessions connect to the database themselves, with a
-password and TLS; Hive's own metastore service would ask nobody who he is (docs/decisions/0031).
+password and TLS; Hive's own metastore service has no authentication but Kerberos
+(docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def client_config(address: str, password: str) -> dict[str, Any]:
 
 
 def server_files(password: str, user: str) -> dict[str, Entry]:
-    """Return Derby's configuration, with the one user if there is a password."""
+    """Return Derby's configuration, with its one user if there is a password."""
     own = {
         "derby.connection.requireAuthentication": True,
         "derby.authentication.provider": "BUILTIN",
@@ -65,7 +66,7 @@ def server(
 ) -> Mapping[str, Any]:
     """Return what the server's unit starts: `command`, and `prepare` before it.
 
-    `address` is `host:port`. TLS only has to hide what is sent, so the host makes its own key.
+    `address` is `host:port`. TLS is there for encryption alone, so the host generates its own key.
     """
     host, _, port = address.rpartition(":")
     stores = {

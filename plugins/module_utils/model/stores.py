@@ -1,4 +1,4 @@
-"""The PEM stores that Kafka's configuration names: what they are for, and who must take them."""
+"""The PEM stores that Kafka's configuration names: what they are for, and who must trust them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _NAMES = "ssl.endpoint.identification.algorithm"
 
 @dataclass(frozen=True)
 class Store:
-    """A PEM file, or with an empty path what the inventory has of it.
+    """A PEM file, or, with an empty path, a key and certificates in properties.
 
     `password` is that of its key, empty for none, None where it is not known. `truststore` and
-    `authorities`, a file and a text, are what nodes trust that take this certificate; both are
-    empty where they are not known, or where nodes do not. With `mutual` each of them shows it.
+    `authorities`, a file and a text, are the CAs of the nodes that have to trust this certificate;
+    both are empty where these are not known, or no node has to. With `mutual` nodes also show it as
+    clients.
     """
 
     path: str
@@ -57,7 +58,8 @@ def encrypted(node: KafkaNode) -> Iterator[tuple[Listener, Mapping[str, Any]]]:
     """Yield each listener with stores, and its properties."""
     for one in node.listeners:
         config = node.listener_config(one)
-        if one.encrypted and not config.get("ssl.engine.factory.class"):  # reads what it wants
+        # A custom engine factory reads what it wants.
+        if one.encrypted and not config.get("ssl.engine.factory.class"):
             yield one, config
 
 

@@ -48,7 +48,7 @@ def active(masters: Iterable[Master]) -> Master | None:
 def silent(addresses: Iterable[str]) -> list[str]:
     """Return what is wrong with servers that accept no connection, by their `host:port`."""
     return [
-        f"the catalog of tables does not listen on {address}: see its journal (spark-metastore)"
+        f"the catalog of tables does not listen on {address}: see journalctl -u spark-metastore"
         for address in addresses
     ]
 

@@ -1,4 +1,4 @@
-"""The rules about keys that the site brings, and what their certificates say."""
+"""The rules about keys that Millrace does not make, and what their certificates say."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _inline_key(node: KafkaNode) -> Findings:
             key, chain, store.password, store.authorities, mutual=store.mutual
         )
         one = Certificate(_CHAIN, **found)
-        for finding in (*_faults(one), *_nameless(node, one, listeners)):
+        for finding in (*_faults(one), *_name_missing(node, one, listeners)):
             yield replace(finding, where=_place(node, listeners[0][0]))
 
 
@@ -106,7 +106,7 @@ def _faults(one: Certificate) -> Findings:
     if one.wrong:
         yield Finding(f"{one.path} cannot be used: {one.wrong}.", _PUT)
     if one.days_to_begin > 0:
-        what = f"{one.path} is not valid for another {one.days_to_begin * 24:.0f} hours."
+        what = f"{one.path} becomes valid only in {one.days_to_begin * 24:.0f} hours."
         yield Finding(what, "Wait, or correct the clock of the host or of the CA.")
     ends = {one.path: one.days_left}
     if one.chain_is_needed:
@@ -126,15 +126,15 @@ def _certificate_name(host: InspectedHost, one: Certificate) -> Findings:
     Millrace on each host.
     """
     if node := host.kafka:
-        yield from _located(host, one, _nameless(node, one, _that_show(node, one.path)))
+        yield from _located(host, one, _name_missing(node, one, _listeners_with(node, one.path)))
 
 
-def _that_show(node: KafkaNode, path: str) -> list[tuple[Listener, Mapping[str, Any]]]:
-    """Return the listeners with a key store."""
+def _listeners_with(node: KafkaNode, path: str) -> list[tuple[Listener, Mapping[str, Any]]]:
+    """Return the listeners whose key store is at a path."""
     return [x for x in stores.encrypted(node) if x[1].get("ssl.keystore.location") == path]
 
 
-def _nameless(
+def _name_missing(
     node: KafkaNode, one: Certificate, shown: Iterable[tuple[Listener, Mapping[str, Any]]]
 ) -> Findings:
     """Yield that a certificate lacks the node's name, where those who connect would miss it."""
@@ -160,7 +160,7 @@ def _names(one: Certificate, node: KafkaNode) -> str:
 def _certificate_expiring(host: InspectedHost, one: Certificate) -> Findings:
     """Clients check expiry and names, and it takes time to get a certificate."""
     yield from _located(host, one, _expiring(one))
-    yield from _located(host, one, _nameless_for_clients(host.kafka, one))
+    yield from _located(host, one, _name_missing_for_clients(host.kafka, one))
 
 
 def _expiring(one: Certificate) -> Findings:
@@ -174,8 +174,8 @@ def _expiring(one: Certificate) -> Findings:
         yield Finding(f"{_SIGNER} {one.path} {when}.", "Renew it in time.")
 
 
-def _nameless_for_clients(node: KafkaNode | None, one: Certificate) -> Findings:
-    shown = _that_show(node, one.path) if node else []
+def _name_missing_for_clients(node: KafkaNode | None, one: Certificate) -> Findings:
+    shown = _listeners_with(node, one.path) if node else []
     if not node or not shown or any(_is_compared(node, *x) for x in shown):
         return
     if one.names is not None and not is_for(one.names, node.address):

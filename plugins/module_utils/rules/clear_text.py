@@ -24,7 +24,7 @@ _INSTEAD = {
 
 @dataclass(frozen=True)
 class _Secret:
-    """A secret: what to call it, its place, and what it is made of if not of clear text as such."""
+    """A secret: what to call it, its place, and its expression, None for a text as it is."""
 
     name: str
     where: str
@@ -104,5 +104,5 @@ def _secret_empty(secret: _Secret) -> Findings:
     """The secret would be replaced by a generated one, or by none."""
     chosen = secret.made_of is None or "" in secret.made_of.clear
     if not secret.text and (secret.where == USERS or not chosen):
-        fix = "Give what its expression refers to a value, or delete it."
+        fix = "Set it, or what its expression refers to, or delete it."
         yield Finding(f"{secret.name} is empty.", fix, secret.where)

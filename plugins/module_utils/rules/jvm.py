@@ -139,7 +139,7 @@ def _jvm_open_to_everybody(
     reach it.
     """
     if _is_on_the_internet(cluster, service, one):
-        what = f"{one.option} takes connections from the internet without {one.lacks}."
+        what = f"{one.option} accepts connections from the internet without {one.missing}."
         yield Finding(what, one.fix, place)
 
 
@@ -149,12 +149,12 @@ def _jvm_open(cluster: Cluster, service: Service, place: Place, one: RemoteContr
     that is closed otherwise.
     """
     if not service.is_open and not _is_on_the_internet(cluster, service, one):
-        what = f"{one.option} takes connections from other hosts without {one.lacks}."
+        what = f"{one.option} accepts connections from other hosts without {one.missing}."
         yield Finding(what, one.fix, place)
 
 
 def _is_on_the_internet(cluster: Cluster, service: Service, one: RemoteControl) -> bool:
     """Return whether the internet reaches a port that asks for no login."""
-    wall = cluster.firewalls.get(service.name)
-    guarded = wall is not None and not wall.admits_everybody(one.port)
+    firewall = cluster.firewalls.get(service.name)
+    guarded = firewall is not None and not firewall.admits_everybody(one.port)
     return one.by_anybody and not guarded and bool(cluster.public_addresses(service.name))

@@ -76,16 +76,16 @@ def _nodes_anonymous(node: KafkaNode) -> Findings:
 
 @rule("listener-anonymous", severity="warning", each=nodes_as_written)
 def _listener_anonymous(node: KafkaNode) -> Findings:
-    """Everybody who connects is User:ANONYMOUS, and may do what there are ACLs for."""
+    """Everybody who connects is User:ANONYMOUS, and may do what ACLs allow that user."""
     if has_known_authorizer(node) and not _anybody_may(node):
         for one in _anonymous_clients(node):
             key, fix = asked_for_certificates(one)
             what = f"The listener {one.name} asks clients for no certificate."
-            yield Finding(what, f"{fix}, unless that is meant.", place(node, key))
+            yield Finding(what, f"{fix}, unless this is intended.", place(node, key))
 
 
 def _anonymous_between_nodes(node: KafkaNode) -> list[Listener]:
-    """Return the listeners on which nodes do not show each other who they are."""
+    """Return the listeners between nodes that ask for neither a certificate nor a login."""
     inner = [one for one in node.listeners if one not in node.controller_listeners]
     inner = [one for one in inner if one.name.upper() == node.inter_broker_listener.upper()]
     inner += [node.controller_listener] if node.mode == "kraft" and node.is_controller else []
@@ -93,7 +93,7 @@ def _anonymous_between_nodes(node: KafkaNode) -> list[Listener]:
 
 
 def _anonymous_clients(node: KafkaNode) -> list[Listener]:
-    """Return the encrypted listeners at which clients, and no nodes, are nobody in particular."""
+    """Return the encrypted listeners for clients alone at which these are User:ANONYMOUS."""
     every = [one for one in node.listeners_for_clients if one.encrypted]
     between = _anonymous_between_nodes(node)
     return [one for one in every if one not in between and client_auth(node, one) == "none"]
@@ -111,7 +111,7 @@ def everybody_may(node: KafkaNode) -> bool:
 
 
 def _anybody_may(node: KafkaNode) -> bool:
-    """Return whether who is nobody in particular may do everything."""
+    """Return whether User:ANONYMOUS may do everything."""
     if has_known_authorizer(node):
         return everybody_may(node) or ("User", ANONYMOUS) in super_users(node)
     return not node.config.get(AUTHORIZER)
@@ -196,8 +196,8 @@ class _Principals:
     """Who can connect to a cluster.
 
     `absent` are those of kafka_users that are removed, `hosts` the nodes' hosts. `open_ended` says
-    whether others can connect too, whose names the inventory does not have; `built` whether a class
-    of the site makes principals of any type.
+    whether others can connect too, whose names the inventory does not have; `built` whether a
+    custom class makes principals of any type.
     """
 
     names: frozenset[str]
@@ -233,7 +233,7 @@ def _principals(cluster: Cluster) -> _Principals:
 def client_auth(node: KafkaNode, listener: Listener) -> str:
     """Return what Kafka does about the certificate of who connects: none, requested or required.
 
-    It is empty where something else says who that is, a login or a class of the site.
+    It is empty where something else says who that is, a login or a custom class.
     """
     config = node.listener_config(listener)
     value = str(config.get(_CLIENT_AUTH) or "none").lower()
@@ -250,9 +250,9 @@ def maps_as_made(node: KafkaNode, listener: Listener) -> bool:
 
 
 def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
-    """Return the names that a listener can give to who connects, but for users of Millrace.
+    """Return the names that clients of a listener can have, besides the users that Millrace makes.
 
-    None if it takes certificates or logins whose names the inventory does not have.
+    None if it accepts certificates or logins whose names the inventory does not have.
     """
     config = node.listener_config(listener)
     if listener.protocol.startswith("SASL_"):
@@ -271,7 +271,7 @@ def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set
 
 
 def super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
-    """Yield type and name of each super user that is legibly written."""
+    """Yield type and name of each super user that can be read as such."""
     for one in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
         kind, _, name = one.strip().partition(":")
         joined = _PRINCIPAL_PER_COMMA in one.replace(" ", "")  # super-users-commas
@@ -298,7 +298,7 @@ def _super_users_nearly(cluster: Cluster) -> Findings:
 
 
 def _nobodies(cluster: Cluster, *, certain: bool) -> Findings:
-    """Yield each super user that certainly, or probably, is nobody."""
+    """Yield each super user whose principal nobody can have, certainly or probably."""
     if any(falls_back_to_default(cluster, host, *_NAMING) for host in cluster.kafka):
         return
     known = _principals(cluster)
@@ -326,25 +326,27 @@ def _why_nobody(kind: str, name: str, known: _Principals) -> tuple[bool, str, st
     if name in known.names or "=" in name:  # super-users-mapped
         return None
     if name == "*":
-        return True, "which stands for nobody.", "Name each, such as User:admin."
+        return True, "which matches nobody: it is no wildcard.", "Name each, such as User:admin."
     if name == ANONYMOUS:
-        return True, "and no listener takes anybody without a name.", "Delete it."
+        return True, "and every listener requires a login or a certificate.", "Delete it."
     if name in known.absent:
         fix = f"Delete the entry of {name} in kafka_users, or set super.users without it."
         return not known.open_ended, "whom kafka_users removes.", fix
     if name in known.hosts:
-        return not known.open_ended, "and nodes have another name.", "Delete it."
+        return not known.open_ended, "and the nodes have another name.", "Delete it."
     near = known.nearest(name)
     if known.open_ended and not near:
         return None
     fix = f"add {name} to kafka_users, with authentication: tls if it has a certificate."
     fix = f"Write User:{near}, or {fix}" if near else f"Delete it, or {fix}"
-    return not known.open_ended, "and the inventory has nobody of that name.", fix
+    return not known.open_ended, "and the inventory has no user or node of that name.", fix
 
 
 @rule("super-users-admin", severity="warning")
 def _super_users_admin(cluster: Cluster) -> Findings:
-    """Clients of the operator are that user unless clients.yml names another."""
+    """clients.yml writes the files of the operator's clients for that user unless it is given
+    another.
+    """
     for host, node in nodes_as_written(cluster):
         admin = next((one for one in node.users if one.name == ADMIN and one.present), None)
         written = property_text(node.config.get(_SUPER_USERS)) or ""

@@ -1,4 +1,4 @@
-"""The rule about what takes away a part of the protection of a closed service."""
+"""The rule about what removes a part of the protection of a closed service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WEAK_SUITE = re.compile(r"_(?:NULL|anon|EXPORT|RC4|DES|DES40|3DES)_", re.IGNORE
 class _Weakness:
     """A key, which of its values are weak and what follows from them.
 
-    With a property of `instead` that is true it protects nothing by itself.
+    If a property of `instead` is true, that one protects, and the key does not matter.
     """
 
     key: str
@@ -53,7 +53,7 @@ def _other_than(*words: str) -> Callable[[object], bool]:
 
 
 _READ = "Whoever is between two hosts may read and change what they send"
-_NAMES = "Any certificate of the CA is taken, whatever host it is for"
+_NAMES = "Any certificate of the CA is accepted, whatever host it is for"
 _OLD = "Connections with an old protocol can be read where Java allows it"
 _ENCRYPTED_OTHERWISE = ("spark.ssl.rpc.enabled", "spark.authenticate.enableSaslEncryption")
 # By the product whose keys they are.
@@ -67,10 +67,10 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
         _Weakness(
             "auto.create.topics.enable",
             is_true,
-            "A misspelt name makes a topic, with grants that were meant for another",
+            "A misspelt name creates a topic, to which grants for others may apply",
         ),
         _Weakness(
-            "zookeeper.set.acl", _is_false, "Every client of ZooKeeper may change Kafka's nodes"
+            "zookeeper.set.acl", _is_false, "Every client of ZooKeeper may change Kafka's znodes"
         ),
         _Weakness("zookeeper.ssl.enabled.protocols", _is_old, _OLD),
         _Weakness("zookeeper.ssl.cipher.suites", _has_weak_suite, _READ),
@@ -78,7 +78,7 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
     ),
     "zookeeper": (
         _Weakness("sslQuorum", _is_false, _READ),
-        _Weakness("portUnification", is_true, "Members take connections without TLS too"),
+        _Weakness("portUnification", is_true, "Members accept connections without TLS too"),
         _Weakness("client.portUnification", is_true, "Clients may connect without TLS too"),
         _Weakness("skipACL", is_true, "Every client may change everything"),
         *(
@@ -111,13 +111,13 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
         _Weakness(
             "spark.network.crypto.authEngineVersion",
             _other_than("2"),
-            "Keys are made in the former way, which is weaker",
+            "Keys are made by an older protocol, which is weaker",
             _ENCRYPTED_OTHERWISE,
         ),
         _Weakness(
             "spark.network.crypto.saslFallback",
             is_true,
-            "A process may choose the former handshake, which is weaker",
+            "A process may choose SASL to authenticate, which is weaker",
         ),
         _Weakness(
             "spark.io.encryption.enabled", _is_false, "What executors spill is readable on disks"
@@ -150,7 +150,7 @@ def _given(cluster: Cluster) -> Iterator[tuple[str, Service, str, str, Any]]:
 
 @rule("protection-weakened", each=_given, severity="warning")
 def _protection_weakened(service: Service, variable: str, key: str, value: object) -> Findings:
-    """It takes away a part of what `standard` protects."""
+    """It removes a part of the protection of `standard`."""
     of_kafka = "kafka" in variable
     for one in _WEAKNESSES["kafka" if of_kafka else service.product]:
         known = one.key == (table_key(key) if of_kafka else key)

@@ -141,8 +141,8 @@ def _sasl_mechanism(node: KafkaNode) -> Findings:
 
 @rule("oauth-url", each=nodes)
 def _oauth_url(node: KafkaNode) -> Findings:
-    """Kafka does not start with an address that is not allowed by name; before 4.0 all are as long
-    as none is (ConfigurationUtils).
+    """Kafka does not start with a URL that is not in its list of allowed ones; before 4.0 it allows
+    all if there is no list (ConfigurationUtils).
     """
     prefix = f"-D{_ALLOWED}="
     words = java_words(node.settings["kafka_java_options"])
@@ -172,31 +172,31 @@ def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
 
 @rule("plain-users", each=nodes_as_written)
 def _plain_users(node: KafkaNode) -> Findings:
-    """PLAIN takes the users of its entry of JAAS alone: nobody could log in."""
+    """PLAIN accepts only the users in its JAAS configuration: nobody could log in."""
     for one in node.listeners:
         config = node.listener_config(one)
         takes = one.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
         if takes and entry_users(config, "PLAIN") == set():
             key = f"listener.name.{one.name.lower()}.plain.{_JAAS}"
-            what = f"The listener {one.name} takes PLAIN, and its entry of JAAS has no user."
+            what = f"The listener {one.name} accepts PLAIN, and its JAAS configuration has no user."
             fix = 'Add user_<name>="<password>" for each, from a vault.'
             yield Finding(what, fix, place(node, key, f"plain.{_JAAS}"))
 
 
 def enabled_mechanisms(config: Mapping[str, Any]) -> list[str]:
-    """Return the mechanisms that a listener with these properties takes."""
+    """Return the mechanisms that a listener with these properties accepts."""
     return texts(config.get(_ENABLED)) or [_DEFAULT]
 
 
 def has_own_checks(config: Mapping[str, Any], mechanism: str) -> bool:
-    """Return whether something of the site's checks who logs in at a listener, or may do so."""
+    """Return whether a custom class checks who logs in at a listener, or may do so."""
     entry = str(config.get(f"{mechanism.lower()}.{_JAAS}") or "")
     handler = any(config.get(f"{prefix}{_HANDLER}") for prefix in ("", f"{mechanism.lower()}."))
     return handler or (_LOGIN_MODULES[mechanism] not in entry and "${" not in entry)
 
 
 def entry_users(config: Mapping[str, Any], mechanism: str) -> set[str] | None:
-    """Return the users in a listener's entry of JAAS: those of PLAIN, or the broker's own login.
+    """Return the users in a listener's JAAS configuration: of PLAIN, or the broker's own login.
 
     None if others may log in, of whom the inventory does not know.
     """
@@ -209,7 +209,7 @@ def entry_users(config: Mapping[str, Any], mechanism: str) -> set[str] | None:
 
 @rule("oauth-unchecked", each=nodes)
 def _oauth_unchecked(node: KafkaNode) -> Findings:
-    """Without these a token that was made for another service, or by anybody, would be taken;
+    """Without these a token that was made for another service, or by anybody, would be accepted;
     without the handler Kafka checks no signature, whatever else is set (SaslChannelBuilder).
     """
     for one in node.listeners:
@@ -219,7 +219,7 @@ def _oauth_unchecked(node: KafkaNode) -> Findings:
             if wanted:
                 first = next(iter(wanted))
                 missing = [f"{key}{value and f': {value}'}" for key, value in wanted.items()]
-                what = f"The listener {one.name} takes {_OAUTH} without {listing(missing)}."
+                what = f"The listener {one.name} accepts {_OAUTH} without {listing(missing)}."
                 fix = f"Set {listing(missing)} in kafka_config."
                 yield Finding(what, fix, place(node, first))
 
@@ -227,7 +227,7 @@ def _oauth_unchecked(node: KafkaNode) -> Findings:
 def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
     """Return key -> value of what is to be set so that tokens are checked, empty for any value.
 
-    Nobody knows what a class of the site's own checks.
+    What a custom class checks is not known, so nothing is missing with one.
     """
     of_listener = f"listener.name.{listener.name.lower()}."
     prefixes = (f"{of_listener}{_OAUTH.lower()}.", of_listener, "")  # the first one wins
@@ -238,12 +238,12 @@ def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
     handler = f"{prefixes[0]}{_HANDLER}"  # has no other name
     values = {key: str(node.config.get(key) or "") for key in (handler, written[_VALIDATOR])}
     login = str(node.config.get(f"{prefixes[0]}{_JAAS}") or _KAFKA).strip()
-    if _is_own(values[handler]) or ("${" not in login and _is_own(login)):
+    if _is_custom(values[handler]) or ("${" not in login and _is_custom(login)):
         return {}
     checking = values[handler].rpartition(".")[2] == _CHECKS_TOKENS.rpartition(".")[2]
     missing = {} if checking else {handler: _CHECKS_TOKENS}
     validator = values[written[_VALIDATOR]]
-    if _is_own(validator):
+    if _is_custom(validator):
         return missing
     if validator.endswith(".ClientJwtValidator"):  # which checks no signature
         missing[written[_VALIDATOR]] = f"{_KAFKA}.oauthbearer.BrokerJwtValidator"
@@ -251,19 +251,19 @@ def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
     return missing | {key: "" for key in wanted if not node.config.get(key)}
 
 
-def _is_own(name: str) -> bool:
-    """Return whether a class may be one of the site; what a config provider gives may be."""
+def _is_custom(name: str) -> bool:
+    """Return whether a class may be a custom one, as one that a config provider fills in may."""
     return bool(name) and not name.startswith("org.apache.kafka.")
 
 
 @rule("oauth-unencrypted", each=all_services)
 def _oauth_unencrypted(service: Service) -> Findings:
-    """Whoever is between them can answer with keys of his own, and then sign tokens for everybody,
-    or read the secret of a client.
+    """Whoever is between the two hosts can answer with keys of their own, and then sign tokens for
+    any user, or read the secret of a client.
     """
     for variable in (*service.own_layers, *CLIENT_SETTINGS.get(service.product, ())):
         for key, value in by_name(service.settings[variable]).items():
             if _OAUTH_URLS.fullmatch(key) and _UNENCRYPTED.match(str(value)):
-                what = f"{key} is an address without TLS."
+                what = f"{key} is a URL without TLS."
                 fix = "Set one that begins with https, or, for keys, a file."
                 yield Finding(what, fix, f"{variable}[{key}]")

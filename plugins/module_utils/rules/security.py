@@ -69,7 +69,7 @@ def _reached_although_closed(cluster: Cluster) -> list[str]:
 
 @rule("opened-again", severity="warning")
 def _opened_again(cluster: Cluster) -> Findings:
-    """These properties take back what kafka_security: standard is for."""
+    """These properties remove the protection for which kafka_security is standard."""
     refused = _reached_although_closed(cluster)
     for host, node in nodes_as_written(cluster):
         listeners = opened(node)
@@ -79,7 +79,7 @@ def _opened_again(cluster: Cluster) -> Findings:
             yield Finding(what, f"{fix}.", place(node, key), (host,))
         users_may = node.is_secured and has_known_authorizer(node) and everybody_may(node)
         if users_may and not listeners:
-            what = f"Users may do everything that no ACL is for, since {EVERYBODY_MAY} is true."
+            what = f"Users may do everything on resources without ACLs: {EVERYBODY_MAY} is true."
             fix = f"Set {EVERYBODY_MAY}: false once all users have their grants."
             yield Finding(what, fix, place(node, EVERYBODY_MAY), (host,))
 
@@ -103,10 +103,10 @@ def _asks_for_identity(node: KafkaNode, listener: Listener) -> bool:
 
 
 def _is_guarded(cluster: Cluster, host: str, service: Service) -> bool:
-    """Return whether a firewall knows who may connect to each port of a service."""
-    wall = cluster.firewalls.get(host)
+    """Return whether a firewall admits only some networks to each port of a service."""
+    firewall = cluster.firewalls.get(host)
     ports = [integer(one.port) or 0 for one in service.listening]
-    return wall is not None and not any(map(wall.admits_everybody, ports))
+    return firewall is not None and not any(map(firewall.admits_everybody, ports))
 
 
 @rule("authorizer-differs")
@@ -173,7 +173,7 @@ def _security_change_differs(host: InspectedHost) -> Findings:
 
 @hosts_rule("security-change-left", where="kafka_secrets_dir")
 def _security_change_left(hosts: Sequence[InspectedHost]) -> Findings:
-    """A new cluster would listen as the record says, openly too."""
+    """A new cluster would have the listeners that the record asks for, which may be open ones."""
     nodes_there = [(host, host.kafka) for host in hosts if host.kafka]
     is_new = not any(found.meta for host, _ in nodes_there for _, found in host.data())
     for host, node in nodes_there[:1]:

@@ -90,7 +90,7 @@ def _spark_masters(cluster: Cluster) -> Findings:
 
 @rule("spark-metastores", where="group spark_metastore")
 def _spark_metastores(cluster: Cluster) -> Findings:
-    """Sessions share one catalog: tables that are made in one are not in another."""
+    """Sessions share one catalog: a second one would not have the tables of the first."""
     if (hosts := cluster.inventory.members("spark_metastore"))[1:]:
         yield Finding(f"{listing(hosts)} would each have a catalog.", f"Keep {hosts[0]} alone.")
 

@@ -93,7 +93,7 @@ def _ca_incomplete(node: KafkaNode) -> Findings:
 
 @rule("ca-unusable", where=_CERTIFICATE)
 def _ca_unusable(cluster: Cluster) -> Findings:
-    """No certificate of a node could be made, or nobody would take it."""
+    """No certificate of a node could be made, or nobody would accept it."""
     if error := cluster.inventory.authority_error:
         fix = f"Set {_CERTIFICATE} and {_KEY} to the certificate of a CA and its key, both PEM."
         hosts = tuple(host for host, _ in nodes(cluster))
@@ -102,26 +102,26 @@ def _ca_unusable(cluster: Cluster) -> Findings:
 
 @rule("ca-expiring", where=_CERTIFICATE, severity="warning")
 def _ca_expiring(cluster: Cluster) -> Findings:
-    """Nodes and clients trust it, and no certificate is good for longer than the CA."""
+    """Nodes and clients trust it, and no certificate is valid for longer than the CA."""
     days = cluster.inventory.authority_days
     if days is not None and days < DAYS_TO_RENEW and not cluster.inventory.authority_error:
         fix = "Renew it with the same key, which site.yml takes in, or change the CA by "
         fix += "rotate_certificates.yml -e rotate=ca."
         hosts = tuple(host for host, _ in nodes(cluster))
-        yield Finding(f"The CA ends in {days:.0f} days.", fix, hosts=hosts)
+        yield Finding(f"The CA expires in {days:.0f} days.", fix, hosts=hosts)
 
 
 @rule("cluster-variable-differs")
 def _cluster_variable_differs(cluster: Cluster) -> Findings:
-    """A cluster has one CA and one list of users: those of its first node, or broker, would count,
-    and what the others have would be left out without a word.
+    """A cluster has one CA and one list of users: those of its first node, or broker, would be
+    used, and those of the others silently ignored.
     """
     for variable in (_VARIABLE, _CERTIFICATE, _KEY):
         values = {
             host: repr(node.settings[variable])
             for host, node in nodes(cluster)
             if not falls_back_to_default(cluster, host, variable)
-            and (_is_read(cluster, node, variable))
+            and _is_read(cluster, node, variable)
         }
         groups = [listing(hosts) for hosts in holders(values).values()]
         if len(groups) > 1:
@@ -131,7 +131,7 @@ def _cluster_variable_differs(cluster: Cluster) -> Findings:
 
 
 def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:
-    """Return whether a node has a variable: brokers are enough for users."""
+    """Return whether a node reads a variable; for users a controller needs none."""
     written = variable in cluster.inventory.hosts[node.name].variables
     return node.is_broker or variable != _VARIABLE or written
 
@@ -177,7 +177,7 @@ def _user_same_grants(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 
 @rule("users-unused", each=_users, where=_VARIABLE)
 def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
-    """On an open cluster nobody logs in, and everybody may do everything; a password is one of
+    """On an open cluster nobody logs in, and everybody may do everything; passwords are for
     SCRAM.
     """
     node = next(iter(cluster.brokers), None)
@@ -198,7 +198,7 @@ def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 
 @rule("listener-users")
 def _listener_users(cluster: Cluster) -> Findings:
-    """Nobody could use it: Millrace knows no client with a certificate, or its passwords are of
+    """Nobody could use it: no client has a certificate, or the passwords of the users are for
     another mechanism.
     """
     for host, node in nodes_as_written(cluster):
@@ -206,11 +206,12 @@ def _listener_users(cluster: Cluster) -> Findings:
         for one in node.listeners_for_clients if node.is_secured and known else ():
             if _takes_other_passwords(node, one):
                 key = f"listener.name.{one.name.lower()}.{MECHANISMS}"
-                what = f"The listener {one.name} does not take passwords of {node.login_mechanism}."
+                what = f"The listener {one.name} does not accept {node.login_mechanism}, which "
+                what += "users have passwords for."
                 fix = f"Set {key}: {node.login_mechanism}."
                 yield Finding(what, fix, place(node, key, MECHANISMS), (host,))
             if _is_for_certificates(node, one) and not _have_certificates(node):
-                what = f"The listener {one.name} wants certificates, and no user has one."
+                what = f"The listener {one.name} requires certificates, and no user has one."
                 fix = "Add each client to kafka_users with authentication: tls, or set protocol: "
                 fix += "SASL_SSL for it."
                 yield Finding(what, fix, _VARIABLE, (host,))

@@ -36,7 +36,7 @@ _LOWEST = {
     "zookeeper_stop_timeout": 1,
 }
 
-# As Ansible puts it, without a password and with a wrong one.
+# In Ansible's message, whether there is no password or a wrong one.
 _LOCKED = "no vault secrets"
 _VAULT_FIX = (
     "Give the vault's password: --vault-password-file, --ask-vault-pass, or --vault-id for "

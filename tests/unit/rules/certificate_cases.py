@@ -108,7 +108,7 @@ REFUSED: list[Case] = [
             ("certificates that are junk", inline({**GOOD, CHAIN: "hunter2"}), "no certificate"),
             ("a password too many", inline(GOOD, ssl_key_password=PASSWORD), "not encrypted"),
             ("expired", inline(signed(begin=-9, days=-3)), "expired 3 days ago"),
-            ("not valid yet", inline(signed(begin=2)), "not valid for another 48 hours"),
+            ("not valid yet", inline(signed(begin=2)), "becomes valid only in 48 hours"),
             ("for servers alone", inline(signed(purposes=[SERVER])), "purpose"),
             ("names of others", inline(signed("k2", "k3")), "not for k1"),
             (

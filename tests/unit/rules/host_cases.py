@@ -965,7 +965,7 @@ CASES = [
             ("it has no private key", {"wrong": "it has no private key in PEM"}, {}),
             ("expired 3 days ago", {"days_left": -3.0}, {"days_left": 2.0}),
             ("expires in 24 hours", {"days_left": 1.0}, {"days_left": 2.0}),
-            ("not valid for another 36 hours", {"days_to_begin": 1.5}, {"days_to_begin": -1.5}),
+            ("becomes valid only in 36 hours", {"days_to_begin": 1.5}, {"days_to_begin": -1.5}),
             (
                 "certificate that signed the one in",
                 {"chain_days_left": -1.0, "chain_is_needed": True},
