@@ -173,7 +173,7 @@ SPARK_REMOTE=${{SPARK_REMOTE%token=*}}token=wrong
         )
         forwarding.terminate()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "|  to|    2|" in done.stdout
+    assert "to|    2|" in done.stdout
     assert "UNAUTHENTICATED" in done.stderr
 
 

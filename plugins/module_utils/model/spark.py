@@ -302,7 +302,7 @@ class SparkHost(Service):
         return found
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
-        secret = self.secrets.texts.get(security.SPARK_SECRET, "")
+        secret = self._secret(security.SPARK_SECRET)
         return {
             "topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})},
             "security": {**_STANDARD, SECRET: secret} if self.is_secured else {},
@@ -374,17 +374,21 @@ class SparkHost(Service):
     def session_config(self) -> dict[str, Any]:
         """The properties of the sessions that people start on its hosts."""
         at = next(iter(self.metastore_addresses), "")
-        password = self.secrets.texts.get(security.SPARK_METASTORE, "")
-        key = {UI_KEY: self.secrets.texts.get(security.SPARK_SESSION_UI_KEY, "")}
-        owned = {x: self.config[x] for x in ("spark.eventLog.enabled", "spark.eventLog.dir")}
-        catalog = spark_metastore.client_config(at, password if self.is_secured else "")
-        layers = {
-            **self._defaults(),
-            "sessions": {**spark_sessions.DEFAULTS, **spark_sessions.config(self.shared_dir)},
-            **{name: self.layers[name] for name in LAYERS},
-            "owned": {**owned, **(key if self.is_secured else {}), **(catalog if at else {})},
+        password = self._secret(security.SPARK_METASTORE)
+        return {
+            **self.layers["topology"],
+            **self.layers["security"],
+            **spark_sessions.DEFAULTS,
+            **spark_sessions.config(self.shared_dir),
+            **self.layers["spark_config"],
+            **{key: self.config[key] for key in ("spark.eventLog.enabled", "spark.eventLog.dir")},
+            **({UI_KEY: self._secret(security.SPARK_SESSION_UI_KEY)} if self.is_secured else {}),
+            **(spark_metastore.client_config(at, password) if at else {}),
         }
-        return {key: value for layer in layers.values() for key, value in layer.items()}
+
+    def _secret(self, name: str) -> str:
+        """Return one of the secrets that Millrace keeps, empty if it is open or not made yet."""
+        return self.secrets.texts.get(name, "") if self.is_secured else ""
 
     @property
     def kafka_login(self) -> Mapping[str, Any]:
@@ -440,7 +444,7 @@ class SparkHost(Service):
 
     def _connect(self) -> dict[str, Entry]:
         environment = f"{_CONFIG}/connect-environment"
-        token = self.secrets.texts.get(security.SPARK_CONNECT, "") if self.is_secured else ""
+        token = self._secret(security.SPARK_CONNECT)
         values = {
             **self._environment(),
             "SPARK_CONF_DIR": spark_sessions.DIRECTORY,
@@ -459,7 +463,6 @@ class SparkHost(Service):
         }
 
     def _metastore(self) -> dict[str, Entry]:
-        password = self.secrets.texts.get(security.SPARK_METASTORE, "")
         started = spark_metastore.server(
             self.host.java.binary,
             f"{self.distribution.home}/jars/*",
@@ -468,7 +471,7 @@ class SparkHost(Service):
             closed=self.is_secured,
         )
         return {
-            **spark_metastore.server_files(password if self.is_secured else "", self.user),
+            **spark_metastore.server_files(self._secret(security.SPARK_METASTORE), self.user),
             **self.unit(
                 "spark-metastore", f"{self.title} {self.version} metastore database", **started
             ),
@@ -532,11 +535,7 @@ class SparkHost(Service):
             "spark.eventLog.dir": f"file://{self.events_dir}",
             "spark.history.fs.logDirectory": f"file://{self.events_dir}",
             "spark.history.ui.port": self.settings["spark_history_port"],
-            **(
-                {UI_KEY: self.secrets.texts.get(security.SPARK_UI_KEY, "")}
-                if self.is_secured
-                else {}
-            ),
+            **({UI_KEY: self._secret(security.SPARK_UI_KEY)} if self.is_secured else {}),
             **self._recovery_config(),
         }
 
