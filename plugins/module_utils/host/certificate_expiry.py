@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import ssl
-import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
+from ..model.pem import X509, certificates
 from .network import connected
 
 LEAST_DAYS, DAYS_TO_RENEW = 2, 30
@@ -92,18 +92,23 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject
 def ending(paths: Iterable[str]) -> list[str]:
     """Return those of some PEM files whose first certificate ends within `LEAST_DAYS`.
 
-    Files that cannot be read are not among them, and none is on a host without openssl.
+    Files that cannot be read are not among them.
     """
-    program = shutil.which("openssl")
-    command = [str(program), "x509", "-noout", "-checkend", str(LEAST_DAYS * _DAY), "-in"]
-    if not program:
+    return [one for one in paths if any(days(x.end) < LEAST_DAYS for x in _first(Path(one)))]
+
+
+def _first(path: Path) -> list[X509]:
+    """Return the first certificate of a file, none if it cannot be read."""
+    try:
+        found = certificates(path.read_text(errors="replace"))
+    except OSError:
         return []
-    return [one for one in paths if "will expire" in _output([*command, one])]
+    return [one for one in found[:1] if one]
 
 
-def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
-    return done.stdout
+def days(moment: float) -> float:
+    """Return how many days from now a moment is, in seconds since the epoch."""
+    return (moment - time.time()) / _DAY
 
 
 def lines(found: Iterable[Shown]) -> tuple[list[str], list[str]]:
@@ -121,4 +126,4 @@ def lines(found: Iterable[Shown]) -> tuple[list[str], list[str]]:
 
 def _valid(place: str, certificate: ssl._PeerCertRetDictType | None) -> Shown:
     end = ssl.cert_time_to_seconds(str((certificate or {})["notAfter"]))
-    return Shown(place, (end - time.time()) / _DAY)
+    return Shown(place, days(end))

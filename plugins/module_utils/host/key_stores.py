@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import ssl
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from ..model import pem
 from ..model.pem import X509
-from .certificate_expiry import shake_hands
+from .certificate_expiry import days, shake_hands
 
 _KEY = re.compile(
     "-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----(.+?)-----END [A-Z0-9 ]*PRIVATE KEY-----", re.DOTALL
@@ -34,7 +33,6 @@ _PURPOSE = 26  # X509_V_ERR_INVALID_PURPOSE
 _NOT_SIGNED = (2, 7, 18, 19, 20, 21)  # X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT and its like
 _ANY_PURPOSE = bytes.fromhex("0604551d2500")  # which OpenSSL does not take for every purpose
 _MEMORY = "/dev/shm"  # noqa: S108 - so that no key is written to a disk
-_DAY = 86400
 
 
 def trust_store(text: str) -> dict[str, Any]:
@@ -42,7 +40,7 @@ def trust_store(text: str) -> dict[str, Any]:
     found = pem.certificates(text)
     if wrong := _wrong_certificates(found):
         return {"wrong": wrong}
-    return {"days_left": max(_days(one.end) for one in found if one)}
+    return {"days_left": max(days(one.end) for one in found if one)}
 
 
 def inline_store(
@@ -174,12 +172,8 @@ def _validity(chain: Sequence[X509], trusted: Sequence[X509]) -> dict[str, Any]:
     signers = [one for one in chain[1:end] if one.identity not in known and not one.is_of([one])]
     needed = [chain[0], *(signers if trusted else ())]
     return {
-        "days_left": _days(chain[0].end),
-        "days_to_begin": max(_days(one.begin) for one in needed),
-        "chain_days_left": min((_days(one.end) for one in signers), default=None),
+        "days_left": days(chain[0].end),
+        "days_to_begin": max(days(one.begin) for one in needed),
+        "chain_days_left": min((days(one.end) for one in signers), default=None),
         "chain_is_needed": bool(trusted),
     }
-
-
-def _days(moment: float) -> float:
-    return (moment - time.time()) / _DAY
