@@ -15,8 +15,8 @@ KEY, CHAIN, CERTIFICATES = (
     "ssl.keystore.certificate.chain",
     "ssl.truststore.certificates",
 )
-_PASSWORD, _CLIENTS = "ssl.key.password", "ssl.client.auth"
-_NAMES = "ssl.endpoint.identification.algorithm"
+CLIENT_AUTH = "ssl.client.auth"
+_PASSWORD, _NAMES = "ssl.key.password", "ssl.endpoint.identification.algorithm"
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,19 @@ def key_store(node: KafkaNode, listener: Listener) -> Store:
         password if "${" not in password else None,
         truststore,
         authorities,
-        str(_client_auth(node, listener)).lower() == "required",
+        client_auth(node, listener) == "required",
     )
+
+
+def client_auth(node: KafkaNode, listener: Listener) -> str:
+    """Return what Kafka does about certificates at a listener with TLS: none, requested, required.
+
+    Where clients log in the property counts for a single listener only (KIP-684).
+    """
+    key = CLIENT_AUTH
+    if listener.protocol == "SASL_SSL":
+        key = f"listener.name.{listener.name.lower()}.{CLIENT_AUTH}"
+    return str(node.listener_config(listener).get(key) or "none").lower()
 
 
 def is_inner(node: KafkaNode, listener: Listener) -> bool:
@@ -108,11 +119,3 @@ def _trusted(node: KafkaNode, config: Mapping[str, Any]) -> tuple[str, str]:
     if written:
         return "", str(written["content"])
     return (str(path) if is_known(path) else ""), (str(text) if is_known(text) else "")
-
-
-def _client_auth(node: KafkaNode, listener: Listener) -> object:
-    # Where clients log in the property counts for a single listener only (KIP-684).
-    key = f"listener.name.{listener.name.lower()}.{_CLIENTS}"
-    if listener.protocol == "SASL_SSL":
-        return node.config.get(key)
-    return node.listener_config(listener).get(_CLIENTS)

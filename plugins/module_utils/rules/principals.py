@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..model import stores
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
 from ..model.listeners import Listener
 from ..model.security import ADMIN, ANONYMOUS, AUTHORIZER, AUTHORIZERS, SCRAM
+from ..model.stores import CLIENT_AUTH
 from ..model.values import is_true, listing, property_text
 from .engine import Finding, Findings, rule
 from .sasl import enabled_mechanisms, entry_users
@@ -21,7 +23,7 @@ _PRINCIPAL_PER_COMMA = ",User:"
 _ANONYMOUS = "User:ANONYMOUS"
 _SUPER_USERS, _BUILDER = "super.users", "principal.builder.class"
 _MAPPING = "ssl.principal.mapping.rules"
-_CLIENT_AUTH, EVERYBODY_MAY = "ssl.client.auth", "allow.everyone.if.no.acl.found"
+EVERYBODY_MAY = "allow.everyone.if.no.acl.found"
 # What says who can connect.
 _NAMING = ("kafka_config", "kafka_host_config", "kafka_listeners", "kafka_security", "kafka_users")
 _NEARLY = 0.85
@@ -69,7 +71,7 @@ def _nodes_anonymous(node: KafkaNode) -> Findings:
     """
     for one in _anonymous_between_nodes(node):
         if node.is_secured and one.encrypted:  # plaintext-listener
-            key = f"listener.name.{one.name.lower()}.{_CLIENT_AUTH}"
+            key = f"listener.name.{one.name.lower()}.{CLIENT_AUTH}"
             what = f"Nodes connect to the listener {one.name}, which asks for no certificate."
             yield Finding(what, f"Set {key}: required.", place(node, key))
 
@@ -101,7 +103,7 @@ def _anonymous_clients(node: KafkaNode) -> list[Listener]:
 
 def asked_for_certificates(listener: Listener) -> tuple[str, str]:
     """Return the key by which clients of a listener have to show who they are, and what to do."""
-    key = f"listener.name.{listener.name.lower()}.{_CLIENT_AUTH}"
+    key = f"listener.name.{listener.name.lower()}.{CLIENT_AUTH}"
     return key, f"Set {key}: required and add its clients to kafka_users with authentication: tls"
 
 
@@ -236,7 +238,7 @@ def client_auth(node: KafkaNode, listener: Listener) -> str:
     It is empty where something else says who that is, a login or a custom class.
     """
     config = node.listener_config(listener)
-    value = str(config.get(_CLIENT_AUTH) or "none").lower()
+    value = stores.client_auth(node, listener)
     own = any(config.get(key) for key in (_BUILDER, "ssl.engine.factory.class"))
     if listener.protocol == "PLAINTEXT":
         return "" if config.get(_BUILDER) else "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import transition
+from ..model import stores, transition
 from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
@@ -98,8 +98,8 @@ def _asks_who_connects(service: Service) -> bool:
 
 
 def _asks_for_identity(node: KafkaNode, listener: Listener) -> bool:
-    asked = str(node.listener_config(listener).get("ssl.client.auth")).lower()
-    return listener.protocol.startswith("SASL_") or (listener.encrypted and asked == "required")
+    asked = listener.encrypted and stores.client_auth(node, listener) == "required"
+    return listener.protocol.startswith("SASL_") or asked
 
 
 def _is_guarded(cluster: Cluster, host: str, service: Service) -> bool:
