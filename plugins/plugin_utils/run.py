@@ -27,6 +27,7 @@ from ..module_utils.model.host import Facts
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.rules.inspection import Inspection
 from . import inventory
+from .secrets import authority_days, authority_error
 
 INSPECTION = "__host_preflight_result"
 """The variable in which the role host registers what was found on a host."""
@@ -54,12 +55,11 @@ def _from_control_node(found: Cluster) -> dict[str, Any]:
     names = found.unresolved_names
     with ThreadPoolExecutor(max_workers=32) as pool:  # a name server may let each of them wait
         found_addresses = pool.map(network.addresses, names)
-        seen: dict[str, Any] = {"resolved": dict(zip(names, found_addresses, strict=True))}
-    if any(node.settings["kafka_ca_certificate"] for node in found.kafka.values()):
-        from . import secrets  # which loads a library that few tasks need
-
-        seen["authority_error"] = secrets.authority_error(found)
-        seen["authority_days"] = secrets.authority_days(found)
+        seen = {
+            "resolved": dict(zip(names, found_addresses, strict=True)),
+            "authority_error": authority_error(found),
+            "authority_days": authority_days(found),
+        }
     return {name: one for name, one in seen.items() if one}
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import network
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
 from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
 
 from tests.unit.in_process import AnsibleRun
 
@@ -72,6 +74,20 @@ def test_an_inspection_of_this_run_is_known_from_the_first_task_on(
     assert cluster.hosts["k1"].cores == 16
     assert cluster.hosts["k2"].facts is None
     assert run.inspections(ansible_run.hostvars)["k1"].clock_offset == 1.5
+
+
+def test_the_ca_of_a_site_is_judged_from_the_first_task_on(
+    ansible_run: AnsibleRun, local_tmp: Path
+) -> None:
+    def found(certificate: str) -> Inventory:
+        variables = ansible_run.variables("k1", {"kafka_ca_certificate": certificate})
+        return run.current(variables).inventory
+
+    good, wrong, none = found(new_authority("Site").certificate), found("junk"), found("")
+    assert not good.authority_error
+    assert (good.authority_days or 0) > 0
+    assert (bool(wrong.authority_error), wrong.authority_days) == (True, None)
+    assert (none.authority_error, none.authority_days) == ("", None)
 
 
 def test_a_cluster_is_judged_once(ansible_run: AnsibleRun, local_tmp: Path) -> None:
