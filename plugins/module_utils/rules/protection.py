@@ -11,7 +11,7 @@ from ..model.cluster import Cluster
 from ..model.key_table import table_key
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
-from ..model.values import by_name, is_true, listing, texts
+from ..model.values import by_name, is_true, listing, property_text, texts
 from .engine import Finding, Findings, rule
 from .shared import CLIENT_SETTINGS, all_services
 
@@ -159,11 +159,7 @@ def _protection_weakened(service: Service, variable: str, key: str, value: objec
         if weak and not otherwise and not service.is_open:
             written = listing(texts(value)) or ("empty" if _is_empty(value) else str(value).lower())
             preset = next((x[key] for x in service.layers.values() if key in x), None)
-            again = "" if preset in (None, value) else f", so that it is {_text(preset)}"
+            again = "" if preset in (None, value) else f", so that it is {property_text(preset)}"
             yield Finding(
                 f"{key} is {written}. {one.follows}.", f"Delete it{again}.", f"{variable}[{key}]"
             )
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
