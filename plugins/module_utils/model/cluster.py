@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -114,9 +114,14 @@ class Cluster:
         found = [one for name in self.names(host) for one in resolved.get(name, [name])]
         return [one for one in dict.fromkeys(found) if firewall.network(one)]
 
-    def public_addresses(self, host: str) -> list[str]:
-        """Return the addresses by which the internet reaches a host, each with its name."""
-        resolved = self.inventory.resolved
+    def public_addresses(self, host: str, ports: Iterable[int]) -> list[str]:
+        """Return the addresses by which the internet reaches ports of a host, each with its name.
+
+        There are none where a firewall knows who may connect to each of the ports.
+        """
+        resolved, wall = self.inventory.resolved, self.firewalls.get(host)
+        if wall is not None and not any(map(wall.admits_everybody, ports)):
+            return []
         return [
             address if address == name else f"{name} ({address})"
             for name in self.names(host)

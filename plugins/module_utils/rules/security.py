@@ -86,7 +86,8 @@ def _opened_again(cluster: Cluster) -> Findings:
 
 def _reached(cluster: Cluster, host: str, service: Service) -> list[str]:
     """Return the addresses by which the internet reaches a service."""
-    return [] if _is_guarded(cluster, host, service) else sorted(cluster.public_addresses(host))
+    ports = [integer(one.port) or 0 for one in service.listening]
+    return sorted(cluster.public_addresses(host, ports))
 
 
 def _asks_who_connects(service: Service) -> bool:
@@ -100,13 +101,6 @@ def _asks_who_connects(service: Service) -> bool:
 def _asks_for_identity(node: KafkaNode, listener: Listener) -> bool:
     asked = listener.encrypted and stores.client_auth(node, listener) == "required"
     return listener.protocol.startswith("SASL_") or asked
-
-
-def _is_guarded(cluster: Cluster, host: str, service: Service) -> bool:
-    """Return whether a firewall admits only some networks to each port of a service."""
-    firewall = cluster.firewalls.get(host)
-    ports = [integer(one.port) or 0 for one in service.listening]
-    return firewall is not None and not any(map(firewall.admits_everybody, ports))
 
 
 @rule("authorizer-differs")
