@@ -28,11 +28,11 @@ EVERYBODY_MAY = "allow.everyone.if.no.acl.found"
 _NAMING = ("kafka_config", "kafka_host_config", "kafka_listeners", "kafka_security", "kafka_users")
 _NEARLY = 0.85
 _DIGITS = re.compile(r"\d+")
-_MAPPING_RULE = re.compile(r"(?:DEFAULT|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?)\s*(?:,|\n|$)")
-_NESTED = re.compile(r"[*+}]\)[*+{]")  # which may take for ever
-_EACH_RULE = re.compile(
-    r"DEFAULT|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<to>(?:\\.|[^\\/])*)/(?P<case>[LU]?)"
+_MAPPING_RULE = re.compile(
+    r"(?:DEFAULT|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<to>(?:\\.|[^\\/])*)/(?P<case>[LU]?))"
+    r"\s*(?:,|\n|$)"
 )
+_NESTED = re.compile(r"[*+}]\)[*+{]")  # which may take for ever
 
 
 @rule("super-users-missing", each=nodes)
@@ -373,7 +373,7 @@ def _super_users_mapped(cluster: Cluster) -> Findings:
     """
     # Controllers judge what brokers forward, so that a name may be one of any node's listeners.
     mappings = {
-        str(node.listener_config(one).get(_MAPPING) or "DEFAULT")
+        property_text(node.listener_config(one).get(_MAPPING)) or "DEFAULT"
         for _, node in nodes(cluster)
         for one in node.listeners
         if one.encrypted
@@ -392,8 +392,8 @@ def _super_users_mapped(cluster: Cluster) -> Findings:
 
 def _mapped(name: str, mapping: str) -> str:
     """Return what the first rule that matches makes of a name; the name if none can be applied."""
-    for rule_text in _EACH_RULE.finditer(mapping):
-        if rule_text[0] == "DEFAULT" or _NESTED.search(rule_text["pattern"]):
+    for rule_text in _MAPPING_RULE.finditer(mapping):
+        if rule_text["pattern"] is None or _NESTED.search(rule_text["pattern"]):
             return name
         try:
             match = re.fullmatch(rule_text["pattern"], name)
