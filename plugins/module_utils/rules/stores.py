@@ -10,6 +10,7 @@ from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.key_table import nearest
 from ..model.listeners import Listener
+from ..model.stores import encrypted, is_pem
 from ..model.values import listing, texts
 from .engine import Finding, Findings, rule
 from .shared import brokers, falls_back_to_default, nodes, nodes_as_written, place
@@ -49,7 +50,7 @@ def _store_password(node: KafkaNode) -> Findings:
     for kind, store, config in _stores(node):
         if _misnamed(store, config, kind):
             continue
-        pem = _type_of(config, kind) == "PEM"
+        pem = is_pem(config, kind)
         where = f"kafka_config[ssl.{kind}.password]"
         if pem and config.get(f"ssl.{kind}.password"):
             fix = f"Delete ssl.{kind}.password; an encrypted key has ssl.key.password."
@@ -75,7 +76,7 @@ def _store_name(node: KafkaNode) -> Findings:
 
 
 def _misnamed(store: str, config: Mapping[str, Any], kind: str) -> bool:
-    pem = _type_of(config, kind) == "PEM"
+    pem = is_pem(config, kind)
     return store.lower().endswith(_BINARY_ENDS if pem else _PEM_ENDS)
 
 
@@ -139,10 +140,7 @@ def _client_certificate_optional(node: KafkaNode) -> Findings:
 
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield kind and path of each store that is a file, and its listener's properties."""
-    for one in node.listeners:
-        config = node.listener_config(one) if one.encrypted else {}
-        if config.get("ssl.engine.factory.class"):  # which reads what it wants
-            continue
+    for _, config in encrypted(node):
         for kind in ("keystore", "truststore"):
             if config.get(f"ssl.{kind}.location"):
                 yield kind, str(config[f"ssl.{kind}.location"]), config
