@@ -36,7 +36,7 @@ _STACK = re.compile(r"-(?:Xss|ss)(?P<number>0*[1-9]\d{0,17})(?P<unit>[kKmMgG]?)"
 # Of JMX, of a debugger, and of an agent such as that of Prometheus, `=[host:]port:file`.
 _LISTENING = re.compile(
     r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
-    r"|(?P<agent>-agentlib:jdwp)=(?=.*server=y).*address=(?:(?P<host>[^,]*):)?"
+    r"|(?P<agent>-agentlib:jdwp=|-Xrunjdwp:)(?=.*server=y).*address=(?:(?P<host>[^,]*):)?"
     r"|(?P<jar>-javaagent):[^=]+=(?:(?P<bound>[\w.-]*[A-Za-z.][\w.-]*):)?)"
     r"(?P<port>\d{1,9})(?!\d)(?(jar):)"
 )
@@ -106,7 +106,7 @@ def opened_ports(words: Iterable[str]) -> list[OpenedPort]:
         # A debugger's port without a host is the loopback's, that of JMX every address's.
         own = {"option": "".join(jmx[-1:]), "agent": match["host"] or "localhost"}
         kind = next(name for name in ("option", "agent", "jar") if match[name])
-        option = match[kind]
+        option = match[kind].rstrip("=:")
         loopback = bool(_LOOPBACK.fullmatch(own.get(kind, match["bound"] or "")))
         found[option] = OpenedPort(option, int(match["port"]), loopback)
     return [one for one in found.values() if one.port]  # with 0 Java chooses one

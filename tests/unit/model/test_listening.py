@@ -77,6 +77,7 @@ def test_a_fixed_port_of_executors_is_named() -> None:
         (["-agentlib:jdwp=transport=dt_socket,server=y,address=5005"], [(5005, True)]),
         (["-agentlib:jdwp=transport=dt_socket,server=y,address=*:5005"], [(5005, False)]),
         (["-agentlib:jdwp=transport=dt_socket,address=[::1]:5005,server=y"], [(5005, True)]),
+        (["-Xrunjdwp:transport=dt_socket,server=y,address=*:5005"], [(5005, False)]),
         (["-agentlib:jdwp=transport=dt_socket,address=ide:5005"], []),
     ],
 )

@@ -12,6 +12,7 @@ WITHOUT_TLS = "-Dcom.sun.management.jmxremote.ssl=false"
 CERTIFICATES = "-Dcom.sun.management.jmxremote.ssl.need.client.auth=true"
 HOST = "-Dcom.sun.management.jmxremote.host"
 DEBUGGER = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address"
+OLD_DEBUGGER = "-Xrunjdwp:transport=dt_socket,server=y,suspend=n,address"
 PUBLIC = {"k1": "8.8.8.8", "k2": "8.8.8.9", "k3": "8.8.8.10"}
 
 
@@ -114,6 +115,7 @@ REFUSED: list[Case] = [
             ("JMX at any port", (f"{JMX}=0", ANYBODY, WITHOUT_TLS), "a login"),
             ("JMX with passwords in clear text", (f"{JMX}=9010", WITHOUT_TLS), "TLS"),
             ("a debugger", (f"{DEBUGGER}=*:5005",), "a login"),
+            ("a debugger in the old way", (f"{OLD_DEBUGGER}=*:5005",), "a login"),
             ("a debugger at one address", (f"{DEBUGGER}=10.0.0.1:5005",), "a login"),
         )
     ),
