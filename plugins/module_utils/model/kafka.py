@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from . import files, key_table, listeners, security, transition, zookeeper_tls
+from . import files, key_table, listeners, secret_texts, security, transition, zookeeper_tls
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
@@ -540,9 +540,9 @@ class KafkaNode(Server):
 
     @cached_property
     def has_secrets(self) -> bool:
-        """Whether a property of it holds a password, by Kafka's table of keys or by its name."""
+        """Whether a property of it may hold a secret."""
         every = {**self.config, **self.client_config}
-        return any(is_secret(key, self.table, value) for key, value in every.items())
+        return any(_may_be_secret(key, value, self.table) for key, value in every.items())
 
     @cached_property
     def dynamic_keys(self) -> list[str]:
@@ -757,15 +757,16 @@ def advertised_host(settings: Mapping[str, Any], name: str) -> str:
     return bracketed(str(settings["ansible_host"] or name) if given is None else str(given))
 
 
-def is_secret(key: str, table: key_table.Table, value: object = "password") -> bool:
-    """Return whether a property holds a password, by Kafka's table of keys or by its name.
+def _may_be_secret(key: str, value: object, table: key_table.Table) -> bool:
+    """Return whether a property is a secret in itself, or one by Kafka's table or by its name.
 
     An entry of JAAS without options has none.
     """
     if key.endswith(_JAAS) and "=" not in str(value):
         return False
     kind = table.get(key_table.table_key(key), {}).get("type")
-    return kind == "password" or key.endswith(_SECRET_ENDS)
+    named = kind == "password" or key.endswith(_SECRET_ENDS)
+    return named or bool(secret_texts.of_property(key, value))
 
 
 def _addresses(listener: Listener, peers: Iterable[Peer]) -> list[str]:

@@ -297,6 +297,8 @@ def test_a_client_on_the_controller_has_its_own_stores() -> None:
         ({"kafka_config": {"ssl.key.password": "hunter2"}}, True),
         ({"kafka_config": {"listener.name.client.ssl.key.password": "hunter2"}}, True),
         ({"kafka_config": {"rsm.config.s3.secret": "hunter2"}}, True),
+        ({"kafka_config": {"rsm.config.s3.secret.access.key": "hunter2"}}, True),
+        ({"kafka_client_config": {"bearer.auth.token": "hunter2"}}, True),
         ({"kafka_config": {"listener.name.client.plain.sasl.jaas.config": LOGIN}}, True),
         ({"kafka_client_config": {"sasl.jaas.config": LOGIN}}, True),
         # An entry without options holds no password.
