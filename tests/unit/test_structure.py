@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    GROUPS,
+    SPARK_GROUPS,
+)
 
 from tests.support.lab.topology import ROOT
 from tests.unit.tree import (
@@ -180,6 +184,25 @@ def test_written_paths_exist() -> None:
         found |= {(name, path) for path in written_paths(text, {})}
     assert found
     assert not [f"{name}: {path}" for name, path in sorted(found) if not exists(path)]
+
+
+# Groups
+
+
+def groups_left_out(hosts: str) -> list[str]:
+    """What a pattern for all of Spark, or for all hosts, leaves out: its services would be too."""
+    found = (set(one.split(":")) for one in re.findall(r"[\w:]+", hosts))
+    named = next((one for one in found if {"spark_masters", "spark_workers"} <= one), set())
+    every = GROUPS if "kafka_brokers" in named else SPARK_GROUPS
+    return [one for one in every if named and one not in named]
+
+
+def test_plays_for_all_hosts_name_every_group() -> None:
+    plays = [(x, str(play.get("hosts", ""))) for x in PLAYBOOKS for play in load(x)]
+    readmes = [ROOT / "roles" / role / "README.md" for role in ROLES]
+    plays += [(x, line) for x in readmes if x.is_file() for line in x.read_text().splitlines()]
+    assert any("spark_workers" in hosts for _, hosts in plays)
+    assert not {(relative(x), *left) for x, hosts in plays if (left := groups_left_out(hosts))}
 
 
 # What the tree must not tell
@@ -376,6 +399,10 @@ IMPORTED = {*packages_imported(ast.parse(IMPORTS), "plugins/module_utils/operati
             ],
         ),
         (sorted(forbidden_imports("operations", IMPORTED)), ["action", "plugin_utils"]),
+        (groups_left_out("zookeeper:kafka_brokers:spark_masters"), []),
+        (groups_left_out(":".join(GROUPS)), []),
+        (groups_left_out(f"{{{{ '{':'.join(SPARK_GROUPS[:-1])}' if x }}}}"), ["spark_connect"]),
+        (groups_left_out(":".join(GROUPS[1:])), [GROUPS[0]]),
         (lab_names("a: 1\nb: lab_image\nc: k_9\n", ["vm", "k_9"]), ["b: lab_image", "c: k_9"]),
         (lab_names("kind: podman\nupgrade: true\n", ["upgrade"]), ["kind: podman"]),
         (machine_names("--work-dir /var/work\n$work/root.tar\n{{ a }}/work\n"), []),
