@@ -25,16 +25,18 @@ def login(topology: Topology, hosts: dict[str, Host]) -> Iterator[dict[str, Host
     """The Spark hosts, where two members of the group and a stranger can log in."""
     found = {name: hosts[name] for name in topology.cluster.spark}
     add, join = guide.commands("Access", guide.SPARK)[0], "useradd --create-home --uid"
-    for host in found.values():
-        for member, number in MEMBERS.items():
-            host.check_output(f"{join} {number} {member} && {add.replace('analyst', member)}")
-        host.check_output(f"{join} 7203 {STRANGER}")
-        job = guide.blocks("Commands", "python", guide.SPARK)[0]
-        host.check_output(f"cat > {HOME}/words.py <<'END'\n{job}END")
-    yield found
-    for host in found.values():
-        for account in (*MEMBERS, STRANGER):
-            host.run(f"userdel --remove {account}")
+    job = guide.blocks("Commands", "python", guide.SPARK)[0]
+    try:
+        for host in found.values():
+            for member, number in MEMBERS.items():
+                host.check_output(f"{join} {number} {member} && {add.replace('analyst', member)}")
+            host.check_output(f"{join} 7203 {STRANGER}")
+            host.check_output(f"cat > {HOME}/words.py <<'END'\n{job}END")
+        yield found
+    finally:
+        for host in found.values():
+            for account in (*MEMBERS, STRANGER):
+                host.run(f"userdel --remove {account}")
 
 
 def typed(host: Host, account: str, command: str) -> str:

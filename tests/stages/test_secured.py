@@ -527,7 +527,8 @@ def test_nobody_joins_spark_without_its_secret(site: Site, secret: str) -> None:
     """Neither a worker nor a driver, from a host of the cluster."""
     master = site.known.group("spark_masters")[0]
     before = master_state(site.known, master)
-    address = f"spark://{site.known.addresses[master]}:7077"
+    address = before["url"]
+    assert before["workers"], "nobody joins anyway"
     for program in (
         f"$SPARK_HOME/bin/spark-class {WORKER} --cores 1 --memory 512m --port 7099"
         f" --webui-port 8099 --work-dir $SPARK_CONF_DIR {address}",
