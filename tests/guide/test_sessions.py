@@ -24,6 +24,8 @@ SUM = 'spark.range(1000).selectExpr("sum(id)").show()'
 def login(topology: Topology, hosts: dict[str, Host]) -> Iterator[dict[str, Host]]:
     """The Spark hosts, where two members of the group and a stranger can log in."""
     found = {name: hosts[name] for name in topology.cluster.spark}
+    if not found:
+        pytest.skip("no Spark here")
     add, join = guide.commands("Access", guide.SPARK)[0], "useradd --create-home --uid"
     job = guide.blocks("Commands", "python", guide.SPARK)[0]
     try:
@@ -56,6 +58,8 @@ def test_a_program_runs_under_the_account_that_submits_it(
     topology: Topology, login: dict[str, Host]
 ) -> None:
     """On any Spark host, with the cluster's properties; and it gets into the history."""
+    if not topology.group("spark_history"):
+        pytest.skip("no history server here")
     worker = login[topology.group("spark_workers")[0]]
     [command] = [x for x in guide.commands("Commands", guide.SPARK) if "words.py" in x]
     assert "to|    2|" in typed(worker, "analyst", command)
