@@ -119,8 +119,8 @@ class Cluster:
 
         There are none where a firewall knows who may connect to each of the ports.
         """
-        resolved, wall = self.inventory.resolved, self.firewalls.get(host)
-        if wall is not None and not any(map(wall.admits_everybody, ports)):
+        resolved, own = self.inventory.resolved, self.firewalls.get(host)
+        if own is not None and not any(map(own.admits_everybody, ports)):
             return []
         return [
             address if address == name else f"{name} ({address})"
