@@ -97,7 +97,11 @@ def _listeners_differ(cluster: Cluster) -> Findings:
 @rule("listener-key")
 def _listener_key(cluster: Cluster) -> Findings:
     """Kafka ignores properties of a listener that does not exist."""
-    known = {one.name.lower() for _, node in nodes(cluster) for one in node.listeners}
+    every = [one for _, node in nodes(cluster) for one in node.listeners]
+    for _, node in nodes(cluster):
+        if node.change:  # in a phase of secure.yml in which nodes may not have them
+            every += (*node.wanted_listeners.brokers, *node.wanted_listeners.controllers)
+    known = {one.name.lower() for one in every}
     for host, _, one in properties("kafka")(cluster):
         match = _OF_LISTENER.match(one.key)
         if match and match["name"] not in known:

@@ -232,7 +232,9 @@ def test_no_phase_makes_an_inventory_wrong(combined: Site) -> None:
         *PRESETS["standard"].listeners,
     ]
     users = [{"name": "app"}, {"name": "p", "authentication": "tls"}]
-    combined.write(kafka_security="standard", kafka_listeners=listeners, kafka_users=users)
+    config = {"listener.name.partners.ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"}
+    given = {"kafka_listeners": listeners, "kafka_users": users, "kafka_config": config}
+    combined.write(kafka_security="standard", **given)
 
     def refused_by() -> set[str]:
         return {one.rule for one in check_cluster(RULES, combined.ansible.cluster("k1"))}
