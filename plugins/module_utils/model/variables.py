@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from . import files
 from .inventory import HostVariables
-from .values import mapping, sequence, yaml_type
+from .key_table import nearest
+from .values import listing, mapping, sequence, yaml_type
 
 ROLES = ("host", "java", "service", "zookeeper", "kafka", "spark")
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
@@ -87,7 +88,8 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
         repr(result.validated_parameters)  # a number of more digits than Python shows
         errors = result.error_messages
         if result.unsupported_parameters:
-            errors = [f"{name} has an unknown key: {error}" for error in errors]
+            near = _nearest(option, result.unsupported_parameters)
+            errors = [f"{name} has an unknown key: {error.rstrip('.')}.{near}" for error in errors]
         converted = result.validated_parameters.get(name)
     except TypeError:  # the validator looks for the parts of whatever is there
         errors, converted = [f"{name} is a {yaml_type(value)} whose parts cannot be read"], None
@@ -98,7 +100,20 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     errors = [one for one in errors if one.startswith(other_type)] or errors
     if errors and option.get("no_log"):
         return None, [f"The value of {name} is refused; it is secret and not shown."]
-    return converted, [f"{error.rstrip('.')}." for error in errors]
+    return converted, [
+        error if error.endswith("?") else f"{error.rstrip('.')}." for error in errors
+    ]
+
+
+def _nearest(option: Option, unknown: Iterable[Sequence[str]]) -> str:
+    """Return which keys were meant by unknown ones, each with the keys above it, if any is near."""
+    found: list[str] = []
+    for _, *parents, key in unknown:
+        known = option.get("options", {})
+        for parent in parents:
+            known = known.get(parent, {}).get("options", {})
+        found += filter(None, [nearest(str(key), list(known))])
+    return f" Did you mean {listing(sorted({*found}))}?" if found else ""
 
 
 def _type_mismatch(name: str, value: object, option: Option) -> str:
