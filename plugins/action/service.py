@@ -9,11 +9,14 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ..module_utils.model import desired
-from ..module_utils.model.spark import Job
+from ..module_utils.model.key_table import nearest
+from ..module_utils.model.spark import SparkHost
+from ..module_utils.model.spark_jobs import Job
 from ..module_utils.model.values import listing
 from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
+LOGINS = "logins"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
@@ -25,7 +28,7 @@ class ActionModule(Action):
     """Ask the host, and transfer the tarball only if it is not unpacked there."""
 
     TRANSFERS_FILES = True
-    OWN = frozenset({"product", "parts", "job"})
+    OWN = frozenset({"product", "parts", "job", "former_jobs"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
@@ -58,13 +61,18 @@ class ActionModule(Action):
 
     def _from_model(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the product or the job that the task names."""
-        product, job = args["product"], args["job"]
-        if not (product or job):
+        product, job, former = args["product"], args["job"], args["former_jobs"]
+        if not (product or job or former is not None):
             return {}
         try:
             if job:
-                self.cluster.service(self.host, "spark")
-                return desired.of_job(self.cluster.spark[self.host], Job(**job))
+                return desired.of_job(self._spark, self._job(job))
+            if former is not None:
+                self._refuse_defaults()
+                return desired.of_former_jobs(self._spark, former)
+            if args["parts"] == [LOGINS]:
+                self._refuse_missing_secrets(product)
+                return {"files": self._spark.kafka_login_files()}
             if args["state"] == "absent":
                 self._refuse_defaults()
                 return desired.removal(self.cluster, self.host, product)
@@ -75,6 +83,25 @@ class ActionModule(Action):
             raise AnsibleActionFail(message) from error
         names = {name for part in args["parts"] or PARTS for name in PARTS[part]}
         return {name: option for name, option in options.items() if name in names}
+
+    @property
+    def _spark(self) -> SparkHost:
+        self.cluster.service(self.host, "spark")
+        return self.cluster.spark[self.host]
+
+    def _job(self, given: Mapping[str, Any]) -> Job:
+        """Return a job as the task describes it, or that of the inventory with a name alone."""
+        if given.keys() != {"name"}:
+            return Job(**given)
+        name = str(given["name"])
+        found = {one.name: one for one in self._spark.jobs if one.present}
+        if name not in found:
+            near = nearest(name, list(found))
+            there = f"there are {listing(found)}" if found else "there is none"
+            message = f"spark_jobs has no job {name}: {there}"
+            raise AnsibleActionFail(message + (f". Did you mean {near}?" if near else ""))
+        self._refuse_missing_secrets("spark")
+        return found[name]
 
     def _refuse_missing_secrets(self, product: str) -> None:
         """Refuse to write a file without the secret that belongs into it."""

@@ -22,22 +22,28 @@ description:
   - Everything is checked before anything is changed; all problems are reported at once.
   - Each file is replaced atomically, with its final owner and mode from the first moment. What lies
     in C(/etc/sysusers.d) is written first, and its accounts are made.
-  - With O(product) or O(job) the options come from the model of the cluster; those of the task
-    take precedence.
+  - With O(product), O(job) or O(former_jobs) the options come from the model of the cluster; those
+    of the task take precedence.
 options:
   product:
     description: Service whose options come from the model.
     type: str
     choices: [host, zookeeper, kafka, spark]
   parts:
-    description: Which of its options; all without it.
+    description: Which of its options; all without it. V(logins) stands alone, for the files by
+      which jobs on Spark log in to Kafka.
     type: list
     elements: str
-    choices: [distribution, files, units]
+    choices: [distribution, files, units, logins]
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
-      C(source), C(arguments) and C(data).
+      C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).
     type: dict
+  former_jobs:
+    description: For O(state=absent) the files of all units of jobs that are on the host, by their
+      names. What the inventory does not have there is removed.
+    type: list
+    elements: str
   distribution:
     description: Mapping with C(home), the directory to make, C(tarball), its path on the
       controller, and C(sha256). It is transferred only where it is not unpacked, and checked there
@@ -58,7 +64,7 @@ options:
     default: {}
   units:
     description: The service's systemd units, without C(.service). For O(state=absent) patterns of
-      their names.
+      their names, which stand for services and timers.
     type: list
     elements: str
     default: []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from testinfra.host import Host
 
@@ -11,11 +13,11 @@ SHOWN = "Id ActiveState UnitFileState NRestarts User"
 
 
 def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str, str]:
-    """Unit to the user that runs it: those of the inventory, and the jobs that are there."""
+    """Unit to the user that runs it: those of the inventory, and the jobs that run all the time."""
     found, settings = topology.cluster.services(host), topology.cluster.hosts[host].settings
     units = {f"{name}.service": settings[f"{name}_user"] for name in found if name != "spark"}
-    listing = "systemctl list-unit-files --no-legend 'spark-job-*'"
-    jobs = [line.split()[0] for line in hosts[host].run(listing).stdout.splitlines()]
+    listing = "grep -sL '^Type=oneshot' /etc/systemd/system/spark-job-*.service"
+    jobs = [Path(line).name for line in hosts[host].run(listing).stdout.splitlines()]
     if spark := topology.cluster.spark.get(host):
         own = [f"{unit}.service" for unit in spark.units]
         units |= dict.fromkeys([*own, *jobs], settings["spark_user"])

@@ -12,9 +12,18 @@ UNITS = Path("/etc/systemd/system")
 
 
 def units(patterns: Iterable[str]) -> list[Path]:
-    """Return the files of the units that match, patterns without `.service`."""
-    found = {path for pattern in patterns for path in UNITS.glob(f"{pattern}.service")}
-    return sorted(found)
+    """Return the files of the units that match, timers first: they start what is removed next.
+
+    A pattern without a suffix is for services and timers.
+    """
+    suffixes = (".service", ".timer")
+    names = [
+        one
+        for pattern in patterns
+        for one in ([pattern] if pattern.endswith(suffixes) else [pattern + x for x in suffixes])
+    ]
+    found = {path for name in names for path in UNITS.glob(name)}
+    return sorted(found, key=lambda path: (path.suffix != ".timer", path))
 
 
 def paths(wanted: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from . import firewall, kafka, spark, variables, zookeeper, zookeeper_tls
+from . import firewall, kafka, spark, spark_jobs, variables, zookeeper, zookeeper_tls
 from .files import Entry
 from .firewall import Firewall
 from .host import Facts, HostSettings
@@ -197,7 +197,7 @@ class Cluster:
         if service != "spark":
             return []
         spark = self.spark[host]
-        missing = spark.kafka_users_without_password if spark.kafka_login else []
+        missing = spark.kafka_users_without_password
         return [*(f"the password of {name}" for name in missing), *spark.missing_secrets]
 
     @property
@@ -224,7 +224,9 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     members = zookeeper.resolve(inventory, hosts)
     ensemble = next((one.client_addresses for one in members.values()), [])
     secured = any(one.is_secured for one in members.values())
-    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured)
+    drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
+    job_users = [user for one in drivers for user in spark_jobs.users(spark_jobs.of_settings(one))]
+    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=job_users)
     broker = next((node for node in nodes.values() if node.is_broker), None)
     sparks = spark.resolve(inventory, hosts, ensemble, broker, ensemble_secured=secured)
     return Cluster(inventory, hosts, members, nodes, sparks, invalid)

@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import files, firewall
+from . import files, firewall, spark_jobs
 from .artifacts import HOMES
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
 from .service import Service, restart_mark
-from .spark import Job, SparkHost
+from .spark import SparkHost
+from .spark_jobs import Job
 
 State = dict[str, Any]
 
@@ -76,8 +77,32 @@ def of_job(spark: SparkHost, job: Job) -> State:
     """Return the options of the module `service` for a job on a Spark host."""
     return {
         "files": spark.job_files(job),
-        "units": [job.unit],
-        "restart_marks": [restart_mark(job.unit)],
+        "units": job.started,
+        # Only a service runs on with older files: another one reads them at its next start.
+        "restart_marks": [restart_mark(unit) for unit in job.started if unit == job.unit],
+    }
+
+
+def of_former_jobs(spark: SparkHost, found: Iterable[str]) -> State:
+    """Return the options of the module `service` that remove what jobs have left on a Spark host.
+
+    `found` are the names of the unit files of jobs that are there. What the inventory has stays,
+    and so does what a job has written.
+    """
+    wanted = [job for job in spark.jobs if job.present and spark.runs_jobs]
+    kept = {file for job in wanted for file in job.unit_files}
+    names = {one.unit: one.name for one in wanted}
+    units = sorted(file for file in found if file not in kept)
+    former = dict.fromkeys(file.rpartition(".")[0] for file in units)
+    gone = [Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in names]
+    users = {job.user for job in spark.jobs if job.user} - {*spark.kafka_users}
+    return {
+        "state": "absent",
+        "units": units,
+        "removed": [
+            *(path for job in gone for path in (job.directory, job.environment, job.kafka_client)),
+            *(spark_jobs.login_file(user) for user in sorted(users)),
+        ],
     }
 
 

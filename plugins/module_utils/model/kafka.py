@@ -104,7 +104,8 @@ class KafkaNode(Server):
 
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
     addresses of ZooKeeper. `mode` is kraft or zookeeper. `with_spark` says whether the inventory
-    has Spark, whose jobs are users, `ensemble_secured` whether the ensemble wants certificates.
+    has Spark, whose jobs are users, `ensemble_secured` whether the ensemble wants certificates;
+    `job_users` are those that the inventory's jobs bring.
     """
 
     roles: tuple[str, ...]
@@ -116,6 +117,7 @@ class KafkaNode(Server):
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     with_spark: bool = False
     ensemble_secured: bool = False
+    job_users: Sequence[User] = ()
     product = "kafka"
     title = "Apache Kafka"
     address_variable = "kafka_advertised_host"
@@ -450,7 +452,7 @@ class KafkaNode(Server):
 
     @cached_property
     def users(self) -> list[User]:
-        """The users of the cluster that Millrace makes, its own and those of the inventory."""
+        """The users that Millrace makes: its own, those of the inventory and of its jobs."""
         with_passwords = self.login_listener is not None
         if not with_passwords and not self.config.get("authorizer.class.name"):
             return []
@@ -460,6 +462,7 @@ class KafkaNode(Server):
             for one in self.settings["kafka_users"]
         ]
         named = {user.name for user in given}
+        jobs = [user for user in self.job_users if with_passwords and user.name not in named]
         own = security.own_users(with_spark=self.with_spark) if self.is_secured else []
         ours = [user for user in own if with_passwords and user.name not in named]
         kept = self.secrets.passwords
@@ -469,7 +472,7 @@ class KafkaNode(Server):
                 password=one.password or kept.get(one.name, ""),
                 scram=one.scram and with_passwords,
             )
-            for one in (*ours, *given)
+            for one in (*ours, *given, *jobs)
         ]
 
     @property
@@ -719,6 +722,7 @@ def resolve(
     ensemble: Sequence[str],
     *,
     ensemble_secured: bool = False,
+    job_users: Sequence[User] = (),
 ) -> dict[str, KafkaNode]:
     """Return host -> node of all Kafka hosts; the groups decide what each is."""
     groups = {role: inventory.members(f"kafka_{role}s") for role in ("broker", "controller")}
@@ -745,6 +749,7 @@ def resolve(
             inventory.secrets,
             any(inventory.members(group) for group in SPARK_GROUPS),
             ensemble_secured,
+            job_users,
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))
@@ -775,13 +780,9 @@ def _addresses(listener: Listener, peers: Iterable[Peer]) -> list[str]:
 
 def _user(given: Mapping[str, Any], granted: Mapping[str, Any]) -> User:
     """Return a user as the inventory describes it, with the grants of the entry `granted`."""
-    grants = [
-        {key: one for key, one in grant.items() if one is not None}
-        for grant in granted.get("grants") or ()
-    ]
     return User(
         str(given["name"]),
-        grants,
+        [security.grant(one) for one in granted.get("grants") or ()],
         str(given.get("password") or ""),
         scram=given.get("authentication") != "tls",
         present=given.get("state") != "absent",

@@ -217,6 +217,11 @@ def own_users(*, with_spark: bool) -> list[User]:
     ]
 
 
+def grant(given: Mapping[str, Any]) -> Grant:
+    """Return a grant as the inventory gives it, without the keys that are not set."""
+    return {key: one for key, one in given.items() if one is not None}
+
+
 def _grant(kind: str, name: str, *operations: str) -> Grant:
     return {kind: name, "pattern": "prefixed", "operations": list(operations)}
 

@@ -5,7 +5,6 @@ The layers of a property: topology < security < spark_config < owned keys.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,18 +15,20 @@ from . import (
     files,
     secret_texts,
     security,
+    spark_jobs,
     spark_key_table,
     spark_metastore,
     spark_sessions,
     zookeeper_tls,
 )
-from .artifacts import HOMES
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .kafka import KafkaNode
 from .key_table import Table
 from .service import ADMINS, CLIENTS, LOOPBACK, NODES, Listening, Service
+from .spark_jobs import CONFIG as _CONFIG
+from .spark_jobs import SERVICE, Job
 from .values import by_name, is_true
 from .zookeeper_tls import Identity
 
@@ -35,7 +36,6 @@ LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 UI_FILTERS, _UI_FILTER = "spark.ui.filters", "org.apache.spark.ui.JWSFilter"
 UI_KEY = f"spark.{_UI_FILTER}.param.secretKey"
-JOBS = f"{HOMES}/jobs"
 ROLES = ("master", "worker", "history", "metastore", "connect")
 _CLASSES = {
     "master": "master.Master",
@@ -43,18 +43,12 @@ _CLASSES = {
     "history": "history.HistoryServer",
 }
 _STATE = "/var/lib/spark"
-_CONFIG = "/etc/spark"
 KAFKA_AUTHORITY = f"{_CONFIG}/kafka-ca.pem"
-KAFKA_LOGIN = f"{_CONFIG}/kafka-login.properties"
-"""What the executors of a job log in to Kafka with; its options only refer to it (KIP-297), so
-that the login is neither in a web interface, nor in an event log, nor among a process's arguments.
-"""
 _LOGIN_KEY = "sasl.jaas.config"
 _PROVIDER: Mapping[str, str] = {
     "config.providers": "file",
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
     "config.providers.file.param.allowed.paths": _CONFIG,
-    _LOGIN_KEY: f"${{file:{KAFKA_LOGIN}:{_LOGIN_KEY}}}",
 }
 _SHUFFLE_PORT = "spark.shuffle.service.port"
 _BLOCKS_PORT = "spark.blockManager.port"
@@ -112,32 +106,6 @@ OWNED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Job:
-    """A PySpark job whose driver is a service; `source` and `data` are local paths."""
-
-    name: str
-    module: str
-    source: str
-    arguments: Sequence[str] = ()
-    data: Sequence[str] = ()
-
-    @property
-    def unit(self) -> str:
-        """Its systemd unit."""
-        return f"spark-job-{self.name}"
-
-    @property
-    def directory(self) -> str:
-        """Where its package lies on the host."""
-        return f"{JOBS}/{self.name}"
-
-    @property
-    def kafka_client(self) -> str:
-        """The file with Kafka's client properties."""
-        return f"{_CONFIG}/job-{self.name}-kafka.properties"
-
-
-@dataclass(frozen=True)
 class SparkHost(Service):
     """One host of a Spark cluster; `masters`, `workers` and `metastores` are those of the cluster.
 
@@ -160,8 +128,8 @@ class SparkHost(Service):
     scripts = spark_sessions.NAMES
     tool_template = "spark-tool.sh.j2"
     leftovers = (
-        *(f"{_CONFIG}/job-*", f"{_CONFIG}/certificates/", f"{spark_sessions.DIRECTORY}/"),
-        *(f"{_CONFIG}/", JOBS),
+        *(f"{_CONFIG}/job-*", f"{_CONFIG}/kafka-login*", f"{_CONFIG}/certificates/"),
+        *(f"{spark_sessions.DIRECTORY}/", f"{_CONFIG}/", spark_jobs.DIRECTORY),
     )
 
     @property
@@ -390,34 +358,58 @@ class SparkHost(Service):
         """Return one of the secrets that Millrace keeps, empty if it is open or not made yet."""
         return self.secrets.texts.get(name, "") if self.is_secured else ""
 
-    @property
-    def kafka_login(self) -> Mapping[str, Any]:
-        """The client properties with which the platform's own job logs in, empty if it need not."""
-        if self.broker is None:
-            return {}
-        return self.broker.user_client_config(security.STREAM, KAFKA_AUTHORITY)
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """The jobs of the inventory, also those that it wants removed."""
+        return spark_jobs.of_settings(self.settings)
 
     @property
-    def kafka_client(self) -> Mapping[str, Any]:
-        """The client properties of a job, empty without Kafka."""
-        if self.kafka_login:
-            return {**self.kafka_login, **_PROVIDER}
+    def runs_jobs(self) -> bool:
+        """Whether the drivers of jobs run here: on the first master."""
+        return self.name == next(iter(self.masters), "")
+
+    @property
+    def kafka_users(self) -> list[str]:
+        """The users of Kafka that jobs log in as, that of the platform's own first."""
+        users = [security.STREAM, *(job.user for job in self.jobs if job.user and job.present)]
+        return list(dict.fromkeys(users))
+
+    def kafka_login(self, user: str) -> Mapping[str, Any]:
+        """Return the client properties with which a user of jobs logs in, empty if it need not."""
+        if self.broker is None or not user:
+            return {}
+        return self.broker.user_client_config(user, KAFKA_AUTHORITY)
+
+    def kafka_client(self, user: str) -> Mapping[str, Any]:
+        """Return the client properties of a job, empty without Kafka."""
+        if login := self.kafka_login(user):
+            reference = f"${{file:{spark_jobs.login_file(user)}:{_LOGIN_KEY}}}"
+            return {**login, **_PROVIDER, _LOGIN_KEY: reference}
         return self.broker.client_config if self.broker else {}
 
     @property
     def kafka_users_without_password(self) -> list[str]:
         """The users of jobs whose passwords are not known."""
         users = self.broker.users_without_password if self.broker else []
-        return [one.name for one in users if one.name == security.STREAM]
+        missing = {one.name for one in users}
+        return [name for name in self.kafka_users if name in missing and self.kafka_login(name)]
 
-    def _kafka_login_files(self) -> dict[str, Entry]:
+    def kafka_login_files(self) -> dict[str, Entry]:
         """Return what every host needs on which an executor may run."""
-        if self.broker is None or not self.kafka_login:
+        logins = {user: login for user in self.kafka_users if (login := self.kafka_login(user))}
+        if self.broker is None or not logins:
             return {}
-        login = files.properties({_LOGIN_KEY: self.kafka_login[_LOGIN_KEY]})
         return {
             KAFKA_AUTHORITY: files.text(self.broker.secrets.authority),
-            KAFKA_LOGIN: files.text(login, mode="0640", group=self.user, secret=True),
+            **{
+                spark_jobs.login_file(user): files.text(
+                    files.properties({_LOGIN_KEY: login[_LOGIN_KEY]}),
+                    mode="0640",
+                    group=self.user,
+                    secret=True,
+                )
+                for user, login in logins.items()
+            },
         }
 
     def files(self) -> dict[str, Entry]:
@@ -426,7 +418,7 @@ class SparkHost(Service):
         mode, group = ("0640", self.user) if secret else ("0644", "root")
         return {
             **super().files(),
-            **self._kafka_login_files(),
+            **self.kafka_login_files(),
             **(self.identity.files(self.secrets, self.user) if self.identity else {}),
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret
@@ -478,46 +470,61 @@ class SparkHost(Service):
         }
 
     def job_files(self, job: Job) -> dict[str, Entry]:
-        """Return the files of a job: its package, its data and its unit.
+        """Return the files of a job: its package, its data and its units.
 
         Raises:
             OSError: a file on the control node cannot be read.
 
         """
-        package = f"{job.directory}/{Path(job.source).name}"
         shared = f"{self.shared_dir}/{job.name}"
-        environment = f"{_CONFIG}/job-{job.name}"
         library = f"{self.distribution.home}/python/lib"
-        words = " ".join(shlex.quote(str(word)) for word in job.arguments)
+        package = {f"{job.directory}/{name}": path for name, path in job.files.items()}
+        folders = {str(one) for path in package for one in Path(path).parents}
+        submit = {"PYSPARK_SUBMIT_ARGS": job.submit_arguments} if job.submit_arguments else {}
         return {
-            JOBS: files.directory(),
-            job.directory: files.directory(),
-            package: files.directory(),
+            spark_jobs.DIRECTORY: files.directory(),
+            **{
+                path: files.directory()
+                for path in sorted({job.directory, *folders})
+                if path.startswith(job.directory)
+            },
             shared: self.own_directory(),
-            environment: files.environment(
+            job.environment: files.environment(
                 {
                     **self._environment(),
                     "PYTHONPATH": f"{job.directory}:{library}/pyspark.zip:{library}/py4j.zip",
                     "PYTHONDONTWRITEBYTECODE": "1",
+                    **submit,
                 }
             ),
             **self.unit(
                 job.unit,
                 f"Spark job {job.name}",
-                f"/usr/bin/python3 -m {job.module} {words}",
-                environment_file=environment,
+                job.command,
+                environment_file=job.environment,
                 allows_setgid=True,
+                listed=job.listed,
+                **({} if job.schedule == SERVICE else {"type": "oneshot", "restart": "no"}),
             ),
+            **self._timer(job),
             **self._job_kafka_client(job),
-            **_copies(sorted(Path(job.source).glob("*.py")), package),
-            **_copies([Path(path) for path in job.data], shared),
+            **_copies(package),
+            **_copies({f"{shared}/{Path(path).name}": Path(path) for path in job.data}),
         }
+
+    @staticmethod
+    def _timer(job: Job) -> dict[str, Entry]:
+        if not job.timer:
+            return {}
+        text = files.render("timer.j2", name=job.name, calendar=job.schedule, listed=job.listed)
+        return {f"/etc/systemd/system/{job.timer}": files.text(text)}
 
     def _job_kafka_client(self, job: Job) -> dict[str, Entry]:
         """Return the file by which a job connects to the inventory's brokers."""
-        if not self.kafka_client:
+        client = self.kafka_client(job.user)
+        if not client:
             return {}
-        config = {**self.kafka_client, **by_name(self.settings["spark_kafka_client_config"])}
+        config = {**client, **by_name(self.settings["spark_kafka_client_config"])}
         file = files.property_file(config, mode="0640", group=self.user, secret=True)
         return {job.kafka_client: file}
 
@@ -625,9 +632,9 @@ def resolve(
     }
 
 
-def _copies(sources: Sequence[Path], directory: str) -> dict[str, Entry]:
+def _copies(sources: Mapping[str, Path]) -> dict[str, Entry]:
     """Return the entries of files of the control node; a change of any needs a restart."""
     return {
-        f"{directory}/{source.name}": files.text(source.read_text(encoding="utf-8"), restart=True)
-        for source in sources
+        path: files.text(source.read_text(encoding="utf-8"), restart=True)
+        for path, source in sources.items()
     }

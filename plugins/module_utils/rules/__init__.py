@@ -28,6 +28,7 @@ from . import (
     security,
     services,
     spark,
+    spark_jobs,
     storage,
     stores,
     system,
@@ -58,7 +59,7 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, spark),
+    *(zookeeper, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

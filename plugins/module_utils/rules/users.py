@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..host.certificate_expiry import DAYS_TO_RENEW
@@ -55,11 +55,17 @@ def _user_duplicate(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
 def _user_name(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """A principal is a name alone: a user with the name of a node could do all that nodes may."""
     for name in (str(user["name"]) for user in users):
-        # Its password is a file of its name.
-        is_file = name and not name.startswith(".") and "/" not in name
-        if name in cluster.kafka or name in _RESERVED or not is_file or not _is_plain(name):
-            why = "is the name of a node" if name in cluster.kafka else "is no name for a user"
-            yield Finding(f"{name!r} {why}.", "Choose another name.")
+        if problem := wrong_name(cluster, name):
+            yield Finding(f"{name!r} {problem}.", "Choose another name.")
+
+
+def wrong_name(cluster: Cluster, name: str) -> str:
+    """Return why a user cannot have a name, empty if it can."""
+    if name in cluster.kafka:
+        return "is the name of a node"
+    # Its password is a file of its name.
+    is_file = name and not name.startswith(".") and "/" not in name
+    return "" if is_file and name not in _RESERVED and _is_plain(name) else "is no name for a user"
 
 
 def _is_plain(text: str) -> bool:
@@ -140,19 +146,23 @@ def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:
 def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
     for user in users:
-        for grant in map(mapping, sequence(user.get("grants"))):
-            kinds = [kind for kind in _OPERATIONS if grant.get(kind)]
-            if len(kinds) != 1:
-                what = f"A grant of {user['name']} is for {listing(kinds) or 'no resource'}."
-                fix = f"Write an entry for each resource: {listing(_OPERATIONS, 'or')}."
-                yield Finding(what, fix)
-                continue
-            known = _OPERATIONS[kinds[0]]
-            wrong = [one for one in sequence(grant.get("operations")) if one not in known]
-            if wrong or not grant.get("operations"):
-                what = f"A grant of {user['name']} on a {kinds[0]} has "
-                what += f"{listing(wrong) or 'no operation'}."
-                yield Finding(what, f"Choose of {listing(sorted(known))}.")
+        yield from wrong_grants(str(user["name"]), sequence(user.get("grants")))
+
+
+def wrong_grants(name: str, grants: Iterable[object]) -> Findings:
+    """Yield which grants of a user Kafka would refuse."""
+    for grant in map(mapping, grants):
+        kinds = [kind for kind in _OPERATIONS if grant.get(kind)]
+        if len(kinds) != 1:
+            what = f"A grant of {name} is for {listing(kinds) or 'no resource'}."
+            fix = f"Write an entry for each resource: {listing(_OPERATIONS, 'or')}."
+            yield Finding(what, fix)
+            continue
+        known = _OPERATIONS[kinds[0]]
+        wrong = [one for one in sequence(grant.get("operations")) if one not in known]
+        if wrong or not grant.get("operations"):
+            what = f"A grant of {name} on a {kinds[0]} has {listing(wrong) or 'no operation'}."
+            yield Finding(what, f"Choose of {listing(sorted(known))}.")
 
 
 @rule("user-same-grants", each=_users, where=_VARIABLE)

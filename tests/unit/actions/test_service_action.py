@@ -155,6 +155,41 @@ def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path)
     assert "job" not in found
 
 
+@pytest.fixture
+def clicks(tmp_path: Path) -> AnsibleRun:
+    """A run with a job in its inventory, and one that is to go."""
+    (tmp_path / "clicks.py").write_text("# job\n")
+    jobs = f"[{{name: clicks, source: {tmp_path}/clicks.py}}, {{name: old, state: absent}}]"
+    text = HOSTS.replace("kafka_security: open", f"kafka_security: open, spark_jobs: {jobs}")
+    text = text.replace("security: open", "security: open, spark_security: open")
+    (tmp_path / "hosts.yml").write_text(text)
+    return AnsibleRun(tmp_path / "hosts.yml", answer)
+
+
+def test_a_job_of_the_inventory_is_given_by_its_name(clicks: AnsibleRun) -> None:
+    found = options(clicks, job={"name": "clicks"}, started=True)
+    assert found["files"]["/opt/millrace/jobs/clicks/clicks.py"]["content"] == "# job\n"
+    with pytest.raises(AnsibleError, match="Did you mean clicks"):
+        options(clicks, job={"name": "click"})
+    with pytest.raises(AnsibleError, match="old"):
+        options(clicks, job={"name": "old"})
+
+
+def test_former_jobs_are_removed_with_the_options_of_the_model(clicks: AnsibleRun) -> None:
+    there = ["spark-job-clicks.service", "spark-job-old.service"]
+    found = options(clicks, former_jobs=there, state="absent")
+    assert (found["state"], found["units"]) == ("absent", ["spark-job-old.service"])
+    assert "former_jobs" not in found
+    assert options(clicks, former_jobs=[], state="absent")["units"] == []
+
+
+def test_logins_are_written_alone(closed: AnsibleRun) -> None:
+    secrets.complete(closed.cluster("k1"), None, store=True)
+    found = options(closed.next_run(), product="spark", parts=["logins"])
+    assert {Path(path).parent for path in found["files"]} == {Path("/etc/spark")}
+    assert "units" not in found
+
+
 @pytest.mark.parametrize(
     ("host", "args", "part"),
     [
@@ -163,7 +198,7 @@ def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path)
         ("z1", {"job": {"name": "it", "module": "m", "source": "/none"}}, "spark"),
         (
             "k1",
-            {"job": {"name": "it", "module": "m", "source": "/", "data": ["/none/x"]}},
+            {"job": {"name": "it", "module": "m", "source": __file__, "data": ["/none/x"]}},
             "/none/x",
         ),
     ],

@@ -18,6 +18,17 @@ def test_units_are_found_by_their_patterns(tmp_path: Path, monkeypatch: pytest.M
     assert [path.name for path in found] == ["kafka.service", "spark-a.service", "spark-b.service"]
 
 
+def test_a_timer_goes_before_the_service_that_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "UNITS", tmp_path)
+    for name in ("spark-a.service", "spark-a.timer", "spark-b.service", "spark-b.timer"):
+        (tmp_path / name).touch()
+    names = [path.name for path in removal.units(["spark-*"])]
+    assert names == ["spark-a.timer", "spark-b.timer", "spark-a.service", "spark-b.service"]
+    assert [path.name for path in removal.units(["spark-a.timer"])] == ["spark-a.timer"]
+
+
 def test_a_unit_is_killed_before_it_is_disabled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,10 +27,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.module_op
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import (
-    KAFKA_AUTHORITY,
-    KAFKA_LOGIN,
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import KAFKA_AUTHORITY
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import (
     Job,
+    login_file,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_address
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
@@ -586,17 +586,18 @@ def test_a_client_of_an_open_cluster_logs_in_nowhere() -> None:
 # Jobs of Spark
 
 PASSWORD = "hunter2"  # noqa: S105 - of no user
+KAFKA_LOGIN = login_file(security.STREAM)
 
 
 def job(folder: Path) -> Job:
     """Return a job without files."""
-    return Job("it", "jobs.it", str(folder))
+    return Job("it", "jobs.it", str(folder), user=security.STREAM)
 
 
 def test_a_job_refers_to_its_login(tmp_path: Path) -> None:
     found = with_passwords(with_spark(), {security.STREAM: PASSWORD})
     host = found.spark["s1"]
-    assert PASSWORD not in str(host.kafka_client)
+    assert PASSWORD not in str(host.kafka_client(security.STREAM))
     entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
     config = parse_properties(entry["content"])
     assert config["sasl.jaas.config"] == f"${{file:{KAFKA_LOGIN}:sasl.jaas.config}}"
@@ -642,14 +643,88 @@ def test_a_job_whose_user_the_cluster_does_not_have_logs_in_by_itself() -> None:
         kafka_security=OPEN, kafka_listeners=listeners, kafka_users=[{"name": "app"}]
     )
     host = found.spark["s1"]
-    assert host.kafka_login == {}
-    assert not [key for key in host.kafka_client if key.startswith(("sasl.", "config."))]
+    assert host.kafka_login(security.STREAM) == {}
+    assert not [
+        key for key in host.kafka_client(security.STREAM) if key.startswith(("sasl.", "config."))
+    ]
     assert KAFKA_LOGIN not in host.files()
 
 
 def test_without_a_login_a_job_has_what_the_brokers_say() -> None:
     host = with_spark(kafka_security=OPEN).spark["s1"]
-    assert host.kafka_client == {"bootstrap.servers": "b1:9092", "security.protocol": "PLAINTEXT"}
+    assert host.kafka_client(security.STREAM) == {
+        "bootstrap.servers": "b1:9092",
+        "security.protocol": "PLAINTEXT",
+    }
     assert KAFKA_LOGIN not in host.files()
     groups = {"spark_masters": ["s1"], "spark_workers": ["s1"]}
-    assert cluster(groups).spark["s1"].kafka_client == {}
+    assert cluster(groups).spark["s1"].kafka_client("app") == {}
+
+
+CLICKS = {
+    "name": "clicks",
+    "source": "/jobs/clicks",
+    "kafka_user": "clicks",
+    "grants": [{"topic": "clicks", "operations": ["read"]}],
+}
+
+
+def test_a_job_of_the_inventory_brings_its_user() -> None:
+    users = {one.name: one for one in with_spark(spark_jobs=[CLICKS]).kafka["b1"].users}
+    assert users["clicks"].grants == [
+        {"topic": "clicks", "operations": ["read"], "pattern": "literal"}
+    ]
+    assert users["clicks"].present
+    assert "clicks" not in {one.name for one in with_spark().kafka["b1"].users}
+
+
+def test_the_user_of_a_job_that_goes_is_removed_unless_another_job_has_it() -> None:
+    gone = {**CLICKS, "state": "absent"}
+    users = {one.name: one for one in with_spark(spark_jobs=[gone]).kafka["b1"].users}
+    assert not users["clicks"].present
+    jobs = [gone, {**CLICKS, "name": "clicks2"}]
+    users = {one.name: one for one in with_spark(spark_jobs=jobs).kafka["b1"].users}
+    assert users["clicks"].present
+
+
+def test_kafka_users_decides_about_the_user_of_a_job_that_it_names() -> None:
+    job = {key: one for key, one in CLICKS.items() if key != "grants"}
+    grants = [{"topic": "other", "operations": ["write"]}]
+    users = [{"name": "clicks", "grants": grants}]
+    node = with_spark(spark_jobs=[job], kafka_users=users).kafka["b1"]
+    (user,) = [one for one in node.users if one.name == "clicks"]
+    assert user.grants[0]["topic"] == "other"
+
+
+def test_jobs_of_an_open_cluster_are_no_users() -> None:
+    found = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
+    assert found.kafka["b1"].users == []
+    assert found.spark["s1"].kafka_client("clicks")["security.protocol"] == "PLAINTEXT"
+
+
+def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
+    passwords = {security.STREAM: PASSWORD, "clicks": "swordfish", "views": "mellon"}
+    jobs = [CLICKS, {**CLICKS, "name": "views", "kafka_user": "views"}]
+    found = with_passwords(with_spark(spark_jobs=jobs), passwords)
+    for host in (found.spark["s1"], found.spark["s2"]):
+        logins = host.kafka_login_files()
+        for user, password in passwords.items():
+            entry = logins[login_file(user)]
+            assert f'username="{user}" password="{password}"' in parse_properties(entry["content"])[
+                "sasl.jaas.config"
+            ].replace("\\", "")
+            assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "spark", True)
+            others = {*passwords.values()} - {password}
+            assert not [one for one in others if one in entry["content"]]
+        assert logins.items() <= host.files().items()
+    mine = Job("clicks", "clicks", str(tmp_path), user="clicks")
+    client = of_job(found.spark["s1"], mine)["files"][mine.kafka_client]
+    config = parse_properties(client["content"])
+    assert config["sasl.jaas.config"] == f"${{file:{login_file('clicks')}:sasl.jaas.config}}"
+    assert not [one for one in passwords.values() if one in client["content"]]
+
+
+def test_the_password_of_a_job_is_missed() -> None:
+    found = with_spark(spark_jobs=[CLICKS])
+    assert [one for one in found.missing_secrets("s2", "spark") if "clicks" in one]
+    assert with_secrets(found).missing_secrets("s2", "spark") == []

@@ -15,7 +15,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job, SparkHost
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import Job
 
 from tests.unit.model.small import cluster, spark, with_secrets
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import Job
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import Job
 
 from tests.support.lab.topology import ROOT
 from tests.unit.model.test_golden import INVENTORIES, all_entries, read

@@ -33,6 +33,7 @@ from tests.unit.rules import (
     refused_properties,
     security_cases,
     spark_cases,
+    spark_job_cases,
 )
 from tests.unit.rules.draft import NODES, TMP, Change, Draft
 
@@ -51,6 +52,7 @@ REFUSED = [
     *protection_cases.REFUSED,
     *security_cases.REFUSED,
     *spark_cases.REFUSED,
+    *spark_job_cases.REFUSED,
 ]
 LEGAL = [
     *legal.CASES,
@@ -65,6 +67,7 @@ LEGAL = [
     *protection_cases.LEGAL,
     *security_cases.LEGAL,
     *spark_cases.LEGAL,
+    *spark_job_cases.LEGAL,
 ]
 
 

@@ -1,0 +1,171 @@
+"""The jobs on Spark: what the inventory says of each, the units and the users of Kafka they are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import security
+from .artifacts import HOMES
+from .security import Grant, User
+
+VARIABLE = "spark_jobs"
+DIRECTORY = f"{HOMES}/jobs"
+CONFIG = "/etc/spark"
+_PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
+SERVICE, ONCE = "service", "once"
+"""The schedules besides a timer: a process that runs all the time, or a run when asked for."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A PySpark job whose driver is a service; `source` and `data` are local paths.
+
+    `source` is a package or a single file. `cores` are all that it may have, `memory` is that of an
+    executor; Spark's properties decide without them. `user` is the one of Kafka that it logs in as,
+    `grants` what the user may do, if that is not said elsewhere. `listed` says whether the job is
+    in the inventory's `spark_jobs`, so that it is removed with its entry.
+    """
+
+    name: str
+    module: str
+    source: str
+    arguments: Sequence[str] = ()
+    data: Sequence[str] = ()
+    cores: int | None = None
+    memory: str = ""
+    schedule: str = SERVICE
+    user: str = ""
+    grants: Sequence[Grant] = ()
+    topics: Sequence[str] = ()
+    present: bool = True
+    listed: bool = False
+
+    @property
+    def unit(self) -> str:
+        """Its systemd unit."""
+        return f"spark-job-{self.name}"
+
+    @property
+    def timer(self) -> str:
+        """The unit that starts it at its times, empty if it has none."""
+        return "" if self.schedule in (SERVICE, ONCE) else f"{self.unit}.timer"
+
+    @property
+    def started(self) -> list[str]:
+        """The units that are enabled and started with it."""
+        return {SERVICE: [self.unit], ONCE: []}.get(self.schedule, [self.timer])
+
+    @property
+    def unit_files(self) -> list[str]:
+        """The names of its units' files."""
+        return [f"{self.unit}.service", *filter(None, [self.timer])]
+
+    @property
+    def directory(self) -> str:
+        """Where its package lies on the host."""
+        return f"{DIRECTORY}/{self.name}"
+
+    @property
+    def environment(self) -> str:
+        """The file with its environment."""
+        return f"{CONFIG}/job-{self.name}"
+
+    @property
+    def kafka_client(self) -> str:
+        """The file with Kafka's client properties."""
+        return f"{self.environment}-kafka.properties"
+
+    @property
+    def command(self) -> str:
+        """How its driver is started."""
+        words = [_unit_word(str(word)) for word in self.arguments]
+        return " ".join(["/usr/bin/python3", "-m", self.module, *words])
+
+    @property
+    def submit_arguments(self) -> str:
+        """What PySpark hands to spark-submit: the program's own settings win over them."""
+        wanted = {"spark.cores.max": self.cores, "spark.executor.memory": self.memory}
+        given = [
+            word for x, value in wanted.items() if value for word in ("--conf", f"{x}={value}")
+        ]
+        return shlex.join(["--name", self.name, *given, "pyspark-shell"]) if self.listed else ""
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Path below `directory` -> local path, of its package or its only file."""
+        source = Path(self.source)
+        if not source.is_dir():
+            return {source.name: source}
+        found = sorted(source.rglob("*.py"))
+        return {f"{source.name}/{path.relative_to(source)}": path for path in found}
+
+    @property
+    def entries(self) -> list[Path]:
+        """The files of which one has to be there: the module, or a package that can be run."""
+        source, (first, *rest) = Path(self.source), self.module.split(".")
+        if source.suffix == ".py":
+            return [source] if not rest and source.stem == first else []
+        path = source.joinpath(*rest)
+        own = [path.with_suffix(".py")] if rest else []
+        return [*own, path / "__main__.py"] if source.name == first else []
+
+
+def of_settings(settings: Mapping[str, Any]) -> list[Job]:
+    """Return the jobs that a host's variables name, in their order."""
+    return [_job(one) for one in settings[VARIABLE]]
+
+
+def _job(given: Mapping[str, Any]) -> Job:
+    source = str(given.get("source") or "")
+    return Job(
+        name=str(given["name"]),
+        module=str(given.get("module") or Path(source).stem),
+        source=source,
+        arguments=[str(word) for word in given.get("arguments") or ()],
+        data=[str(path) for path in given.get("data") or ()],
+        cores=given.get("cores"),
+        memory=str(given.get("memory") or ""),
+        schedule=str(given.get("schedule") or SERVICE).strip(),
+        user=str(given.get("kafka_user") or ""),
+        grants=[security.grant(one) for one in given.get("grants") or ()],
+        topics=[str(topic) for topic in given.get("topics") or ()],
+        present=given.get("state") != "absent",
+        listed=True,
+    )
+
+
+def _unit_word(text: str) -> str:
+    """Return an argument as it stands in ExecStart, where systemd expands and unquotes."""
+    expanded = text.replace("%", "%%").replace("$", "$$")
+    if _PLAIN.fullmatch(text):
+        return expanded
+    escaped = expanded.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"
+
+
+def users(jobs: Sequence[Job]) -> list[User]:
+    """Return the users of Kafka that jobs bring; one of a job that is absent is removed.
+
+    A job whose user has its grants elsewhere brings none.
+    """
+    kept = {job.user for job in jobs if job.present}
+    found = {
+        job.user: User(job.user, job.grants, present=job.present)
+        for job in jobs
+        if job.user and job.grants and (job.present or job.user not in kept)
+    }
+    return list(found.values())
+
+
+def login_file(user: str) -> str:
+    """Return the file with the login of a user, on every host on which an executor may run.
+
+    The options of a job only refer to it (KIP-297), so that the login is neither in a web
+    interface, nor in an event log, nor among a process's arguments.
+    """
+    return f"{CONFIG}/kafka-login-{user}.properties"

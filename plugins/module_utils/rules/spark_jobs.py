@@ -1,0 +1,289 @@
+"""The rules about the jobs on Spark: names, files, room, times, and their users of Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ..model.cluster import Cluster
+from ..model.jvm_size import heap_mb
+from ..model.key_table import nearest
+from ..model.security import Grant
+from ..model.spark import SparkHost
+from ..model.spark_jobs import ONCE, SERVICE, VARIABLE, Job
+from ..model.spark_key_table import size_mb
+from ..model.values import listing, sequence
+from .engine import Finding, Findings, rule
+from .shared import falls_back_to_default, holders, shared_values
+from .users import wrong_grants, wrong_name
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+# Directories in the shared one that are not a job's, and the stream of flights.yml.
+_TAKEN: Mapping[str, str] = {
+    "events": "the directory of event logs",
+    "warehouse": "the directory of tables",
+    "flights": "the stream of flights.yml",
+}
+_WORDS = (
+    *("minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually"),
+    *("yearly", "annually"),
+)
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ITEM = re.compile(r"(?:\*|(\d+)(?:\.\.(\d+))?)(?:/(\d+))?")
+_FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
+_TIMES = ((0, 23), (0, 59), (0, 60))
+_DATES = ((1970, 2199), (1, 12), (1, 31))
+_LEAST_MB = 450
+
+
+def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
+    """Yield the host of the jobs' drivers, if it has jobs."""
+    for name, host in cluster.spark.items():
+        if host.runs_jobs and host.jobs and not falls_back_to_default(cluster, name, VARIABLE):
+            yield name, host
+
+
+def _jobs(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
+    """Yield the jobs that are to be there."""
+    for name, host in _driver(cluster):
+        for job in host.jobs:
+            if job.present:
+                yield name, cluster, job
+
+
+def _at(job: Job, key: str) -> str:
+    return f"{VARIABLE}[{job.name}].{key}"
+
+
+@rule("spark-jobs-differ", where=VARIABLE)
+def _spark_jobs_differ(cluster: Cluster) -> Findings:
+    """The first master has the drivers, and every host the logins of the jobs."""
+    values = {
+        name: repr(host.settings[VARIABLE])
+        for name, host in cluster.spark.items()
+        if not falls_back_to_default(cluster, name, VARIABLE)
+    }
+    groups = [listing(hosts) for hosts in holders(values).values()]
+    if len(groups) > 1:
+        what = f"{VARIABLE} is not the same on {listing(groups, 'as on')}."
+        fix = f"Set {VARIABLE} once, in the group variables of all Spark hosts."
+        yield Finding(what, fix, hosts=tuple(values))
+
+
+@rule("spark-job-duplicate", each=_driver, where=VARIABLE)
+def _spark_job_duplicate(host: SparkHost) -> Findings:
+    """One of the two would take the place of the other."""
+    for name, places in shared_values({place: job.name for place, job in enumerate(host.jobs)}):
+        yield Finding(f"{name} is named {len(places)} times.", "Give each job a name of its own.")
+
+
+@rule("spark-job-name", each=_jobs, where=VARIABLE)
+def _spark_job_name(_: Cluster, job: Job) -> Findings:
+    """It is part of a unit's name, and that of the job's directories."""
+    if job.name in _TAKEN:
+        yield Finding(f"{job.name} is {_TAKEN[job.name]}.", "Choose another name.")
+    elif not _NAME.fullmatch(job.name):
+        fix = "Choose letters, digits, - and _, at most 100; a letter or a digit comes first."
+        yield Finding(f"{job.name!r} is no name for a job.", fix)
+
+
+@rule("spark-job-files", each=_jobs)
+def _spark_job_files(_: Cluster, job: Job) -> Findings:
+    """Its driver would end at its start, or nothing could be copied to the hosts."""
+    source = Path(job.source)
+    relative = [path for path in (job.source, *job.data) if path and not path.startswith("/")]
+    if not job.source:
+        fix = "Set source to the directory of its package, or to its only file."
+        yield Finding(f"The job {job.name} has no source.", fix, _at(job, "source"))
+    elif relative:
+        fix = f'Set it to "{{{{ inventory_dir }}}}/{relative[0]}" for example.'
+        what = f"{relative[0]} of the job {job.name} depends on where Ansible is started."
+        yield Finding(what, fix, _at(job, "source" if relative[0] == job.source else "data"))
+    elif not source.exists():
+        what = f"{job.source} of the job {job.name} is not on the control node."
+        yield Finding(what, "Correct the path.", _at(job, "source"))
+    elif not any(path.is_file() for path in job.entries):
+        yield Finding(*_no_entry(job), _at(job, "module"))
+    for path in job.data:
+        if path.startswith("/") and not Path(path).is_file():
+            what = f"{path} of the job {job.name} is no file on the control node."
+            yield Finding(what, "Correct the path.", _at(job, "data"))
+
+
+def _no_entry(job: Job) -> tuple[str, str]:
+    """Return what is wrong with the module of a job, and what to set."""
+    source = Path(job.source)
+    if source.is_file() and source.suffix != ".py":
+        return f"{job.source} of the job {job.name} is no Python file.", "Set source to one."
+    names = [name.removesuffix(".py").replace("/", ".") for name in job.files]
+    known = [name for name in names if not name.rpartition(".")[2].startswith("__")]
+    near = nearest(job.module, known) or next(iter(known), "")
+    wanted = listing([str(path) for path in job.entries], "or") or f"a part of {source.stem}"
+    what = f"The job {job.name} runs the module {job.module}, and there is no {wanted}."
+    return what, f"Set module: {near}." if near else f"Add {source}/__main__.py."
+
+
+def _workers(cluster: Cluster, variable: str) -> list[SparkHost]:
+    """Return the workers, none if a variable of one is not known."""
+    names = cluster.inventory.members("spark_workers")
+    known = not any(falls_back_to_default(cluster, name, variable) for name in names)
+    return [cluster.spark[name] for name in names if known]
+
+
+@rule("spark-job-room", each=_jobs)
+def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
+    """It would wait for ever, or with fewer cores than it was made for."""
+    offered = [
+        one.settings["spark_worker_cores"] for one in _workers(cluster, "spark_worker_cores")
+    ]
+    # A worker without a number takes what its host has.
+    cores = sum(offered) if offered and min(offered) > 0 else 0
+    if job.cores is not None and job.cores < 1:
+        what = f"cores of the job {job.name} is {job.cores}."
+        yield Finding(what, "Set cores to 1 or more, or delete it.", _at(job, "cores"))
+    elif cores and job.cores and job.cores > cores:
+        what = f"cores {job.cores} of the job {job.name} > {cores} of all workers."
+        yield Finding(what, f"Set cores to {cores} or less.", _at(job, "cores"))
+    if not job.memory:
+        return
+    size = size_mb(job.memory)
+    heaps = [
+        one.settings["spark_worker_memory"] for one in _workers(cluster, "spark_worker_memory")
+    ]
+    most = max((heap_mb(heap) or 0 for heap in heaps), default=0)
+    if size is None or size < _LEAST_MB:
+        what = f"memory of the job {job.name} is {job.memory}."
+        fix = f"Set memory to a size such as 1g, at least {_LEAST_MB}m."
+        yield Finding(what, fix, _at(job, "memory"))
+    elif most and size > most:
+        what = f"memory {size} MiB of the job {job.name} > spark_worker_memory {most} MiB."
+        yield Finding(what, f"Set memory to {most}m or less.", _at(job, "memory"))
+
+
+@rule("spark-job-schedule", each=_jobs)
+def _spark_job_schedule(_: Cluster, job: Job) -> Findings:
+    """systemd ignores a time that it cannot read, and the job would never run (systemd.time)."""
+    if job.timer and (problem := wrong_time(job.schedule)):
+        near = nearest(job.schedule, [SERVICE, ONCE, *_WORDS])
+        fix = f"Set schedule: {near}." if near else "Set daily or Mon..Fri 06:30 for example."
+        what = f"schedule {job.schedule!r} of the job {job.name} is no time: {problem}."
+        yield Finding(what, fix, _at(job, "schedule"))
+
+
+def wrong_time(text: str) -> str:
+    """Return why systemd would refuse a time (OnCalendar), empty if it would not."""
+    if text.lower() in _WORDS:
+        return ""
+    words = text.split()
+    if len(words) > 1 and re.fullmatch(r"UTC|[A-Z][A-Za-z_]+(?:/[A-Za-z_+-]+)+", words[-1]):
+        words.pop()
+        if words[0].lower() in _WORDS and len(words) == 1:
+            return ""
+    if words and re.match(r"[A-Za-z]", words[0]):
+        days = re.split(r",|\.\.|-", words.pop(0).rstrip(","))
+        if wrong := [day for day in days if not _is_day(day)]:
+            return f"{wrong[0]!r} is no day"
+    date = words.pop(0) if words and ":" not in words[0] else ""
+    time = words.pop(0) if words and ":" in words[0] else ""
+    if words:
+        return f"{words[0]!r} is neither a date nor a time of day"
+    return _wrong_date(date) or _wrong_parts(_FRACTION.sub("", time).split(":"), _TIMES, 2)
+
+
+def _is_day(text: str) -> bool:
+    return text.lower() in {name for day in _DAYS for name in (day, day[:3])}
+
+
+def _wrong_date(date: str) -> str:
+    parts = re.split(r"[-~]", date)
+    bounds = _DATES[len(_DATES) - len(parts) :] if len(parts) <= len(_DATES) else _DATES
+    return _wrong_parts(parts, bounds, 2)
+
+
+def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]], least: int) -> str:
+    """Return which part of a date, or of a time of day, is not what it may be; both may miss."""
+    ranges = list(bounds)
+    if parts == [""]:
+        return ""
+    if not least <= len(parts) <= len(ranges):
+        return f"{len(parts)} parts, where {least} or {len(ranges)} are expected"
+    for part, (low, high) in zip(parts, ranges):
+        for item in part.split(","):
+            match = _ITEM.fullmatch(item)
+            numbers = [int(one) for one in (match[1], match[2]) if one] if match else []
+            if match is None or any(not low <= one <= high for one in numbers):
+                return f"{item!r} is not between {low} and {high}"
+            if match[3] and not int(match[3]):
+                return f"{item!r} repeats after nothing"
+            if numbers != sorted(numbers):
+                return f"{item!r} ends before it begins"
+    return ""
+
+
+@rule("spark-job-user", each=_jobs)
+def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
+    """Kafka lets a user do what its grants say, and nothing else; each job has a user of its own,
+    which has its grants in one place.
+    """
+    where = _at(job, "kafka_user")
+    every = [one for _, _, one in _jobs(cluster)]
+    same = sorted({one.name for one in every if one.user == job.user})
+    broker = next(iter(cluster.brokers), None)
+    if broker is None or falls_back_to_default(cluster, broker.name, "kafka_users"):
+        return
+    named = [str(one["name"]) for one in broker.settings["kafka_users"]]
+    known = [*named, *(one.name for one in broker.users if one.name not in _brought(cluster))]
+    if not job.user:
+        if job.grants or job.topics:
+            what = f"The job {job.name} has {'grants' if job.grants else 'topics'} and no user."
+            yield Finding(what, f"Set kafka_user: {job.name}.", where)
+    elif problem := wrong_name(cluster, job.user):
+        yield Finding(f"{job.user!r} of the job {job.name} {problem}.", "Choose another.", where)
+    elif len(same) > 1:
+        what = f"{job.user} is the user of {listing(same)}."
+        yield Finding(what, "Give each job a user of its own.", VARIABLE)
+    elif job.grants and job.user in known:
+        what = f"{job.user} of the job {job.name} has grants in {VARIABLE}, and others besides."
+        yield Finding(
+            what, f"Delete grants of the job, or choose another user for {job.name}.", where
+        )
+    elif not job.grants and job.user not in known:
+        what = f"{job.user} of the job {job.name} has no grants."
+        fix = "Set grants, such as {topic: clicks, operations: [read]}, or name it in kafka_users."
+        yield Finding(what, fix, _at(job, "grants"))
+
+
+def _brought(cluster: Cluster) -> set[str]:
+    return {job.user for _, _, job in _jobs(cluster) if job.grants}
+
+
+@rule("spark-job-grant", each=_jobs)
+def _spark_job_grant(_: Cluster, job: Job) -> Findings:
+    """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
+    for one in wrong_grants(job.user or job.name, job.grants):
+        yield Finding(one.what, one.fix, _at(job, "grants"))
+
+
+@rule("spark-job-topic", each=_jobs)
+def _spark_job_topic(cluster: Cluster, job: Job) -> Findings:
+    """It would end when it first reads or writes the topic, since Kafka denies what no grant
+    allows.
+    """
+    broker = next(iter(cluster.brokers), None)
+    users = {one.name: one.grants for one in broker.users} if broker else {}
+    grants = job.grants or users.get(job.user)
+    if grants is None or (broker and falls_back_to_default(cluster, broker.name, "kafka_users")):
+        return  # which another rule reports, or nobody logs in
+    for topic in job.topics:
+        if not any(_covers(grant, topic) for grant in grants):
+            what = f"{job.user or 'No user'} of the job {job.name} has no grant for {topic}."
+            fix = f"Add {{topic: {topic}, operations: [read]}} to grants, or write."
+            yield Finding(what, fix, _at(job, "grants"))
+
+
+def _covers(grant: Grant, topic: str) -> bool:
+    name = str(grant.get("topic") or "")
+    prefixed = grant.get("pattern") == "prefixed" and topic.startswith(name)
+    used = {"read", "write", "all"}.intersection(map(str, sequence(grant.get("operations"))))
+    return bool(name and used) and (prefixed or name in ("*", topic))

@@ -1,0 +1,166 @@
+"""Wrong inventories and legal variations: what operators write about jobs on Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.lab.topology import ROOT
+from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
+
+SOURCE = str(ROOT / "spark/flights")
+GRANTS = [
+    {"topic": "clicks", "operations": ["read"]},
+    {"topic": "clicks.", "pattern": "prefixed", "operations": ["write"]},
+]
+OWN_USER = {"kafka_user": "clicks", "grants": GRANTS}
+
+
+def job(**more: Any) -> dict[str, Any]:
+    """Return a good job, but for what is given."""
+    return {"name": "clicks", "source": SOURCE, "module": "flights.stream", **more}
+
+
+def jobs(*written: object) -> Change:
+    """Give all hosts some jobs."""
+    return lambda draft: draft.variable("spark_jobs", list(written))
+
+
+def with_cores(draft: Draft) -> Draft:
+    """Let both workers offer two cores."""
+    return draft.variable("spark_worker_cores", 2)
+
+
+REFUSED: list[Case] = [
+    *(
+        ("variable-value", name, jobs(written), parts)
+        for name, written, parts in (
+            ("a key of a job", job(corse=2), ("spark_jobs.corse", "Did you mean cores?")),
+            (
+                "a key of a grant",
+                job(grants=[{"topik": "a", "operations": ["read"]}]),
+                ("topik", "Did you mean topic?"),
+            ),
+            ("a job without a name", {"source": SOURCE}, ("name", "spark_jobs")),
+        )
+    ),
+    (
+        "spark-jobs-differ",
+        "of one host",
+        lambda d: d.variable("spark_jobs", [job()], on=("k1", "k2")),
+        ("spark_jobs", "k3", "group variables"),
+    ),
+    (
+        "spark-job-duplicate",
+        "twice",
+        jobs(job(), job(schedule="daily")),
+        ("clicks", "2 times"),
+    ),
+    *(
+        ("spark-job-name", name, jobs(job(name=name)), (name,))
+        for name in ("events", "flights", "two words", "../up", "a.b")
+    ),
+    *(
+        ("spark-job-files", name, jobs(written), parts)
+        for name, written, parts in (
+            ("no source", {"name": "clicks"}, ("spark_jobs[clicks].source",)),
+            ("a relative path", job(source="jobs/clicks"), ("inventory_dir", "jobs/clicks")),
+            ("no such directory", job(source="/none/flights"), ("/none/flights",)),
+            (
+                "no such module",
+                job(module="flights.steam"),
+                ("flights/steam.py", "Set module: flights.stream"),
+            ),
+            ("a module of another package", job(module="clicks.stream"), ("clicks.stream",)),
+            ("a package that cannot be run", job(module=None), ("__main__.py",)),
+            ("no Python", job(source=str(ROOT / "README.md"), module=None), ("README.md",)),
+            ("missing data", job(data=["/none/x.csv"]), ("/none/x.csv", ".data")),
+        )
+    ),
+    (
+        "spark-job-room",
+        "cores",
+        lambda d: jobs(job(cores=5))(with_cores(d)),
+        ("cores 5", "4 of all workers", "spark_jobs[clicks].cores"),
+    ),
+    ("spark-job-room", "no cores", jobs(job(cores=0)), ("cores", "1 or more")),
+    ("spark-job-room", "memory", jobs(job(memory="3g")), ("3072 MiB", "2048m or less")),
+    ("spark-job-room", "no size", jobs(job(memory="much")), ("much", "1g")),
+    ("spark-job-room", "too small", jobs(job(memory="100m")), ("100m", "450m")),
+    *(
+        ("spark-job-schedule", time, jobs(job(schedule=time)), (time, wanted))
+        for time, wanted in {
+            "servcie": "Set schedule: service",
+            "dialy": "Set schedule: daily",
+            "25:00": "between 0 and 23",
+            "Mon..Fry 06:30": "Fry",
+            "2026-13-01": "between 1 and 12",
+            "*-*-* 06:30 daily": "daily",
+        }.items()
+    ),
+    *(
+        ("spark-job-user", name, change, parts)
+        for name, change, parts in (
+            (
+                "without grants",
+                jobs(job(kafka_user="clicks")),
+                ("clicks", "no grants", "spark_jobs[clicks].grants"),
+            ),
+            ("grants without a user", jobs(job(grants=GRANTS)), ("Set kafka_user: clicks",)),
+            ("topics without a user", jobs(job(topics=["clicks"])), ("Set kafka_user: clicks",)),
+            ("a node", jobs(job(kafka_user="k1", grants=GRANTS)), ("k1", "name of a node")),
+            ("a path", jobs(job(kafka_user="../x", grants=GRANTS)), ("../x",)),
+            (
+                "of two jobs",
+                jobs(job(**OWN_USER), job(name="views", **OWN_USER)),
+                ("clicks and views",),
+            ),
+        )
+    ),
+    (
+        "spark-job-grant",
+        "an operation of a group",
+        jobs(job(kafka_user="c", grants=[{"group": "g", "operations": ["write"]}])),
+        ("A grant of c on a group", "spark_jobs[clicks].grants"),
+    ),
+    *(
+        (
+            "spark-job-topic",
+            topic,
+            jobs(job(**OWN_USER, topics=["clicks", topic])),
+            (f"no grant for {topic}", "operations: [read]"),
+        )
+        for topic in ("views", "clicks-other")
+    ),
+]
+
+LEGAL: list[Legal] = [
+    ("spark-jobs-differ", "of Spark's hosts", jobs(job())),
+    (
+        "spark-jobs-differ",
+        "a host of Kafka alone",
+        lambda d: d.leave("spark_workers", "k3").variable("spark_jobs", [job()], on=("k1", "k2")),
+    ),
+    ("spark-job-duplicate", "two", jobs(job(), job(name="views"))),
+    ("spark-job-name", "letters", jobs(job(name="Clicks_per-hour2"))),
+    ("spark-job-files", "one file", jobs(job(source=f"{SOURCE}/stream.py", module=None))),
+    ("spark-job-files", "that is to go", jobs({"name": "old", "state": "absent"})),
+    ("spark-job-files", "data", jobs(job(data=[f"{SOURCE}/stream.py"]))),
+    ("spark-job-room", "all", lambda d: jobs(job(cores=4, memory="2g"))(with_cores(d))),
+    ("spark-job-room", "cores of the hosts", jobs(job(cores=64))),
+    *(
+        ("spark-job-schedule", time, jobs(job(schedule=time)))
+        for time in ("service", "once", "daily", "Mon..Fri 06:30", "*-*-01 00:00 Europe/Berlin")
+    ),
+    ("spark-job-user", "its own", jobs(job(**OWN_USER))),
+    ("spark-job-user", "without Kafka", jobs(job())),
+    (
+        "spark-job-user",
+        "none of a broker",
+        lambda d: (
+            d.without_kafka(*NODES).drop_group("kafka_brokers").drop_group("kafka_controllers")
+            and d.variable("spark_jobs", [job()])
+        ),
+    ),
+    ("spark-job-grant", "both", jobs(job(**OWN_USER))),
+    ("spark-job-topic", "covered", jobs(job(**OWN_USER, topics=["clicks", "clicks.hourly"]))),
+]
