@@ -13,12 +13,19 @@ from dataclasses import dataclass
 
 SYSTEMCTL_SECONDS = 60
 _REASON = re.compile(r"\b(ERROR|FATAL)\b|Exception|^Caused by")
-_SHOWN = "ActiveState,SubState,Result,MainPID,NRestarts,UnitFileState,NeedDaemonReload"
+_SHOWN = (
+    "ActiveState,SubState,Result,MainPID,NRestarts,UnitFileState,NeedDaemonReload,"
+    "ActiveEnterTimestampMonotonic,InactiveEnterTimestampMonotonic"
+)
 
 
 @dataclass(frozen=True)
 class State:
-    """A unit's properties as systemd shows them."""
+    """A unit's properties as systemd shows them.
+
+    `active_at` and `inactive_at` are the seconds of the monotonic clock at which it last became so,
+    0 for never since the host started.
+    """
 
     active: str = "inactive"
     sub: str = "dead"
@@ -27,6 +34,8 @@ class State:
     restarts: int = 0
     file_state: str = ""
     needs_reload: bool = False
+    active_at: float = 0
+    inactive_at: float = 0
 
     @property
     def running(self) -> bool:
@@ -63,6 +72,8 @@ class Unit:
             restarts=int(found["NRestarts"] or 0),
             file_state=found["UnitFileState"],
             needs_reload=found["NeedDaemonReload"] == "yes",
+            active_at=int(found["ActiveEnterTimestampMonotonic"] or 0) / 1e6,
+            inactive_at=int(found["InactiveEnterTimestampMonotonic"] or 0) / 1e6,
         )
 
     def enable(self) -> None:

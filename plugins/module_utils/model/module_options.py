@@ -10,6 +10,7 @@ from .cluster import Cluster
 from .kafka import KafkaNode
 from .listeners import MOVED
 from .security import User
+from .spark_jobs import SERVICE
 
 Options = dict[str, Any]
 
@@ -39,6 +40,24 @@ def _spark_health(cluster: Cluster, host: str) -> Options:
         "workers": spark.worker_hosts,
         "token": spark.ui_token,
         "metastores": spark.metastore_addresses,
+    }
+
+
+def _spark_job_health(cluster: Cluster, host: str) -> Options:
+    spark = cluster.spark[host]
+    return {
+        "jobs": [
+            {
+                "name": job.name,
+                "unit": job.unit,
+                "timer": job.timer,
+                "continuous": job.schedule == SERVICE,
+                "late_after": job.late_after,
+                "checkpoint": job.checkpoint or f"{spark.shared_dir}/{job.name}/checkpoint",
+            }
+            for job in spark.jobs
+            if job.present and spark.runs_jobs
+        ]
     }
 
 
@@ -168,6 +187,7 @@ def _user(user: User) -> Options:
 OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "zookeeper_health": _zookeeper_health,
     "spark_health": _spark_health,
+    "spark_job_health": _spark_job_health,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

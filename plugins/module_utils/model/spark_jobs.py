@@ -27,8 +27,9 @@ class Job:
 
     `source` is a package or a single file. `cores` are all that it may have, `memory` is that of an
     executor; Spark's properties decide without them. `user` is the one of Kafka that it logs in as,
-    `grants` what the user may do, if that is not said elsewhere. `listed` says whether the job is
-    in the inventory's `spark_jobs`, so that it is removed with its entry.
+    `grants` what the user may do, if that is not said elsewhere. It is late after `late_after`
+    seconds without a commit in its `checkpoint`, or without the end of a run; 0 is never. `listed`
+    says whether it is in the inventory's `spark_jobs`, so that it is removed with its entry.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Job:
     user: str = ""
     grants: Sequence[Grant] = ()
     topics: Sequence[str] = ()
+    checkpoint: str = ""
+    late_after: int = 0
     present: bool = True
     listed: bool = False
 
@@ -134,6 +137,8 @@ def _job(given: Mapping[str, Any]) -> Job:
         user=str(given.get("kafka_user") or ""),
         grants=[security.grant(one) for one in given.get("grants") or ()],
         topics=[str(topic) for topic in given.get("topics") or ()],
+        checkpoint=str(given.get("checkpoint") or "").removeprefix("file://"),
+        late_after=given.get("late_after") or 0,
         present=given.get("state") != "absent",
         listed=True,
     )

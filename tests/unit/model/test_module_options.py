@@ -148,6 +148,23 @@ def test_spark_is_asked_at_its_masters() -> None:
     assert options("spark_health", found, "w1") == {**expected, "metastores": []}
 
 
+def test_jobs_are_asked_about_where_their_drivers_are() -> None:
+    jobs = [
+        {"name": "a", "source": "/a", "late_after": 60},
+        {"name": "b", "source": "/b", "schedule": "daily", "checkpoint": "file:///c"},
+        {"name": "c", "state": "absent"},
+    ]
+    found = spark(["m1"], {}, spark_jobs=jobs)
+    assert options("spark_job_health", found, "w1") == {"jobs": []}
+    first, second = options("spark_job_health", found, "m1")["jobs"]
+    assert first == {
+        **{"name": "a", "unit": "spark-job-a", "timer": "", "continuous": True},
+        **{"late_after": 60, "checkpoint": "/srv/spark/a/checkpoint"},
+    }
+    assert (second["timer"], second["continuous"]) == ("spark-job-b.timer", False)
+    assert (second["late_after"], second["checkpoint"]) == (0, "/c")
+
+
 def test_an_ensemble_is_asked_at_every_member() -> None:
     found = cluster({"zookeeper": ["z1", "z2"]}, ENSEMBLE)
     assert options("zookeeper_health", found, "z1") == {
