@@ -19,8 +19,6 @@ import argparse
 import json
 import logging
 import re
-import signal
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -50,6 +48,7 @@ from flights.schemas import (
     WINDOW_COLUMNS,
     Topics,
 )
+from millrace_job import QueryEndedError, stop_between_batches, stop_signal, supervise
 
 LOG = logging.getLogger("flights.stream")
 
@@ -73,10 +72,6 @@ TRIGGER_SECONDS: Final = 1.0
 HEADERS: Final = "array<struct<key:string,value:binary>>"
 ISO_INPUT: Final = "yyyy-MM-dd'T'HH:mm:ssXXX"
 ISO_OUTPUT: Final = "yyyy-MM-dd'T'HH:mm:ss'Z'"
-
-
-class QueryEndedError(Exception):
-    """A query ended although nobody asked it to."""
 
 
 def parse(raw: DataFrame) -> DataFrame:
@@ -300,20 +295,6 @@ def kafka_options(properties: str) -> dict[str, str]:
     }
 
 
-def supervise(queries: Sequence[StreamingQuery], stop: threading.Event) -> None:
-    """Return when `stop` is set.
-
-    Raises:
-        QueryEndedError: a query ended by itself; the message is Spark's.
-
-    """
-    while not stop.wait(0.5):
-        for query in queries:
-            if not query.isActive:
-                message = f"query {query.name} ended: {query.exception()}"
-                raise QueryEndedError(message)
-
-
 def missing_grant(message: str, topics: Topics) -> str:
     """Return which grant the user lacks if that is why a query ended, else nothing.
 
@@ -362,14 +343,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = arguments_of(argv)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_signal()
     builder = SparkSession.builder.appName(f"flights-{arguments.topic}").config(map=dict(CONF))
     spark = builder.getOrCreate()
     try:
         spark.streams.addListener(ProgressFile(arguments.progress))
-        supervise(start(spark, arguments), stop)
+        queries = start(spark, arguments)
+        supervise(queries, stop)
+        for query in stop_between_batches(queries):
+            LOG.warning("query %s was stopped in a micro-batch, which is repeated", query.name)
     except QueryEndedError as error:
         LOG.error("%s", error)  # noqa: TRY400 - the message holds Spark's own trace
         if missing := missing_grant(str(error), Topics(arguments.topic)):

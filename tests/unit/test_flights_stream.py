@@ -1,7 +1,6 @@
 """The stream's own transformations on local[2], on real flights."""
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,6 @@ from flights.source import Damage, encode, events, messages, write_weather
 from flights.stream import (
     CONF,
     ProgressFile,
-    QueryEndedError,
     arguments_of,
     dead_letters,
     kafka_options,
@@ -31,7 +29,6 @@ from flights.stream import (
     read_weather,
     records,
     start,
-    supervise,
     windows,
 )
 
@@ -193,17 +190,6 @@ def test_progress_has_one_line_per_executed_batch_and_survives_a_restart(tmp_pat
         (0, 10, 3),
         (1, 20, 0),
     ]
-
-
-def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
-    stop = threading.Event()
-    dead: Any = SimpleNamespace(
-        name="windows", isActive=False, exception=lambda: "offsets are gone"
-    )
-    with pytest.raises(QueryEndedError, match="query windows ended: offsets are gone"):
-        supervise([dead], stop)
-    stop.set()
-    supervise([dead], stop)
 
 
 def test_the_command_line_has_no_hidden_constants(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ from typing import Any
 
 from . import security
 from .artifacts import HOMES
+from .files import COLLECTION
 from .security import Grant, User
 
 VARIABLE = "spark_jobs"
 DIRECTORY = f"{HOMES}/jobs"
 CONFIG = "/etc/spark"
 _PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
+HELPER = COLLECTION / "spark/millrace_job.py"
 SERVICE, ONCE = "service", "once"
 """The schedules besides a timer: a process that runs all the time, or a run when asked for."""
 
@@ -100,12 +102,11 @@ class Job:
 
     @property
     def files(self) -> dict[str, Path]:
-        """Path below `directory` -> local path, of its package or its only file."""
+        """Path below `directory` -> local path: its package or only file, and what drivers use."""
         source = Path(self.source)
-        if not source.is_dir():
-            return {source.name: source}
-        found = sorted(source.rglob("*.py"))
-        return {f"{source.name}/{path.relative_to(source)}": path for path in found}
+        found = sorted(source.rglob("*.py")) if source.is_dir() else [source]
+        below = source.parent
+        return {HELPER.name: HELPER, **{str(path.relative_to(below)): path for path in found}}
 
     @property
     def entries(self) -> list[Path]:

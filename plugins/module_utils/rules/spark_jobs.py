@@ -11,7 +11,7 @@ from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
 from ..model.security import Grant
 from ..model.spark import SparkHost
-from ..model.spark_jobs import ONCE, SERVICE, VARIABLE, Job
+from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..model.spark_key_table import size_mb
 from ..model.values import listing, sequence
 from .engine import Finding, Findings, rule
@@ -116,7 +116,11 @@ def _no_entry(job: Job) -> tuple[str, str]:
     source = Path(job.source)
     if source.is_file() and source.suffix != ".py":
         return f"{job.source} of the job {job.name} is no Python file.", "Set source to one."
-    names = [name.removesuffix(".py").replace("/", ".") for name in job.files]
+    names = [
+        name.removesuffix(".py").replace("/", ".")
+        for name, path in job.files.items()
+        if path != HELPER
+    ]
     known = [name for name in names if not name.rpartition(".")[2].startswith("__")]
     near = nearest(job.module, known) or next(iter(known), "")
     wanted = listing([str(path) for path in job.entries], "or") or f"a part of {source.stem}"

@@ -60,6 +60,8 @@ def test_a_single_file_is_its_own_module(package: Path) -> None:
     job = {"name": "one", "source": str(package / "stream.py")}
     entries = states(with_jobs(job))["one"]["files"]
     assert "/opt/millrace/jobs/one/stream.py" in entries
+    # What every driver may import.
+    assert "def run(" in entries["/opt/millrace/jobs/one/millrace_job.py"]["content"]
     assert "-m stream\n" in entries[f"{UNITS}/spark-job-one.service"]["content"]
 
 

@@ -1,0 +1,111 @@
+"""The driver of a streaming job: it runs until SIGTERM, and stops between two micro-batches."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millrace_job import QueryEndedError, run, stop_between_batches, supervise
+from tests.support.wait import wait_for
+
+BATCH_SECONDS = 1.5
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def slow(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[float], StreamingQuery]]:
+    """Start a query whose batches follow each other at once and take that many seconds each."""
+
+    def start(seconds: float) -> StreamingQuery:
+        def work(batch: DataFrame, _: int) -> None:
+            batch.collect()
+            time.sleep(seconds)
+
+        rates = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
+        plan = rates.writeStream.foreachBatch(work)
+        return plan.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    yield start
+    for query in spark.streams.active:
+        query.stop()
+
+
+def batches(checkpoint: Path, kind: str) -> set[int]:
+    """Return the numbers of the batches that were begun (offsets) or are done (commits)."""
+    return {int(path.name) for path in (checkpoint / kind).glob("[0-9]*")}
+
+
+def begun(checkpoint: Path) -> int:
+    """Wait until a batch after the first is being worked on, and return its number."""
+
+    def now() -> int:
+        return max(batches(checkpoint, "offsets") - batches(checkpoint, "commits"), default=0)
+
+    return wait_for(now, seconds=60, what="a batch that is being worked on")
+
+
+def test_a_batch_that_was_begun_is_committed(
+    slow: Callable[[float], StreamingQuery], tmp_path: Path
+) -> None:
+    query = slow(BATCH_SECONDS)
+    number = begun(tmp_path / "checkpoint")
+    assert stop_between_batches([query]) == []
+    assert not query.isActive
+    assert number in batches(tmp_path / "checkpoint", "commits")
+
+
+def test_a_batch_that_takes_too_long_is_interrupted(
+    slow: Callable[[float], StreamingQuery], tmp_path: Path
+) -> None:
+    query = slow(3)
+    wait_for(
+        lambda: batches(tmp_path / "checkpoint", "offsets"), seconds=60, what="the first batch"
+    )
+    assert stop_between_batches([query], seconds=0.2) == [query]
+    assert not query.isActive
+
+
+def test_a_driver_runs_until_it_is_asked_to_stop(
+    slow: Callable[[float], StreamingQuery], tmp_path: Path
+) -> None:
+    query = slow(0.1)
+    begun(tmp_path / "checkpoint")
+    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    try:
+        run([query])
+    finally:
+        timer.join()
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    assert not query.isActive
+
+
+def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
+    stop = threading.Event()
+    dead: Any = SimpleNamespace(
+        name="windows", isActive=False, exception=lambda: "offsets are gone"
+    )
+    with pytest.raises(QueryEndedError, match="query windows ended: offsets are gone"):
+        supervise([dead], stop)
+    stop.set()
+    supervise([dead], stop)
