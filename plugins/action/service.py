@@ -21,6 +21,7 @@ PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "starts_after", "restart_marks"),
+    LOGINS: (),
 }
 
 

@@ -41,7 +41,8 @@ options:
     type: dict
   former_jobs:
     description: For O(state=absent) the files of all units of jobs that are on the host, by their
-      names. What the inventory does not have there is removed.
+      names, and the paths of all files of packages. What the inventory does not have there is
+      removed.
     type: list
     elements: str
   distribution:

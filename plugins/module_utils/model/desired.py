@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from . import files, firewall, spark_jobs
@@ -83,16 +83,19 @@ def of_job(spark: SparkHost, job: Job) -> State:
     }
 
 
-def of_former_jobs(spark: SparkHost, found: Iterable[str]) -> State:
+def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     """Return the options of the module `service` that remove what jobs have left on a Spark host.
 
-    `found` are the names of the unit files of jobs that are there. What the inventory has stays,
-    and so does what a job has written.
+    `found` are the names of the unit files of jobs that are there, and the paths of the files of
+    packages. What the inventory has stays, and so does what a job has written.
     """
     wanted = [job for job in spark.jobs if job.present and spark.runs_jobs]
     kept = {file for job in wanted for file in job.unit_files}
     names = {one.unit: one.name for one in wanted}
-    units = sorted(file for file in found if file not in kept)
+    there = {file for file in found if file.startswith("/")}
+    units = sorted({*found} - there - kept)
+    modules = {f"{job.directory}/{name}" for job in wanted for name in job.files}
+    own = tuple(f"{job.directory}/" for job in wanted)
     former = dict.fromkeys(file.rpartition(".")[0] for file in units)
     gone = [Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in names]
     users = {job.user for job in spark.jobs if job.user} - {*spark.kafka_users}
@@ -102,6 +105,8 @@ def of_former_jobs(spark: SparkHost, found: Iterable[str]) -> State:
         "removed": [
             *(path for job in gone for path in (job.directory, job.environment, job.kafka_client)),
             *(spark_jobs.login_file(user) for user in sorted(users)),
+            # A module that its package has lost could still be imported.
+            *sorted(path for path in there - modules if path.startswith(own)),
         ],
     }
 

@@ -147,6 +147,14 @@ def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
     assert not [path for path in state["removed"] if path.startswith("/srv")]
 
 
+def test_a_module_that_a_package_has_lost_is_removed(package: Path) -> None:
+    host = with_jobs({"name": "a", "source": str(package)}).spark["m1"]
+    there = [path for path in of_job(host, host.jobs[0])["files"] if path.endswith(".py")]
+    lost, of_another = "/opt/millrace/jobs/a/clicks/lost.py", "/opt/millrace/jobs/flights/x.py"
+    state = of_former_jobs(host, ["spark-job-a.service", *there, lost, of_another])
+    assert (state["units"], state["removed"]) == ([], [lost])
+
+
 def test_a_host_without_drivers_keeps_no_job(package: Path) -> None:
     found = with_jobs({"name": "kept", "source": str(package)})
     state = of_former_jobs(found.spark["w1"], ["spark-job-kept.service"])
