@@ -17,7 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from flights.schemas import SEQ, Topics
+from flights.schemas import SEQ, PipelineTopics, Topics
 
 LOG = logging.getLogger(__name__)
 MAX_POLL_RECORDS = 20_000
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--summary", type=Path, metavar="FILE.json", help="write the facts here")
 
 
-def create_topics(connection: Connection, topics: Topics) -> list[str]:
+def create_topics(connection: Connection, topics: Topics | PipelineTopics) -> list[str]:
     """Create the topics that are missing and return their names.
 
     A cluster with fewer brokers than `REPLICAS` gets as many replicas as it has brokers, and a

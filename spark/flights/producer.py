@@ -27,7 +27,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 
 from flights.kafka_log import NotGrantedError, Reader, Tail, add_arguments, create_topics, granted
-from flights.schemas import SEQ, Topics
+from flights.schemas import RESULTS, SEQ, PipelineTopics, Topics
 from flights.source import Message, messages
 
 LOG = logging.getLogger("flights.producer")
@@ -190,6 +190,10 @@ def run(arguments: argparse.Namespace) -> Summary:
     connection, topics = Connection.read(arguments.client_config), Topics(arguments.topic)
     with granted("create", *topics.layout()):
         created = create_topics(connection, topics)
+    for name in arguments.pipelines:
+        results = PipelineTopics(arguments.topic, name)
+        with granted("create", *results.layout()):
+            created += create_topics(connection, results)
     LOG.info("topics created: %s", ", ".join(created) or "none, all exist")
     if arguments.topics_only:
         return Summary(0, 0, 0, arguments.corrupt, 0.0, 0.0)
@@ -228,6 +232,14 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="flights.producer", description=main.__doc__)
     add_arguments(parser)
     parser.add_argument("--topics-only", action="store_true", help="create the topics and stop")
+    parser.add_argument(
+        "--pipelines",
+        nargs="+",
+        choices=RESULTS,
+        default=[],
+        metavar="NAME",
+        help=f"create the topics of these too: {', '.join(RESULTS)}",
+    )
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("kafka").setLevel(logging.WARNING)

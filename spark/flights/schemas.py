@@ -78,3 +78,63 @@ class Topics:
             self.windows: (3, {"cleanup.policy": "compact"}),
             self.dead_letter: (1, keep),
         }
+
+
+FLIGHT: Final = ("origin", "carrier", "flight", "event_time")
+"""What identifies a flight in the data set."""
+
+SLIDING_HOURS: Final = 3
+SESSION_GAP_HOURS: Final = 6
+DELAYED_MINUTES: Final = 15
+"""From when a departure counts as delayed, as the US Department of Transportation does."""
+TOP_DELAYS: Final = 5
+
+JOINED_COLUMNS: Final = (*FLIGHT, "dep_delay", *WEATHER_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The rows of a pipeline: what identifies one, and whether a row can change.
+
+    `updates`: a row is written again whenever it changes, and the newest one counts; otherwise
+    once, when it is final.
+    """
+
+    key: tuple[str, ...]
+    updates: bool
+
+
+RESULTS: Final = {
+    "tumbling": Result(("carrier", "day"), updates=True),
+    "sliding": Result(("origin", "start"), updates=True),
+    "sessions": Result(("tailnum", "start"), updates=False),
+    "distinct": Result(FLIGHT, updates=False),
+    "joined": Result(FLIGHT, updates=False),
+    "top-delays": Result(("carrier", "rank"), updates=True),
+}
+"""The pipelines of `flights.pipelines`; a record's key is the row's, with `|` between the parts."""
+
+
+@dataclass(frozen=True)
+class PipelineTopics:
+    """The topics of a pipeline: that of the events is shared."""
+
+    events: str
+    name: str
+
+    @property
+    def result(self) -> str:
+        """Compacted: the newest value of a key is the result."""
+        return f"{self.events}.{self.name}"
+
+    @property
+    def dead_letter(self) -> str:
+        """Every event that the pipeline refused, with the reason."""
+        return f"{self.result}.dead-letter"
+
+    def layout(self) -> dict[str, tuple[int, dict[str, str]]]:
+        """Name -> (partitions, topic configs), without the events'."""
+        return {
+            self.result: (3, {"cleanup.policy": "compact"}),
+            self.dead_letter: (1, {"retention.ms": "-1"}),
+        }

@@ -5,8 +5,10 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
+from flights.answers import expected, source, watermark
 from flights.batch import (
     Difference,
     Row,
@@ -24,11 +27,22 @@ from flights.batch import (
     expected_windows,
 )
 from flights.kafka_log import Reader, Record, add_arguments
-from flights.schemas import REASON, SEQ, SOURCE_OFFSET, SOURCE_PARTITION, Topics
+from flights.schemas import (
+    REASON,
+    RESULTS,
+    SEQ,
+    SOURCE_OFFSET,
+    SOURCE_PARTITION,
+    WATERMARK,
+    PipelineTopics,
+    Topics,
+)
 from flights.source import flights
 
 LOG = logging.getLogger("flights.verify")
 SHOWN: Final = 20
+POLL_SECONDS: Final = 1.0
+LATE: Final = timedelta(days=int(WATERMARK.split()[0]))
 EXIT_CODES: Final = {"equal": 0, "different": 1, "incomplete": 2}
 
 
@@ -153,6 +167,53 @@ def verify(
     )
 
 
+def verify_pipeline(
+    connection: Connection,
+    name: str,
+    topic: str,
+    limit: int | None = None,
+    corrupt: int = 0,
+    timeout: float = 300,
+) -> list[Difference]:
+    """Wait until the topic of a pipeline equals its batch answer; return the last differences.
+
+    Args:
+        connection: where the cluster is, and how to connect to it.
+        name: the pipeline, one of `RESULTS`.
+        topic: base name of the topics.
+        limit: as given to the producer.
+        corrupt: as given to the producer.
+        timeout: seconds to wait.
+
+    Raises:
+        LookupError: a topic does not exist.
+        KafkaError: the cluster cannot be reached.
+
+    """
+    deadline = time.monotonic() + timeout
+    topics = PipelineTopics(topic, name)
+    events = source(limit, corrupt)
+    answer = expected(name, events, watermark(events, LATE))
+    rejects = expected_rejects(len(flights(limit)), corrupt)
+    state = State()
+    rows = Reader(topics.result, connection)
+    letters = Reader(topics.dead_letter, connection)
+    try:
+        while True:
+            with suppress(TimeoutError):
+                for record in rows.read(deadline):
+                    state.take_window(record)
+                for record in letters.read(deadline):
+                    state.take_letter(record)
+            differences = [*compare(answer, state.windows), *compare(rejects, state.rejects)]
+            if not differences or time.monotonic() > deadline:
+                return differences
+            time.sleep(POLL_SECONDS)
+    finally:
+        rows.close()
+        letters.close()
+
+
 def find_differences(
     state: State, published: int, total: int, limit: int | None, corrupt: int
 ) -> list[Difference]:
@@ -181,11 +242,21 @@ def report(verdict: Verdict) -> str:
         f"{verdict.rejected} rejected ({verdict.repeats} repeated), {verdict.windows} windows, "
         f"{len(verdict.differences)} differences, {verdict.seconds:.1f} s"
     )
-    lines = [
-        f"  {key} {column}: expected {expected}, got {actual}"
-        for key, column, expected, actual in verdict.differences[:SHOWN]
+    return "\n".join([head, *_lines(verdict.differences)]) + "\n"
+
+
+def pipeline_report(name: str, differences: Sequence[Difference]) -> str:
+    """Return the verdict on a pipeline as text."""
+    verdict = "different" if differences else "equal"
+    head = f"{verdict}: {name}, {len(differences)} differences"
+    return "\n".join([head, *_lines(differences)]) + "\n"
+
+
+def _lines(differences: Sequence[Difference]) -> list[str]:
+    return [
+        f"  {one.key} {one.column}: expected {one.expected}, got {one.actual}"
+        for one in differences[:SHOWN]
     ]
-    return "\n".join([head, *lines]) + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -195,12 +266,27 @@ def main(argv: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="flights.verify", description=main.__doc__)
     add_arguments(parser)
+    parser.add_argument(
+        "--pipeline", choices=RESULTS, help="compare the topic of this pipeline instead"
+    )
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
+        connection = Connection.read(arguments.client_config)
+        if arguments.pipeline:
+            differences = verify_pipeline(
+                connection,
+                arguments.pipeline,
+                arguments.topic,
+                arguments.limit,
+                arguments.corrupt,
+                arguments.timeout,
+            )
+            sys.stdout.write(pipeline_report(arguments.pipeline, differences))
+            return EXIT_CODES["different" if differences else "equal"]
         verdict = verify(
-            Connection.read(arguments.client_config),
+            connection,
             arguments.topic,
             arguments.limit,
             arguments.corrupt,

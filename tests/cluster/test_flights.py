@@ -10,7 +10,10 @@ import pytest
 from testinfra.host import Host
 
 from flights.batch import compare, expected_windows
-from flights.verify import report, verify
+from flights.kafka_log import create_topics
+from flights.schemas import RESULTS, PipelineTopics
+from flights.verify import pipeline_report, report, verify, verify_pipeline
+from tests.support.faults.target import FULL, PART_OF_FULL
 from tests.support.lab.topology import Topology
 from tests.support.services.cluster import SparkProbe
 from tests.support.wait import wait_for
@@ -89,3 +92,43 @@ def test_files_equal_batch_row_by_row(published: Published, spark_probe: SparkPr
     assert actual, "the Delta table is empty"
     differences = compare(expected_windows(published.limit, published.corrupt), actual)
     assert not differences, differences[:5]
+
+
+@pytest.mark.job
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+def test_pipelines_equal_batch_row_by_row(
+    topology: Topology, hosts: dict[str, Host], master: str, published: Published
+) -> None:
+    """All of them in one driver, as a backfill, with the package and the user of the stream."""
+    topic = published.topic
+    for name in RESULTS:
+        create_topics(topology.connection, PipelineTopics(topic, name))
+    shared = f"{topology.cluster.spark[master].shared_dir}/{topic}"
+    here = f"{shared}/pipelines"
+    hosts[master].check_output("rm -rf %s", here)
+    words = [
+        *RESULTS,
+        f"--client-config=/etc/spark/job-{topic}-kafka.properties",
+        f"--topic={topic}",
+        f"--weather={shared}/weather.csv",
+        f"--checkpoint={here}/checkpoint",
+        f"--progress={here}/progress",
+        "--max-per-trigger=60000",
+        "--available-now",
+    ]
+    ran = hosts[master].run(
+        "set -a; . %s; set +a; timeout 1200 runuser -u spark -- python3 -m flights.pipelines "
+        + " ".join(words),
+        f"/etc/spark/job-{topic}",
+    )
+    assert ran.rc == 0, ran.stderr[-5000:]
+    for name in RESULTS:
+        differences = verify_pipeline(
+            topology.connection,
+            name,
+            topic,
+            limit=published.limit,
+            corrupt=published.corrupt,
+            timeout=30,
+        )
+        assert not differences, pipeline_report(name, differences)

@@ -1,7 +1,7 @@
 """The stream's own transformations on local[2], on real flights."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,6 @@ from flights.batch import compare, expected_rejects, expected_windows
 from flights.schemas import EVENT_COLUMNS, Topics
 from flights.source import Damage, encode, events, messages, write_weather
 from flights.stream import (
-    CONF,
     ProgressFile,
     arguments_of,
     dead_letters,
@@ -43,16 +42,6 @@ KAFKA_DDL = (
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
 GOOD = next(events(1))
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
-    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    yield session
-    session.stop()
 
 
 def raw(spark: SparkSession, values: Sequence[bytes | None]) -> DataFrame:

@@ -19,6 +19,8 @@ DIRECTORY = f"{HOMES}/jobs"
 CONFIG = "/etc/spark"
 _PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
 HELPER = COLLECTION / "spark/millrace_job.py"
+# Of a package: programs, and operators in Scala that a driver compiles.
+_COPIED = ("*.py", "*.scala")
 SERVICE, ONCE = "service", "once"
 """The schedules besides a timer: a process that runs all the time, or a run when asked for."""
 
@@ -104,7 +106,8 @@ class Job:
     def files(self) -> dict[str, Path]:
         """Path below `directory` -> local path: its package or only file, and what drivers use."""
         source = Path(self.source)
-        found = sorted(source.rglob("*.py")) if source.is_dir() else [source]
+        every = [path for kind in _COPIED for path in source.rglob(kind)]
+        found = sorted(every) if source.is_dir() else [source]
         below = source.parent
         return {HELPER.name: HELPER, **{str(path.relative_to(below)): path for path in found}}
 

@@ -190,7 +190,7 @@ def test_each_role_is_a_unit_with_a_mark_of_its_own() -> None:
 def job(tmp_path: Path) -> Job:
     package, data = tmp_path / "flights", tmp_path / "airports.csv"
     package.mkdir()
-    for name in ("stream.py", "schema.py", "notes.txt"):
+    for name in ("stream.py", "schema.py", "Ranks.scala", "notes.txt"):
         (package / name).write_text(f"# {name}\n")
     data.write_text("LHR\n")
     return Job("flights", "flights.stream", str(package), ["--topic", "two words"], [str(data)])
@@ -202,6 +202,7 @@ def test_a_job_brings_its_package_its_data_and_its_unit(job: Job) -> None:
     entries = state["files"]
     package = "/opt/millrace/jobs/flights/flights"
     assert entries[f"{package}/stream.py"] == {"content": "# stream.py\n", "restart": True}
+    assert f"{package}/Ranks.scala" in entries
     assert f"{package}/notes.txt" not in entries
     assert entries["/srv/spark/flights/airports.csv"]["content"] == "LHR\n"
     assert entries["/srv/spark/flights"]["owner"] == "spark"
