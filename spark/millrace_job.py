@@ -1,17 +1,31 @@
 """What the driver of a streaming job needs besides Spark: it lies beside each job on its host.
 
-`run(queries)` returns after SIGTERM, when each query has finished its micro-batch.
+`read_topic` and `to_topic` connect to Kafka by a file of client properties, `dead_letters` keeps
+what a job refused, and `run` returns after SIGTERM, when each query has finished its micro-batch.
 """
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql.streaming.query import StreamingQuery
+if TYPE_CHECKING:  # clients outside the cluster read the names below, without PySpark
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+REASON: Final = "reason"
+"""The column with why a record is refused, null for a good one; and a dead letter's header."""
+SOURCE_PARTITION: Final = "source.partition"
+SOURCE_OFFSET: Final = "source.offset"
+"""Headers of a dead letter; its key, value and other headers are the original's."""
+HEADERS: Final = "array<struct<key:string,value:binary>>"
+"""The type of the column `headers` of Kafka's source and sink."""
 STOP_SECONDS = 45.0
 """Less than systemd waits before it kills the driver, 60 s."""
 _POLL_SECONDS = 0.02
@@ -19,6 +33,75 @@ _POLL_SECONDS = 0.02
 
 class QueryEndedError(Exception):
     """A query ended although nobody asked it to."""
+
+
+def kafka_options(client_config: Path) -> dict[str, str]:
+    """Return a file of Kafka client properties as options of Spark: `kafka.` before each key.
+
+    One property a line, as Kafka's own files have them; a backslash stands before what is literal.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    lines = [line.strip() for line in client_config.read_text(encoding="utf-8").splitlines()]
+    pairs = [line.partition("=") for line in lines if line and not line.startswith(("#", "!"))]
+    return {
+        f"kafka.{key.strip()}": re.sub(r"\\(.)", r"\1", value.strip()) for key, _, value in pairs
+    }
+
+
+def read_topic(
+    spark: SparkSession, client_config: Path, topic: str, max_offsets: int | None = None
+) -> DataFrame:
+    """Return the stream of a topic's records from its beginning, with their headers.
+
+    It fails where records are gone before they were read. A micro-batch takes at most `max_offsets`
+    records, which keeps the first ones small; without it, all that there are.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    options = kafka_options(client_config) | {
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "failOnDataLoss": "true",
+        "includeHeaders": "true",
+    }
+    if max_offsets:
+        options["maxOffsetsPerTrigger"] = str(max_offsets)
+    return spark.readStream.format("kafka").options(**options).load()
+
+
+def to_topic(rows: DataFrame, client_config: Path, topic: str) -> DataStreamWriter:
+    """Return what writes the columns key, value and headers to a topic, with acks=all.
+
+    Spark's sink is at least once: a micro-batch that is repeated after a crash is written again.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    options = kafka_options(client_config) | {"kafka.acks": "all", "topic": topic}
+    return rows.writeStream.format("kafka").options(**options)
+
+
+def dead_letters(parsed: DataFrame) -> DataFrame:
+    """Return the records with a reason for Kafka: untouched, plus headers with reason and source.
+
+    `parsed` has the columns of Kafka's source, headers too, and `reason`. The result has key, value
+    (as received) and headers (the original's, then reason, source.partition and source.offset as
+    text). A letter that comes twice has the same source twice.
+    """
+    sources = {REASON: REASON, SOURCE_PARTITION: "partition", SOURCE_OFFSET: "offset"}
+    added = ", ".join(
+        f"named_struct('key', '{name}', 'value', cast(cast({column} AS string) AS binary))"
+        for name, column in sources.items()
+    )
+    original = f"coalesce(headers, cast(array() AS {HEADERS}))"
+    refused = parsed.where(f"{REASON} IS NOT NULL")
+    return refused.selectExpr("key", "value", f"concat({original}, array({added})) AS headers")
 
 
 def stop_signal() -> threading.Event:

@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from flights.schemas import REASON, WINDOW_COLUMNS
+from flights.schemas import WINDOW_COLUMNS
 from flights.source import damaged, flights, weather
+from millrace_job import REASON
 
 Row = dict[str, Any]
 Rows = Mapping[str, Row]

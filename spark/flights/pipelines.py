@@ -34,14 +34,20 @@ from flights.operators import compile_operators
 from flights.schemas import RESULTS, WATERMARK, WEATHER_DDL, PipelineTopics
 from flights.stream import (
     CONF,
-    HEADERS,
     TRIGGER_SECONDS,
     ProgressFile,
-    dead_letters,
-    kafka_options,
     parse,
 )
-from millrace_job import QueryEndedError, stop_between_batches, stop_signal, supervise
+from millrace_job import (
+    HEADERS,
+    QueryEndedError,
+    dead_letters,
+    read_topic,
+    stop_between_batches,
+    stop_signal,
+    supervise,
+    to_topic,
+)
 
 LOG = logging.getLogger("flights.pipelines")
 SCALA: Final = ("top-delays",)
@@ -60,15 +66,9 @@ TRANSFORMS: Final[Mapping[str, Transform]] = {
 def read_events(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame:
     """Return the stream of Kafka's columns: from a topic, or from files with one event a line."""
     if arguments.source == "kafka":
-        options = kafka_options(arguments.client_config.read_text(encoding="utf-8")) | {
-            "subscribe": arguments.topic,
-            "startingOffsets": "earliest",
-            "failOnDataLoss": "true",
-            "includeHeaders": "true",
-        }
-        if arguments.max_per_trigger:
-            options["maxOffsetsPerTrigger"] = str(arguments.max_per_trigger)
-        return spark.readStream.format("kafka").options(**options).load()
+        return read_topic(
+            spark, arguments.client_config, arguments.topic, arguments.max_per_trigger
+        )
     files = spark.readStream
     if arguments.max_per_trigger:
         files = files.option("maxFilesPerTrigger", arguments.max_per_trigger)
@@ -134,9 +134,8 @@ def writer(name: str, rows: DataFrame, arguments: argparse.Namespace) -> DataStr
     """Return what writes the rows of `name` to the sink."""
     mode = "update" if RESULTS[name].updates and arguments.sink != "files" else "append"
     if arguments.sink == "kafka":
-        return _to_kafka(
-            records(name, rows), PipelineTopics(arguments.topic, name).result, arguments
-        ).outputMode(mode)
+        topic = PipelineTopics(arguments.topic, name).result
+        return to_topic(records(name, rows), arguments.client_config, topic).outputMode(mode)
     target = f"{arguments.output}/{name}"
     if arguments.sink == "delta":
         return rows.writeStream.outputMode(mode).foreachBatch(to_delta(name, target))
@@ -147,16 +146,9 @@ def _letters(name: str, parsed: DataFrame, arguments: argparse.Namespace) -> Dat
     letters = dead_letters(parsed)
     if arguments.sink == "kafka":
         topic = PipelineTopics(arguments.topic, name).dead_letter
-        return _to_kafka(letters, topic, arguments)
+        return to_topic(letters, arguments.client_config, topic)
     target = letters.writeStream.format("delta" if arguments.sink == "delta" else "json")
     return target.option("path", f"{arguments.output}/{name}.dead-letter")
-
-
-def _to_kafka(rows: DataFrame, topic: str, arguments: argparse.Namespace) -> DataStreamWriter:
-    options = kafka_options(arguments.client_config.read_text(encoding="utf-8"))
-    return rows.writeStream.format("kafka").options(
-        **options, **{"kafka.acks": "all", "topic": topic}
-    )
 
 
 def start(spark: SparkSession, name: str, arguments: argparse.Namespace) -> list[StreamingQuery]:

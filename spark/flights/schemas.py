@@ -43,11 +43,6 @@ WINDOW_COLUMNS: Final = (
 SEQ: Final = "seq"
 """Header of every event: its place in the whole stream, decimal digits, from 0."""
 
-REASON: Final = "reason"
-SOURCE_PARTITION: Final = "source.partition"
-SOURCE_OFFSET: Final = "source.offset"
-"""Headers added to a dead letter, whose key, value and other headers are the original's."""
-
 WATERMARK: Final = "30 days"
 """How late an event may be, in event time. A reader that is behind takes the same fraction of every
 partition (`maxOffsetsPerTrigger`), and at one fraction the six partitions are up to 15 days apart;

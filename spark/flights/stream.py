@@ -38,17 +38,24 @@ from flights.schemas import (
     AIRPORTS,
     EVENT_COLUMNS,
     EVENT_DDL,
-    REASON,
     REQUIRED,
-    SOURCE_OFFSET,
-    SOURCE_PARTITION,
     WATERMARK,
     WEATHER_COLUMNS,
     WEATHER_DDL,
     WINDOW_COLUMNS,
     Topics,
 )
-from millrace_job import QueryEndedError, stop_between_batches, stop_signal, supervise
+from millrace_job import (
+    REASON,
+    QueryEndedError,
+    dead_letters,
+    kafka_options,
+    read_topic,
+    stop_between_batches,
+    stop_signal,
+    supervise,
+    to_topic,
+)
 
 LOG = logging.getLogger("flights.stream")
 
@@ -69,7 +76,6 @@ CONF: Final[Mapping[str, str]] = {
 
 TRIGGER_SECONDS: Final = 1.0
 """Without an interval both queries ask the brokers for new records all the time."""
-HEADERS: Final = "array<struct<key:string,value:binary>>"
 ISO_INPUT: Final = "yyyy-MM-dd'T'HH:mm:ssXXX"
 ISO_OUTPUT: Final = "yyyy-MM-dd'T'HH:mm:ss'Z'"
 
@@ -109,27 +115,6 @@ def _corruption(text: Column, field: dict[str, Column]) -> Column:
     ]
     wrong_type = F.trim(F.concat(F.lit("wrong type "), F.concat_ws(", ", *wrong)))
     return F.when(F.try_parse_json(text).isNull(), "not JSON").otherwise(wrong_type)
-
-
-def dead_letters(parsed: DataFrame) -> DataFrame:
-    """Return the refused events as Kafka records: untouched, plus headers with reason and source.
-
-    Columns: key, value (as received), headers (the original's, then reason, source.partition and
-    source.offset as text).
-    """
-    added = [
-        F.struct(
-            F.lit(name).alias("key"), F.col(column).cast("string").cast("binary").alias("value")
-        )
-        for name, column in (
-            (REASON, REASON),
-            (SOURCE_PARTITION, "partition"),
-            (SOURCE_OFFSET, "offset"),
-        )
-    ]
-    original = F.coalesce(F.col("headers"), F.array().cast(HEADERS))
-    refused = parsed.where(F.col(REASON).isNotNull())
-    return refused.select("key", "value", F.concat(original, F.array(*added)).alias("headers"))
 
 
 def windows(parsed: DataFrame, weather: DataFrame) -> DataFrame:
@@ -257,22 +242,15 @@ class ProgressFile(StreamingQueryListener):
 def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQuery]:
     """Start both queries."""
     topics = Topics(arguments.topic)
-    kafka = kafka_options(arguments.client_config.read_text(encoding="utf-8"))
-    source = kafka | {
-        "subscribe": topics.events,
-        "startingOffsets": "earliest",
-        "failOnDataLoss": "true",
-        "includeHeaders": "true",
-    }
-    if arguments.max_offsets_per_trigger:
-        source["maxOffsetsPerTrigger"] = str(arguments.max_offsets_per_trigger)
-    parsed = parse(spark.readStream.format("kafka").options(**source).load())
+    config = arguments.client_config
+    parsed = parse(read_topic(spark, config, topics.events, arguments.max_offsets_per_trigger))
     results = windows(parsed, read_weather(spark, arguments.weather))
-    to_windows = sink(arguments.output, kafka | {"kafka.acks": "all", "topic": topics.windows})
-    to_dead_letter = kafka | {"kafka.acks": "all", "topic": topics.dead_letter}
+    to_windows = sink(
+        arguments.output, kafka_options(config) | {"kafka.acks": "all", "topic": topics.windows}
+    )
     plans = {
         "windows": results.writeStream.outputMode("update").foreachBatch(to_windows),
-        "dead-letter": dead_letters(parsed).writeStream.format("kafka").options(**to_dead_letter),
+        "dead-letter": to_topic(dead_letters(parsed), config, topics.dead_letter),
     }
     interval = f"{round(1000 * arguments.trigger_seconds)} milliseconds"
     started = []
@@ -281,18 +259,6 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
         query = plan.queryName(name).option("checkpointLocation", f"{arguments.checkpoint}/{name}")
         started.append(query.trigger(processingTime=interval).start())
     return started
-
-
-def kafka_options(properties: str) -> dict[str, str]:
-    """Return Kafka client properties as options of Spark's source and sink: `kafka.` before each.
-
-    One property a line, as Kafka's own files have them; a backslash stands before what is literal.
-    """
-    lines = [line.strip() for line in properties.splitlines()]
-    pairs = [line.partition("=") for line in lines if line and not line.startswith(("#", "!"))]
-    return {
-        f"kafka.{key.strip()}": re.sub(r"\\(.)", r"\1", value.strip()) for key, _, value in pairs
-    }
 
 
 def missing_grant(message: str, topics: Topics) -> str:

@@ -14,12 +14,12 @@ from flights.schemas import (
     DELAYED_MINUTES,
     FLIGHT,
     JOINED_COLUMNS,
-    REASON,
     SESSION_GAP_HOURS,
     SLIDING_HOURS,
     TOP_DELAYS,
     WEATHER_COLUMNS,
 )
+from millrace_job import REASON
 
 ISO_OUTPUT: Final = "yyyy-MM-dd'T'HH:mm:ss'Z'"
 

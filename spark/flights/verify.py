@@ -28,16 +28,14 @@ from flights.batch import (
 )
 from flights.kafka_log import Reader, Record, add_arguments
 from flights.schemas import (
-    REASON,
     RESULTS,
     SEQ,
-    SOURCE_OFFSET,
-    SOURCE_PARTITION,
     WATERMARK,
     PipelineTopics,
     Topics,
 )
 from flights.source import flights
+from millrace_job import REASON, SOURCE_OFFSET, SOURCE_PARTITION
 
 LOG = logging.getLogger("flights.verify")
 SHOWN: Final = 20

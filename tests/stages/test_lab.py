@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from tests.support.clients import guide
-from tests.support.faults.target import skip_unless_full
+from tests.support.faults.target import FULL, skip_unless_full
 from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.refusal import seconds_to_refuse
@@ -121,9 +121,10 @@ def test_report_has_the_facts() -> None:
 
 
 def test_people_work_with_spark() -> None:
-    """As the page for them shows, beside the stream."""
-    words = json.dumps({"smoke_tests": ["tests/guide/test_sessions.py"]})
-    succeed("run", "smoke", "-e", words, seconds=900)
+    """As the pages for them show, beside the stream."""
+    pages = [f"tests/guide/test_{page}.py" for page in ("sessions", "jobs", "delta")]
+    words = json.dumps({"smoke_tests": pages})
+    succeed("run", "smoke", "-e", words, seconds=900 if not FULL else 3600)
 
 
 def test_the_secrets_of_spark_are_nowhere() -> None:

@@ -7,10 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -21,8 +17,6 @@ from flights.source import Damage, encode, events, messages, write_weather
 from flights.stream import (
     ProgressFile,
     arguments_of,
-    dead_letters,
-    kafka_options,
     missing_grant,
     parse,
     read_weather,
@@ -30,6 +24,7 @@ from flights.stream import (
     start,
     windows,
 )
+from millrace_job import dead_letters
 
 pytestmark = [
     # The stream itself never touches pandas; createDataFrame only checks whether it is there.
@@ -187,32 +182,6 @@ def test_the_command_line_has_no_hidden_constants(tmp_path: Path) -> None:
     assert arguments.topic == "flights"
     assert arguments.max_offsets_per_trigger is None
     assert arguments.trigger_seconds == 1.0
-
-
-def test_every_client_property_is_an_option_of_source_and_sink() -> None:
-    text = """# Written by Millrace
-bootstrap.servers=k1:9092,k2:9092
-! also a comment
-
-security.protocol = SASL_SSL
-sasl.jaas.config=ScramLoginModule required username="u" password="a=\\\\\\"b";
-ssl.endpoint.identification.algorithm=
-"""
-    assert kafka_options(text) == {
-        "kafka.bootstrap.servers": "k1:9092,k2:9092",
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.sasl.jaas.config": 'ScramLoginModule required username="u" password="a=\\"b";',
-        "kafka.ssl.endpoint.identification.algorithm": "",
-    }
-
-
-def test_the_reader_of_the_stream_agrees_with_the_collections() -> None:
-    """The driver's host has no collection, so the stream has a reader of its own."""
-    properties = {"a": 'x "y" z', "b.c": "", "d": "1,2", "e": "k=v"}
-    text = files.properties({**properties, "f": 'a \\"b\\" \\\\c'})
-    expected = {f"kafka.{key}": value for key, value in parse_properties(text).items()}
-    assert kafka_options(text) == expected
-    assert expected["kafka.f"] == 'a "b" \\c'
 
 
 def test_a_query_is_triggered_every_so_often(

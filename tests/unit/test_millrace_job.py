@@ -12,22 +12,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model import files
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millrace_job import QueryEndedError, run, stop_between_batches, supervise
+from millrace_job import QueryEndedError, kafka_options, run, stop_between_batches, supervise
 from tests.support.wait import wait_for
 
 BATCH_SECONDS = 1.5
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-    session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture
@@ -109,3 +104,35 @@ def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
         supervise([dead], stop)
     stop.set()
     supervise([dead], stop)
+
+
+def options(directory: Path, text: str) -> dict[str, str]:
+    path = directory / "client.properties"
+    path.write_text(text)
+    return kafka_options(path)
+
+
+def test_every_client_property_is_an_option_of_source_and_sink(tmp_path: Path) -> None:
+    text = """# Written by Millrace
+bootstrap.servers=k1:9092,k2:9092
+! also a comment
+
+security.protocol = SASL_SSL
+sasl.jaas.config=ScramLoginModule required username="u" password="a=\\\\\\"b";
+ssl.endpoint.identification.algorithm=
+"""
+    assert options(tmp_path, text) == {
+        "kafka.bootstrap.servers": "k1:9092,k2:9092",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.jaas.config": 'ScramLoginModule required username="u" password="a=\\"b";',
+        "kafka.ssl.endpoint.identification.algorithm": "",
+    }
+
+
+def test_the_reader_of_properties_agrees_with_the_collections(tmp_path: Path) -> None:
+    """The driver's host has no collection, so jobs have a reader of their own."""
+    properties = {"a": 'x "y" z', "b.c": "", "d": "1,2", "e": "k=v"}
+    text = files.properties({**properties, "f": 'a \\"b\\" \\\\c'})
+    expected = {f"kafka.{key}": value for key, value in parse_properties(text).items()}
+    assert options(tmp_path, text) == expected
+    assert expected["kafka.f"] == 'a "b" \\c'

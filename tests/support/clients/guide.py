@@ -15,6 +15,7 @@ from tests.support.lab.topology import ROOT
 GUIDE = ROOT / "docs/guide.md"
 OPERATIONS = ROOT / "docs/operations.md"
 SPARK = ROOT / "docs/spark.md"
+JOBS = ROOT / "docs/jobs.md"
 
 
 def section(title: str, document: Path = GUIDE) -> str:

@@ -1,0 +1,1 @@
+"""Clicks on pages, counted by page and hour: a job to copy and change."""

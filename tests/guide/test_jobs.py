@@ -1,0 +1,166 @@
+"""Jobs as docs/jobs.md describes them: the template is deployed, updated and removed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from testinfra.host import Host
+
+from flights.kafka_log import Reader
+from millrace_job import REASON
+from tests.support.clients import guide
+from tests.support.faults.target import skip_unless_full
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.wait import scaled, wait_for
+
+CLICK = {"user": "ada", "page": "/", "at": "2026-01-05T10:30:00Z"}
+KEY = "/|2026-01-05T10:00:00Z"
+BROKEN = "raise SystemExit('no such report')\n"
+
+
+@dataclass
+class Deployed:
+    """The job of the page on a cluster, with a copy of the template that tests may change."""
+
+    plays: Plays
+    topology: Topology
+    host: Host
+    package: Path
+    description: dict[str, Any]
+
+    @property
+    def unit(self) -> str:
+        return f"spark-job-{self.description['name']}"
+
+    def jobs(self, *more: dict[str, Any], only: str = "") -> tuple[int, str]:
+        """Run jobs.yml with the job, or with what is given instead."""
+        wanted = {"spark_jobs": list(more) or [self.description]}
+        named = ["-e", f"job={only}"] if only else []
+        return self.plays.run("jobs", "-e", json.dumps(wanted), *named)
+
+    def show(self, property: str) -> str:
+        return self.host.check_output("systemctl show --value -p %s %s", property, self.unit)
+
+    def send(self, values: Sequence[str]) -> None:
+        with closing(clients.producer(self.topology.connection, acks="all")) as producer:
+            for value in values:
+                producer.send("clicks", value.encode())
+            producer.flush()
+
+    def read(self, topic: str) -> list[Any]:
+        with closing(Reader(topic, self.topology.connection)) as reader:
+            return list(reader.read(time.monotonic() + scaled(30)))
+
+    def wait_for_clicks(self, count: int) -> None:
+        """Wait until the newest result is that number."""
+        wait_for(
+            lambda: count in self.counts()[-1:], seconds=120, what=f"{count} clicks in the result"
+        )
+
+    def counts(self) -> list[int]:
+        """All results of the page and hour, in the order in which they were written."""
+        values = [one.value for one in self.read("clicks.hourly") if one.key.decode() == KEY]
+        return [json.loads(value)["clicks"] for value in values]
+
+
+def changed(output: str) -> int:
+    """The changes of all hosts."""
+    return sum(int(count) for count in re.findall(r"changed=(\d+)", output))
+
+
+@pytest.fixture(scope="module")
+def job(
+    topology: Topology,
+    hosts: dict[str, Host],
+    plays: Plays,
+    admin: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Deployed]:
+    """The job of the page, deployed; what is left of it is removed, whatever happens."""
+    if not topology.group("spark_masters"):
+        pytest.skip("no Spark here")
+    master = topology.group("spark_masters")[0]
+    package = tmp_path_factory.mktemp("jobs")
+    shutil.copytree(ROOT / "spark/template", package, dirs_exist_ok=True)
+    [text] = guide.blocks("A new job", "yaml", guide.JOBS)
+    text = text.replace("{{ inventory_dir }}/jobs", str(package))
+    shared = topology.cluster.spark[master].shared_dir
+    [description] = yaml.safe_load(text.replace("/srv/spark", shared))["spark_jobs"]
+    found = Deployed(plays, topology, hosts[master], package, description)
+    replicas = min(3, len(topology.brokers))
+    layout = {"num_partitions": 2, "replication_factor": replicas}
+    admin.create_topics(dict.fromkeys(description["topics"], layout), wait_for_metadata=True)
+    try:
+        yield found
+    finally:
+        code, output = found.jobs({**description, "state": "absent"})
+        admin.delete_topics(description["topics"])
+        hosts[master].run("rm -rf %s", f"{shared}/{description['name']}")
+    assert code == 0, output[-6000:]
+    assert hosts[master].run("systemctl cat %s", found.unit).rc != 0
+    assert hosts[master].run("ls /etc/spark | grep clicks").rc != 0
+
+
+def test_the_job_of_the_page_counts_and_keeps_what_it_refuses(job: Deployed) -> None:
+    job.send([json.dumps(CLICK), "click", json.dumps(CLICK)])
+    code, output = job.jobs()
+    assert code == 0, output[-6000:]
+    job.wait_for_clicks(2)
+    letters = wait_for(lambda: job.read("clicks.dead-letter"), seconds=60, what="the dead letter")
+    assert {one.value for one in letters} == {b"click"}
+    assert all(REASON in one.headers for one in letters)
+
+
+def test_a_second_run_changes_and_restarts_nothing(job: Deployed) -> None:
+    before = job.show("MainPID")
+    code, output = job.jobs()
+    assert code == 0, output[-6000:]
+    assert changed(output) == 0, output[-6000:]
+    assert job.show("MainPID") == before
+
+
+def test_an_update_continues_from_the_checkpoint(job: Deployed) -> None:
+    """The former driver ends between two micro-batches, and no click is counted twice."""
+    before = job.show("MainPID")
+    with (job.package / "clicks/stream.py").open("a") as file:
+        file.write("# another version\n")
+    code, output = job.jobs(only="clicks")
+    assert code == 0, output[-6000:]
+    assert job.show("MainPID") not in {before, "0"}
+    assert job.show("NRestarts") == "0"
+    job.send([json.dumps(CLICK)])
+    job.wait_for_clicks(3)
+    assert job.counts() == sorted(set(job.counts()))
+
+
+def test_a_job_that_fails_says_why(job: Deployed) -> None:
+    skip_unless_full()
+    report = job.package / "report.py"
+    report.write_text(BROKEN)
+    given = {"name": "report", "source": str(report), "schedule": "once"}
+    code, output = job.jobs(job.description, given, only="report")
+    assert code != 0
+    assert "no such report" in output
+    code, output = job.plays.run(
+        "health", "-e", json.dumps({"spark_jobs": [job.description, given]})
+    )
+    assert code != 0
+    assert "report" in output
+    report.write_text("")
+    code, output = job.jobs(job.description, given, only="report")
+    assert code == 0, output[-6000:]
+    code, output = job.jobs()  # which removes the report
+    assert code == 0, output[-6000:]
+    assert job.host.run("systemctl cat spark-job-report").rc != 0
