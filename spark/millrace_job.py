@@ -1,11 +1,13 @@
 """What the driver of a streaming job needs besides Spark: it lies beside each job on its host.
 
 `read_topic` and `to_topic` connect to Kafka by a file of client properties, `dead_letters` keeps
-what a job refused, and `run` returns after SIGTERM, when each query has finished its micro-batch.
+what a job refused. `run` tells when the queries work, and returns after SIGTERM, when each of them
+has finished its micro-batch.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import threading
@@ -28,6 +30,7 @@ HEADERS: Final = "array<struct<key:string,value:binary>>"
 """The type of the column `headers` of Kafka's source and sink."""
 STOP_SECONDS = 45.0
 """Less than systemd waits before it kills the driver, 60 s."""
+_CHECK_SECONDS = 0.5
 _POLL_SECONDS = 0.02
 
 
@@ -126,15 +129,28 @@ def run(queries: Sequence[StreamingQuery], seconds: float = STOP_SECONDS) -> Non
 def supervise(queries: Sequence[StreamingQuery], stop: threading.Event) -> None:
     """Return when `stop` is set.
 
+    Once each query has come through a trigger, there is the file `ready` in the unit's runtime
+    directory (`$RUNTIME_DIRECTORY`, systemd.exec).
+
     Raises:
         QueryEndedError: a query ended by itself; the message is Spark's.
 
     """
-    while not stop.wait(0.5):
+    waiting = list(queries)
+    while not stop.wait(_CHECK_SECONDS):
         for query in queries:
             if not query.isActive:
                 message = f"query {query.name} ended: {query.exception()}"
                 raise QueryEndedError(message)
+        if waiting and not (waiting := [query for query in waiting if not _works(query)]):
+            directory = os.environ.get("RUNTIME_DIRECTORY")
+            if directory:
+                Path(directory, "ready").touch()
+
+
+def _works(query: StreamingQuery) -> bool:
+    """Return whether a query has finished a micro-batch, or has found no records."""
+    return query.lastProgress is not None or query.status["message"].startswith("Waiting")
 
 
 def stop_between_batches(

@@ -10,8 +10,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import distribution, files, network, removal, restart, unit
+from ..module_utils.host import distribution, files, network, removal, restart, start, unit
 from ..module_utils.host.files import Change, Entry
+from ..module_utils.host.start import Watched
 from ..module_utils.host.unit import Unit
 
 DOCUMENTATION = r"""
@@ -85,6 +86,18 @@ options:
     description: Whether the units are enabled and started.
     type: bool
     default: false
+  ready:
+    description: Mapping of a unit to a file that it makes once it works, in the order of
+      O(restart_marks).
+    type: dict
+    default: {}
+  wait:
+    description: With O(started), whether marked units in O(ready) are restarted, and the task ends
+      when all of them work. One that ends before that gets the files of O(previous) back and starts
+      with them, and the task fails with the end of its journal. With V(false) a second task can do
+      that; RV(waiting) are the units for which it has something to do.
+    type: bool
+    default: true
   starts_after:
     description: Mapping of a unit to addresses (C(host:port)). The unit is started once one of them
       accepts connections, or after 30 seconds.
@@ -178,10 +191,9 @@ class Service:
         wanted = self._params["distribution"] or {}
         if self.home and not self.unpacked:
             distribution.unpack(Path(wanted["archive"]), self.home, wanted["sha256"])
-        previous = Path(self._params["previous"]) if self._params["previous"] else None
         former = restart.current_state(self.entries, self._host.read)
         others = [change for change in self.changes if change not in accounts]
-        restart.make(others, self.marks, previous, former)
+        restart.make(others, self.marks, self._previous, former)
         if any(change.entry.path.startswith("/etc/systemd/") for change in self.changes):
             unit.reload()
 
@@ -202,6 +214,25 @@ class Service:
                         network.wait_for_any(after, START_AFTER_SECONDS)
                     one.start()
         return changed
+
+    def waiting(self) -> list[Watched]:
+        """Return the units that do not work yet, or not with their current files."""
+        wanted = self._params["ready"]
+        watched = [
+            Watched(Unit(name), mark, Path(path))
+            for (name, path), mark in zip(wanted.items(), self.marks)
+        ]
+        return [one for one in watched if self._is_marked(one.mark) or not one.ready.exists()]
+
+    def bring_up(self) -> list[str]:
+        """Restart what is marked, wait until all units work; return those that were restarted."""
+        if not (self._params["started"] and self._params["wait"]) or self._module.check_mode:
+            return []
+        return start.bring_up(self.waiting(), self._previous)
+
+    @property
+    def _previous(self) -> Path | None:
+        return Path(self._params["previous"]) if self._params["previous"] else None
 
     def _is_marked(self, mark: Path) -> bool:
         """Return whether a mark exists, or would."""
@@ -260,11 +291,14 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     if not module.check_mode:
         service.make()
     started = service.start() if module.params["started"] else []
+    waiting = service.waiting()
+    restarted = service.bring_up()
     states = [one.state() for one in service.units]
     return {
         **result,
-        "changed": result["changed"] or bool(started),
+        "changed": result["changed"] or bool(started or restarted),
         "started_units": started,
+        "waiting": [one.unit.name for one in waiting],
         "running": all(one.running for one in states),
         "enabled": all(one.file_state == "enabled" for one in states),
     }
@@ -296,6 +330,8 @@ def main() -> None:
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "removed": {"type": "list", "elements": "str", "default": []},
             "started": {"type": "bool", "default": False},
+            "ready": {"type": "dict", "default": {}},
+            "wait": {"type": "bool", "default": True},
             "starts_after": {"type": "dict", "default": {}},
             "restart_marks": {"type": "list", "elements": "path", "default": []},
             "previous": {"type": "path"},
@@ -308,6 +344,8 @@ def main() -> None:
         result = remove(module) if module.params["state"] == "absent" else run(module)
     except files.ApplyError as error:
         module.fail_json(msg=str(error), changed=bool(error.done), changed_paths=error.done)
+    except start.NotStartedError as error:
+        module.fail_json(msg=str(error), changed=True)
     except (distribution.DistributionError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

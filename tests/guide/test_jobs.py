@@ -145,6 +145,25 @@ def test_an_update_continues_from_the_checkpoint(job: Deployed) -> None:
     assert job.counts() == sorted(set(job.counts()))
 
 
+def test_an_update_that_does_not_work_is_taken_back(job: Deployed) -> None:
+    """The former program runs on, and says how many clicks there are."""
+    skip_unless_full()
+    program = job.package / "clicks/stream.py"
+    former = program.read_text()
+    program.write_text(former.replace('default="clicks"', 'default="not-granted"'))
+    try:
+        code, output = job.jobs()
+        assert code != 0
+        assert "not-granted" in output
+    finally:
+        program.write_text(former)
+    job.send([json.dumps(CLICK)])
+    job.wait_for_clicks(4)
+    code, output = job.jobs()
+    assert code == 0, output[-6000:]
+    assert changed(output) == 0, output[-6000:]
+
+
 def test_a_job_that_fails_says_why(job: Deployed) -> None:
     skip_unless_full()
     report = job.package / "report.py"

@@ -95,6 +95,37 @@ def test_a_driver_runs_until_it_is_asked_to_stop(
     assert not query.isActive
 
 
+@pytest.mark.parametrize("records", [True, False])
+def test_it_is_ready_when_each_query_has_come_through_a_trigger(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: bool
+) -> None:
+    """Not while the first micro-batch is at work, and without records too."""
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    source, release, stop = tmp_path / "in", threading.Event(), threading.Event()
+    source.mkdir()
+    if records:
+        (source / "one").write_text("a\n")
+
+    def work(_: DataFrame, number: int) -> None:
+        release.wait(60)
+
+    plan = spark.readStream.text(str(source)).writeStream.foreachBatch(work)
+    query = plan.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    driver = threading.Thread(target=supervise, args=([query], stop))
+    driver.start()
+    try:
+        if records:
+            wait_for(lambda: query.status["isDataAvailable"], seconds=60, what="the first batch")
+            assert not (tmp_path / "ready").exists()
+        release.set()
+        wait_for((tmp_path / "ready").exists, seconds=60, what="the file")
+    finally:
+        release.set()
+        stop.set()
+        driver.join()
+        query.stop()
+
+
 def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
     stop = threading.Event()
     dead: Any = SimpleNamespace(

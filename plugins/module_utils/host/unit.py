@@ -92,8 +92,10 @@ class Unit:
         """Ask it to stop."""
         _systemctl("stop", "--no-block", self.name)
 
-    def start(self) -> None:
+    def start(self, *, wait: bool = False) -> None:
         """Ask it to start with its current unit file, whatever failed before.
+
+        With `wait` it returns when systemd has started its process.
 
         Raises:
             OSError: systemd refuses.
@@ -102,7 +104,7 @@ class Unit:
         if self.state().needs_reload:
             _systemctl("daemon-reload")
         _run("systemctl", "reset-failed", self.name)  # nothing to reset is no error
-        _systemctl("start", "--no-block", self.name)
+        _systemctl("start", *([] if wait else ["--no-block"]), self.name)
 
     def journal(self, lines: int = 12) -> list[str]:
         """Return the last lines that give the reason of its end, or the last lines."""

@@ -79,7 +79,9 @@ def of_job(spark: SparkHost, job: Job) -> State:
         "files": spark.job_files(job),
         "units": job.started,
         # Only a service runs on with older files: another one reads them at its next start.
-        "restart_marks": [restart_mark(unit) for unit in job.started if unit == job.unit],
+        "restart_marks": [restart_mark(unit) for unit in job.services],
+        "ready": dict.fromkeys(job.services, job.ready),
+        "previous": job.previous,
     }
 
 
@@ -103,7 +105,11 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
         "state": "absent",
         "units": units,
         "removed": [
-            *(path for job in gone for path in (job.directory, job.environment, job.kafka_client)),
+            *(
+                path
+                for job in gone
+                for path in (job.directory, job.previous, job.environment, job.kafka_client)
+            ),
             *(spark_jobs.login_file(user) for user in sorted(users)),
             # A module that its package has lost could still be imported.
             *sorted(path for path in there - modules if path.startswith(own)),

@@ -19,6 +19,7 @@ DIRECTORY = f"{HOMES}/jobs"
 CONFIG = "/etc/spark"
 _PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
 HELPER = COLLECTION / "spark/millrace_job.py"
+_USES_HELPER = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
 # Of a package: programs, and operators in Scala that a driver compiles.
 _COPIED = ("*.py", "*.scala")
 SERVICE, ONCE = "service", "once"
@@ -66,6 +67,23 @@ class Job:
     def started(self) -> list[str]:
         """The units that are enabled and started with it."""
         return {SERVICE: [self.unit], ONCE: []}.get(self.schedule, [self.timer])
+
+    @property
+    def services(self) -> list[str]:
+        """The units among them that run all the time."""
+        return [self.unit] if self.schedule == SERVICE else []
+
+    @property
+    def ready(self) -> str:
+        """What is there once it works: a file of `millrace_job`, else what systemd makes for it."""
+        texts = (path.read_text(encoding="utf-8") for path in [*self.files.values()][1:])
+        made = any(_USES_HELPER.search(text) for text in texts)
+        return f"/run/{self.unit}/ready" if made else f"/run/{self.unit}"
+
+    @property
+    def previous(self) -> str:
+        """The file that keeps what its process runs with while its files are replaced."""
+        return f"{self.directory}.previous.json"
 
     @property
     def unit_files(self) -> list[str]:

@@ -17,11 +17,18 @@ case $1 in
   show)
     unit={units}/$2
     echo LoadState=loaded
-    [ -e "$unit.running" ] && echo ActiveState=active || echo ActiveState=inactive
+    if [ -e "$unit.running" ]; then echo ActiveState=active
+    elif [ -e "$unit.failed" ]; then echo ActiveState=failed
+    else echo ActiveState=inactive; fi
     [ -e "$unit.enabled" ] && echo UnitFileState=enabled || echo UnitFileState=disabled
     [ -e "$unit.outdated" ] && echo NeedDaemonReload=yes || echo NeedDaemonReload=no
     ;;
-  start) touch "$unit.running" ;;
+  start)
+    rm -f "$unit.failed"
+    if [ ! -e "$unit.program" ] || sh "$unit.program"; then touch "$unit.running"
+    else touch "$unit.failed"; fi
+    ;;
+  stop) rm -f "$unit.running" ;;
   enable) touch "$unit.enabled" ;;
   disable) rm -f "$unit.enabled" "$unit.running" ;;
   daemon-reload) rm -f {units}/*.outdated ;;
@@ -30,6 +37,12 @@ esac
 _SYSUSERS = """\
 #!/bin/sh
 echo "$*" >> {sysusers}
+"""
+
+
+_JOURNALCTL = """\
+#!/bin/sh
+case "$*" in *--unit*) echo "ERROR: no such page" ;; esac
 """
 
 
@@ -53,6 +66,10 @@ class Systemd:
         for state in states:
             (self.place / "units" / f"{unit}.{state}").touch()
 
+    def run(self, unit: str, program: str) -> None:
+        """Let a unit run a script of the shell as it starts; it fails where the script fails."""
+        (self.place / "units" / f"{unit}.program").write_text(program)
+
     def commands(self) -> list[str]:
         """Return what changed something, and forget it."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
@@ -67,6 +84,7 @@ def install(place: Path, monkeypatch: pytest.MonkeyPatch) -> Systemd:
     found = Systemd(place)
     scripts = {
         "systemctl": _SYSTEMCTL.format(log=found.log, units=place / "units"),
+        "journalctl": _JOURNALCTL,
         "systemd-sysusers": _SYSUSERS.format(sysusers=found.sysusers),
     }
     for name, text in scripts.items():

@@ -1,0 +1,110 @@
+"""Starts of a service that show whether it works, and its previous files where it does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import restart, unit
+from .unit import State, Unit
+
+READY_SECONDS = 300.0
+"""After that a process that runs counts as started: its first work may take long."""
+STOP_SECONDS = 120.0
+_POLL_SECONDS = 0.2
+
+
+class NotStartedError(Exception):
+    """A unit ended before it was ready; the message has the end of its journal."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A unit, its restart mark, and the file that is there once it works."""
+
+    unit: Unit
+    mark: Path
+    ready: Path
+
+    def restart(self) -> None:
+        """Start it with its current files, and wait until it works.
+
+        Raises:
+            NotStartedError: it ended before that.
+            OSError: systemd refuses.
+
+        """
+        self.stop()
+        self.unit.start(wait=True)
+        self.wait()
+
+    def stop(self) -> None:
+        """Ask it to stop, and wait until no process is left."""
+        if not self.unit.state().stopped:
+            self.unit.stop()
+            _wait_until(lambda: self.unit.state().stopped, STOP_SECONDS)
+
+    def wait(self) -> None:
+        """Wait until it works, or `READY_SECONDS` have passed; raises as `restart`."""
+        _wait_until(
+            lambda: self._has_ended(self.unit.state()) or self.ready.exists(), READY_SECONDS
+        )
+        if self._has_ended(self.unit.state()):
+            lines = "\n".join(self.unit.journal())
+            text = f"{self.unit.name} ended before it was ready:\n{lines}"
+            raise NotStartedError(text)
+
+    @staticmethod
+    def _has_ended(state: State) -> bool:
+        """Whether its process ended by itself: systemd then starts another, or has given up."""
+        gone = state.active in ("failed", "inactive")
+        return gone or state.sub == "auto-restart" or state.restarts > 0
+
+
+def bring_up(watched: Iterable[Watched], previous: Path | None) -> list[str]:
+    """Restart the marked units, wait for those that do not work yet; return what was restarted.
+
+    A unit that ends before it is ready gets its previous files back, and starts with them.
+
+    Raises:
+        NotStartedError: a unit did not become ready with its new files.
+
+    """
+    restarted = []
+    for one in watched:
+        try:
+            if one.mark.exists():
+                one.restart()
+                restarted.append(one.unit.name)
+            else:
+                if not one.unit.state().running:
+                    one.unit.start(wait=True)
+                one.wait()
+        except NotStartedError as error:
+            raise NotStartedError(_restored(one, previous, str(error))) from error
+        if previous:
+            previous.unlink(missing_ok=True)  # the process runs on the files that followed
+    return restarted
+
+
+def _restored(one: Watched, previous: Path | None, why: str) -> str:
+    """Put the previous files back and start with them; return the message about both."""
+    if previous is None or not restart.can_restore(previous):
+        return f"{why}\nThere are no previous files that it could run with."
+    one.stop()
+    restart.restore(previous, [one.mark])
+    unit.reload()
+    try:
+        one.unit.start(wait=True)
+        one.wait()
+    except NotStartedError as error:
+        return f"{why}\nWith its previous files, which are back, it does not start either: {error}"
+    return f"{why}\nIts previous files are back, and it runs with them."
+
+
+def _wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
