@@ -182,7 +182,7 @@ def users(jobs: Sequence[Job]) -> list[User]:
     """
     kept = {job.user for job in jobs if job.present}
     found = {
-        job.user: User(job.user, job.grants, present=job.present)
+        job.user: User(job.user, job.grants if job.present else (), present=job.present)
         for job in jobs
         if job.user and job.grants and (job.present or job.user not in kept)
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..model.cluster import Cluster
 from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
-from ..model.security import Grant
+from ..model.security import Grant, own_users
 from ..model.spark import SparkHost
 from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..model.spark_key_table import size_mb
@@ -35,6 +35,7 @@ _FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
 _TIMES = ((0, 23), (0, 59), (0, 60))
 _DATES = ((1970, 2199), (1, 12), (1, 31))
 _LEAST_MB = 450
+_OWN_USERS = frozenset(one.name for one in own_users(with_spark=True))
 
 
 def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
@@ -44,12 +45,16 @@ def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
             yield name, host
 
 
-def _jobs(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
-    """Yield the jobs that are to be there."""
+def _every_job(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
+    """Yield the jobs, also those that are to be removed."""
     for name, host in _driver(cluster):
         for job in host.jobs:
-            if job.present:
-                yield name, cluster, job
+            yield name, cluster, job
+
+
+def _jobs(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
+    """Yield the jobs that are to be there."""
+    return (found for found in _every_job(cluster) if found[-1].present)
 
 
 def _at(job: Job, key: str) -> str:
@@ -225,41 +230,42 @@ def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]], least: int
     return ""
 
 
-@rule("spark-job-user", each=_jobs)
+@rule("spark-job-user", each=_every_job)
 def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
     """Kafka lets a user do what its grants say, and nothing else; each job has a user of its own,
     which has its grants in one place.
     """
     where = _at(job, "kafka_user")
-    every = [one for _, _, one in _jobs(cluster)]
-    same = sorted({one.name for one in every if one.user == job.user})
     broker = next(iter(cluster.brokers), None)
     if broker is None or falls_back_to_default(cluster, broker.name, "kafka_users"):
         return
-    named = [str(one["name"]) for one in broker.settings["kafka_users"]]
-    known = [*named, *(one.name for one in broker.users if one.name not in _brought(cluster))]
+    named = {str(one["name"]): one for one in broker.settings["kafka_users"]}
+    same = sorted({one.name for _, _, one in _jobs(cluster) if one.user == job.user})
     if not job.user:
-        if job.grants or job.topics:
+        if job.present and (job.grants or job.topics):
             what = f"The job {job.name} has {'grants' if job.grants else 'topics'} and no user."
             yield Finding(what, f"Set kafka_user: {job.name}.", where)
     elif problem := wrong_name(cluster, job.user):
         yield Finding(f"{job.user!r} of the job {job.name} {problem}.", "Choose another.", where)
+    elif job.user in _OWN_USERS:
+        what = f"{job.user} of the job {job.name} is a user of Millrace's own programs."
+        yield Finding(what, f"Set kafka_user: {job.name}.", where)
+    elif not job.present:
+        return
     elif len(same) > 1:
         what = f"{job.user} is the user of {listing(same)}."
         yield Finding(what, "Give each job a user of its own.", VARIABLE)
-    elif job.grants and job.user in known:
-        what = f"{job.user} of the job {job.name} has grants in {VARIABLE}, and others besides."
-        yield Finding(
-            what, f"Delete grants of the job, or choose another user for {job.name}.", where
-        )
-    elif not job.grants and job.user not in known:
+    elif job.grants and job.user in named:
+        what = f"{job.user} of the job {job.name} has an entry in kafka_users, and grants besides."
+        fix = f"Delete grants of the job, or choose another user for {job.name}."
+        yield Finding(what, fix, where)
+    elif not job.grants and job.user not in named:
         what = f"{job.user} of the job {job.name} has no grants."
         fix = "Set grants, such as {topic: clicks, operations: [read]}, or name it in kafka_users."
         yield Finding(what, fix, _at(job, "grants"))
-
-
-def _brought(cluster: Cluster) -> set[str]:
-    return {job.user for _, _, job in _jobs(cluster) if job.grants}
+    elif job.user in named and named[job.user].get("state") == "absent":
+        what = f"{job.user} of the job {job.name} is absent in kafka_users."
+        yield Finding(what, f"Delete state of {job.user} there, or choose another.", where)
 
 
 @rule("spark-job-grant", each=_jobs)

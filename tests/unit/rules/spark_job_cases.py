@@ -109,6 +109,28 @@ REFUSED: list[Case] = [
             ("topics without a user", jobs(job(topics=["clicks"])), ("Set kafka_user: clicks",)),
             ("a node", jobs(job(kafka_user="k1", grants=GRANTS)), ("k1", "name of a node")),
             ("a path", jobs(job(kafka_user="../x", grants=GRANTS)), ("../x",)),
+            *(
+                (
+                    f"of Millrace, {state}",
+                    jobs(job(kafka_user="ledger", grants=GRANTS, state=state)),
+                    ("ledger", "Millrace's own", "Set kafka_user: clicks"),
+                )
+                for state in ("present", "absent")
+            ),
+            (
+                "a node of a job that is to go",
+                jobs(job(kafka_user="k1", grants=GRANTS, state="absent")),
+                ("k1", "name of a node"),
+            ),
+            (
+                "that is to go",
+                lambda d: jobs(job(kafka_user="clicks"))(
+                    d.variable("kafka_users", [{"name": "clicks", "state": "absent"}]).variable(
+                        "kafka_security", "standard"
+                    )
+                ),
+                ("clicks", "absent in kafka_users"),
+            ),
             (
                 "of two jobs",
                 jobs(job(**OWN_USER), job(name="views", **OWN_USER)),
