@@ -135,6 +135,8 @@ class Job:
         source, (first, *rest) = Path(self.source), self.module.split(".")
         if source.suffix == ".py":
             return [source] if not rest and source.stem == first else []
+        if not all(part and "/" not in part for part in rest):
+            return []
         path = source.joinpath(*rest)
         own = [path.with_suffix(".py")] if rest else []
         return [*own, path / "__main__.py"] if source.name == first else []

@@ -97,23 +97,46 @@ def _spark_job_name(_: Cluster, job: Job) -> Findings:
 def _spark_job_files(_: Cluster, job: Job) -> Findings:
     """Its driver would end at its start, or nothing could be copied to the hosts."""
     source = Path(job.source)
-    relative = [path for path in (job.source, *job.data) if path and not path.startswith("/")]
     if not job.source:
         fix = "Set source to the directory of its package, or to its only file."
         yield Finding(f"The job {job.name} has no source.", fix, _at(job, "source"))
-    elif relative:
-        fix = f'Set it to "{{{{ inventory_dir }}}}/{relative[0]}" for example.'
-        what = f"{relative[0]} of the job {job.name} depends on where Ansible is started."
-        yield Finding(what, fix, _at(job, "source" if relative[0] == job.source else "data"))
-    elif not source.exists():
-        what = f"{job.source} of the job {job.name} is not on the control node."
-        yield Finding(what, "Correct the path.", _at(job, "source"))
-    elif not any(path.is_file() for path in job.entries):
+    elif problem := _wrong_path(job.source, "not", is_there=source.exists()):
+        what, fix = f"{job.source} of the job {job.name} {problem[0]}.", problem[1]
+        yield Finding(what, fix, _at(job, "source"))
+    elif {*job.entries}.isdisjoint(job.files.values()):
         yield Finding(*_no_entry(job), _at(job, "module"))
+    else:
+        for file in filter(_is_unreadable, job.files.values()):
+            what = f"{file} of the job {job.name} cannot be read as text in UTF-8."
+            yield Finding(what, "Make it readable, and save it in UTF-8.", _at(job, "source"))
     for path in job.data:
-        if path.startswith("/") and not Path(path).is_file():
-            what = f"{path} of the job {job.name} is no file on the control node."
-            yield Finding(what, "Correct the path.", _at(job, "data"))
+        problem = _wrong_path(path, "no file", is_there=Path(path).is_file())
+        if not problem and _is_unreadable(Path(path)):
+            problem = "cannot be read as text in UTF-8", "Copy it to the hosts in another way."
+        if problem:
+            what, fix = problem
+            yield Finding(
+                f"{path or 'A file'} of the job {job.name} {what}.", fix, _at(job, "data")
+            )
+    for name, places in shared_values({path: Path(path).name for path in job.data}):
+        what = f"{listing(places)} of the job {job.name} would both be {name} on the hosts."
+        yield Finding(what, "Rename one of them.", _at(job, "data"))
+
+
+def _wrong_path(path: str, missing: str, *, is_there: bool) -> tuple[str, str] | None:
+    """Return what is wrong with a path on the control node, and what to set."""
+    if not path.startswith("/"):
+        fix = f'Set it to "{{{{ inventory_dir }}}}/{path}" for example.'
+        return "depends on where Ansible is started", fix
+    return None if is_there else (f"is {missing} on the control node", "Correct the path.")
+
+
+def _is_unreadable(path: Path) -> bool:
+    try:
+        path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True
+    return False
 
 
 def _no_entry(job: Job) -> tuple[str, str]:
@@ -121,15 +144,18 @@ def _no_entry(job: Job) -> tuple[str, str]:
     source = Path(job.source)
     if source.is_file() and source.suffix != ".py":
         return f"{job.source} of the job {job.name} is no Python file.", "Set source to one."
+    if "." in source.name.removesuffix(".py"):
+        return f"{job.source} of the job {job.name} has a dot in its name.", "Rename it without."
     names = [
         name.removesuffix(".py").replace("/", ".")
         for name, path in job.files.items()
-        if path != HELPER
+        if path != HELPER and path.suffix == ".py"
     ]
     known = [name for name in names if not name.rpartition(".")[2].startswith("__")]
     near = nearest(job.module, known) or next(iter(known), "")
-    wanted = listing([str(path) for path in job.entries], "or") or f"a part of {source.stem}"
-    what = f"The job {job.name} runs the module {job.module}, and there is no {wanted}."
+    wanted = listing([str(path) for path in job.entries], "or")
+    what = f"The job {job.name} runs the module {job.module}, "
+    what += f"and there is no {wanted}." if wanted else f"which is not in {source}."
     return what, f"Set module: {near}." if near else f"Add {source}/__main__.py."
 
 

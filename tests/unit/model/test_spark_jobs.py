@@ -176,6 +176,7 @@ def test_only_jobs_of_the_inventory_are_known_as_such(package: Path) -> None:
         ("/j/clicks", "clicks.stream", ["clicks/stream.py", "clicks/stream/__main__.py"]),
         ("/j/clicks", "clicks", ["clicks/__main__.py"]),
         ("/j/clicks", "other.stream", []),
+        ("/j/clicks", "clicks..stream", []),
         ("/j/one.py", "one", ["one.py"]),
         ("/j/one.py", "two", []),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tests.support.lab.topology import ROOT
@@ -73,6 +74,14 @@ REFUSED: list[Case] = [
             ("a module of another package", job(module="clicks.stream"), ("clicks.stream",)),
             ("a package that cannot be run", job(module=None), ("__main__.py",)),
             ("no Python", job(source=str(ROOT / "README.md"), module=None), ("README.md",)),
+            ("a module without a name", job(module="flights..stream"), ("Set module: flights.",)),
+            ("data that is no text", job(data=[sys.executable]), ("UTF-8", ".data")),
+            ("data without a path", job(data=[""]), ("inventory_dir", ".data")),
+            (
+                "data of the same name",
+                job(data=[str(ROOT / "README.md"), str(ROOT / "spark/README.md")]),
+                ("both be README.md", ".data"),
+            ),
             ("missing data", job(data=["/none/x.csv"]), ("/none/x.csv", ".data")),
         )
     ),
