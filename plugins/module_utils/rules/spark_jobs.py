@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zoneinfo
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -30,10 +31,11 @@ _WORDS = (
     *("yearly", "annually"),
 )
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ITEM = re.compile(r"(?:\*|(\d+)(?:\.\.(\d+))?)(?:/(\d+))?")
+_ITEM = re.compile(r"\*|(\d+)(?:\.\.(\d+))?(?:/(\d+))?")
 _FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
-_TIMES = ((0, 23), (0, 59), (0, 60))
-_DATES = ((1970, 2199), (1, 12), (1, 31))
+_TIMES = ((0, 23), (0, 59), (0, 59))
+# A year may have two digits.
+_DATES = ((0, 2199), (1, 12), (1, 31))
 _LEAST_MB = 450
 _OWN_USERS = frozenset(one.name for one in own_users(with_spark=True))
 
@@ -198,36 +200,56 @@ def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
 
 @rule("spark-job-schedule", each=_jobs)
 def _spark_job_schedule(_: Cluster, job: Job) -> Findings:
-    """systemd ignores a time that it cannot read, and the job would never run (systemd.time)."""
+    """systemd ignores a time that it cannot read, and the job would never run (systemd.time). With
+    a negative time a job would always be late.
+    """
     if job.timer and (problem := wrong_time(job.schedule)):
         near = nearest(job.schedule, [SERVICE, ONCE, *_WORDS])
         fix = f"Set schedule: {near}." if near else "Set daily or Mon..Fri 06:30 for example."
         what = f"schedule {job.schedule!r} of the job {job.name} is no time: {problem}."
         yield Finding(what, fix, _at(job, "schedule"))
+    if job.late_after < 0:
+        what = f"late_after of the job {job.name} is {job.late_after}."
+        fix = "Set it to a number of seconds, or delete it: then the job is never late."
+        yield Finding(what, fix, _at(job, "late_after"))
 
 
 def wrong_time(text: str) -> str:
     """Return why systemd would refuse a time (OnCalendar), empty if it would not."""
-    if text.lower() in _WORDS:
-        return ""
     words = text.split()
-    if len(words) > 1 and re.fullmatch(r"UTC|[A-Z][A-Za-z_]+(?:/[A-Za-z_+-]+)+", words[-1]):
+    if len(words) > 1 and _is_zone(words[-1]):
         words.pop()
-        if words[0].lower() in _WORDS and len(words) == 1:
-            return ""
-    if words and re.match(r"[A-Za-z]", words[0]):
-        days = re.split(r",|\.\.|-", words.pop(0).rstrip(","))
-        if wrong := [day for day in days if not _is_day(day)]:
-            return f"{wrong[0]!r} is no day"
+    if len(words) == 1 and words[0].lower() in _WORDS:
+        return ""
+    if words and words[0][0].isalpha() and (wrong := _wrong_days(words.pop(0))):
+        return wrong
     date = words.pop(0) if words and ":" not in words[0] else ""
     time = words.pop(0) if words and ":" in words[0] else ""
     if words:
-        return f"{words[0]!r} is neither a date nor a time of day"
+        return f"{words[0]!r} is neither a date nor a time of day nor a time zone"
     return _wrong_date(date) or _wrong_parts(_FRACTION.sub("", time).split(":"), _TIMES, 2)
 
 
-def _is_day(text: str) -> bool:
-    return text.lower() in {name for day in _DAYS for name in (day, day[:3])}
+def _is_zone(text: str) -> bool:
+    """Return whether a text is a time zone, or looks like one where zones are not known."""
+    known = zoneinfo.available_timezones() if text[0].isalpha() else {""}
+    return text.upper() == "UTC" or text in known or not known
+
+
+def _wrong_days(text: str) -> str:
+    for item in text.rstrip(",").split(","):
+        days = [_day(name) for name in re.split(r"\.\.|-", item)]
+        if None in days:
+            return f"{item!r} is no day"
+        if days != sorted(filter(None, days)):
+            return f"{item!r} ends before it begins"
+    return ""
+
+
+def _day(text: str) -> str | None:
+    """Return the number of a day of the week as text, None if it is none."""
+    found = [str(n) for n, day in enumerate(_DAYS) if text.lower() in (day, day[:3])]
+    return next(iter(found), None)
 
 
 def _wrong_date(date: str) -> str:
@@ -247,7 +269,9 @@ def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]], least: int
         for item in part.split(","):
             match = _ITEM.fullmatch(item)
             numbers = [int(one) for one in (match[1], match[2]) if one] if match else []
-            if match is None or any(not low <= one <= high for one in numbers):
+            if match is None:
+                return f"{item!r} is no number, no range such as 1..5 and no step such as 0/15"
+            if any(not low <= one <= high for one in numbers):
                 return f"{item!r} is not between {low} and {high}"
             if match[3] and not int(match[3]):
                 return f"{item!r} repeats after nothing"

@@ -104,8 +104,11 @@ REFUSED: list[Case] = [
             "Mon..Fry 06:30": "Fry",
             "2026-13-01": "between 1 and 12",
             "*-*-* 06:30 daily": "daily",
+            "Fri..Mon 06:30": "ends before it begins",
+            "*:*/5": "0/15",
         }.items()
     ),
+    ("spark-job-schedule", "negative", jobs(job(late_after=-1)), ("-1", ".late_after")),
     *(
         ("spark-job-user", name, change, parts)
         for name, change, parts in (
@@ -182,6 +185,7 @@ LEGAL: list[Legal] = [
         ("spark-job-schedule", time, jobs(job(schedule=time)))
         for time in ("service", "once", "daily", "Mon..Fri 06:30", "*-*-01 00:00 Europe/Berlin")
     ),
+    ("spark-job-schedule", "late", jobs(job(late_after=600))),
     ("spark-job-user", "its own", jobs(job(**OWN_USER))),
     ("spark-job-user", "without Kafka", jobs(job())),
     (
