@@ -53,7 +53,7 @@ def _spark_job_health(cluster: Cluster, host: str) -> Options:
                 "timer": job.timer,
                 "continuous": job.schedule == SERVICE,
                 "late_after": job.late_after,
-                "checkpoint": job.checkpoint or f"{spark.shared_dir}/{job.name}/checkpoint",
+                "checkpoint": spark.checkpoint(job),
             }
             for job in spark.jobs
             if job.present and spark.runs_jobs

@@ -368,6 +368,10 @@ class SparkHost(Service):
         """Whether the drivers of jobs run here: on the first master."""
         return self.name == next(iter(self.masters), "")
 
+    def checkpoint(self, job: Job) -> str:
+        """Return the directory of a job's checkpoint, or of those of its queries."""
+        return job.checkpoint or f"{self.shared_dir}/{job.name}/checkpoint"
+
     @property
     def kafka_users(self) -> list[str]:
         """The users of Kafka that jobs log in as, that of the platform's own first."""

@@ -14,7 +14,7 @@ from ..model.security import Grant, own_users
 from ..model.spark import SparkHost
 from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..model.spark_key_table import size_mb
-from ..model.values import listing, sequence
+from ..model.values import integer, listing, sequence
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, holders, shared_values
 from .users import wrong_grants, wrong_name
@@ -182,6 +182,11 @@ def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
     elif cores and job.cores and job.cores > cores:
         what = f"cores {job.cores} of the job {job.name} > {cores} of all workers."
         yield Finding(what, f"Set cores to {cores} or less.", _at(job, "cores"))
+    for _, host in _driver(cluster):
+        least = integer(host.config.get("spark.executor.cores"))
+        if least and job.cores and 0 < job.cores < least:
+            what = f"cores {job.cores} of the job {job.name} < spark.executor.cores {least}."
+            yield Finding(what, f"Set cores to {least} or more.", _at(job, "cores"))
     if not job.memory:
         return
     size = size_mb(job.memory)
@@ -278,6 +283,20 @@ def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]], least: int
             if numbers != sorted(numbers):
                 return f"{item!r} ends before it begins"
     return ""
+
+
+@rule("spark-job-checkpoint", each=_driver)
+def _spark_job_checkpoint(host: SparkHost) -> Findings:
+    """It belongs to one query, and health.yml reads it on the hosts."""
+    present = [job for job in host.jobs if job.present]
+    for job in present:
+        if job.checkpoint and not job.checkpoint.startswith("/"):
+            what = f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path."
+            fix = f"Set it to {host.shared_dir}/{job.name}/checkpoint for example."
+            yield Finding(what, fix, _at(job, "checkpoint"))
+    for path, names in shared_values({job.name: host.checkpoint(job) for job in present}):
+        what = f"{path} is the checkpoint of {listing(names)}."
+        yield Finding(what, "Give each job a checkpoint of its own.", VARIABLE)
 
 
 @rule("spark-job-user", each=_every_job)

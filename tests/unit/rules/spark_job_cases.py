@@ -91,6 +91,12 @@ REFUSED: list[Case] = [
         lambda d: jobs(job(cores=5))(with_cores(d)),
         ("cores 5", "4 of all workers", "spark_jobs[clicks].cores"),
     ),
+    (
+        "spark-job-room",
+        "fewer cores than an executor",
+        lambda d: jobs(job(cores=1))(with_cores(d).own_spark("spark.executor.cores", 2)),
+        ("cores 1", "spark.executor.cores 2", "2 or more"),
+    ),
     ("spark-job-room", "no cores", jobs(job(cores=0)), ("cores", "1 or more")),
     ("spark-job-room", "memory", jobs(job(memory="3g")), ("3072 MiB", "2048m or less")),
     ("spark-job-room", "no size", jobs(job(memory="much")), ("much", "1g")),
@@ -109,6 +115,18 @@ REFUSED: list[Case] = [
         }.items()
     ),
     ("spark-job-schedule", "negative", jobs(job(late_after=-1)), ("-1", ".late_after")),
+    (
+        "spark-job-checkpoint",
+        "of two jobs",
+        jobs(job(), job(name="views", checkpoint="/srv/spark/clicks/checkpoint")),
+        ("clicks and views", "/srv/spark/clicks/checkpoint"),
+    ),
+    (
+        "spark-job-checkpoint",
+        "a relative path",
+        jobs(job(checkpoint="checkpoint")),
+        ("/srv/spark/clicks/checkpoint", "spark_jobs[clicks].checkpoint"),
+    ),
     *(
         ("spark-job-user", name, change, parts)
         for name, change, parts in (
@@ -186,6 +204,7 @@ LEGAL: list[Legal] = [
         for time in ("service", "once", "daily", "Mon..Fri 06:30", "*-*-01 00:00 Europe/Berlin")
     ),
     ("spark-job-schedule", "late", jobs(job(late_after=600))),
+    ("spark-job-checkpoint", "its own", jobs(job(checkpoint="file:///srv/c"), job(name="views"))),
     ("spark-job-user", "its own", jobs(job(**OWN_USER))),
     ("spark-job-user", "without Kafka", jobs(job())),
     (
