@@ -14,7 +14,8 @@ UNITS = Path("/etc/systemd/system")
 def units(patterns: Iterable[str]) -> list[Path]:
     """Return the files of the units that match, timers first: they start what is removed next.
 
-    A pattern without a suffix is for services and timers.
+    A pattern without a suffix is for services and timers. One may be below a directory of links,
+    by which units are enabled.
     """
     suffixes = (".service", ".timer")
     names = [
@@ -42,12 +43,14 @@ def _matching(pattern: str) -> list[str]:
 def remove_unit(path: Path) -> None:
     """End a service at once and remove its unit.
 
-    It is killed: combined nodes that stop together wait for a quorum that is gone.
+    It is killed: combined nodes that stop together wait for a quorum that is gone. By the link that
+    enables it a service is stopped, and its unit stays.
     """
     service = unit.Unit(path.name)
-    service.kill()
+    if not path.is_symlink():
+        service.kill()
     service.disable()
-    path.unlink()
+    path.unlink(missing_ok=True)  # the link of an enabled unit is gone by now
 
 
 def remove(path: str) -> bool:

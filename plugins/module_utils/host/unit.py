@@ -82,7 +82,8 @@ class Unit:
 
     def disable(self) -> None:
         """Disable its start at boot, and stop it now."""
-        _systemctl("disable", "--quiet", "--now", self.name)
+        # systemd kills what does not stop in the unit's own time.
+        _systemctl("disable", "--quiet", "--now", self.name, timeout=None)
 
     def kill(self) -> None:
         """Kill its processes, if there are any."""
@@ -121,8 +122,8 @@ def reload() -> None:
     _systemctl("daemon-reload")
 
 
-def _systemctl(*words: str) -> str:
-    done = _run("systemctl", *words, timeout=SYSTEMCTL_SECONDS)
+def _systemctl(*words: str, timeout: float | None = SYSTEMCTL_SECONDS) -> str:
+    done = _run("systemctl", *words, timeout=timeout)
     if done.returncode:
         text = f"systemctl {' '.join(words)}: {done.stderr.strip() or done.returncode}"
         raise OSError(text)

@@ -17,6 +17,7 @@ from .spark import SparkHost
 from .spark_jobs import Job
 
 State = dict[str, Any]
+_ENABLED = "multi-user.target.wants"
 
 
 def of_service(cluster: Cluster, host: str, name: str) -> State:
@@ -95,6 +96,12 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     kept = {file for job in wanted for file in job.unit_files}
     names = {one.unit: one.name for one in wanted}
     there = {file for file in found if file.startswith("/")}
+    # What has run all the time is enabled; with another schedule it would run at each boot.
+    enabled = {
+        f"{_ENABLED}/{file}"
+        for job in wanted
+        if (file := f"{job.unit}.service") in found and job.unit not in job.started
+    }
     units = sorted({*found} - there - kept)
     modules = {f"{job.directory}/{name}" for job in wanted for name in job.files}
     own = tuple(f"{job.directory}/" for job in wanted)
@@ -103,7 +110,7 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     users = {job.user for job in spark.jobs if job.user} - {*spark.kafka_users}
     return {
         "state": "absent",
-        "units": units,
+        "units": [*units, *sorted(enabled)],
         "removed": [
             *(
                 path

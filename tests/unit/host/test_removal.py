@@ -43,6 +43,21 @@ def test_a_unit_is_killed_before_it_is_disabled(
     assert not unit.exists()
 
 
+def test_a_unit_that_is_only_disabled_keeps_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systemd = install(tmp_path / "systemd", monkeypatch)
+    monkeypatch.setattr(removal, "UNITS", tmp_path)
+    (tmp_path / "a.service").touch()
+    (tmp_path / "wants").mkdir()
+    (tmp_path / "wants/a.service").symlink_to("../a.service")
+    (link,) = removal.units(["wants/a.service", "wants/b.service"])
+    removal.remove_unit(link)
+    assert systemd.commands() == ["disable --quiet --now a.service"]
+    assert not link.is_symlink()
+    assert (tmp_path / "a.service").exists()
+
+
 def test_only_what_is_there_is_to_be_removed_and_each_path_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()

@@ -147,6 +147,17 @@ def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
     assert not [path for path in state["removed"] if path.startswith("/srv")]
 
 
+def test_a_service_with_another_schedule_is_no_longer_enabled(package: Path) -> None:
+    jobs = [
+        {"name": name, "source": str(package), "schedule": schedule}
+        for name, schedule in {"a": "service", "b": "once", "c": "daily", "new": "once"}.items()
+    ]
+    there = ["spark-job-a.service", "spark-job-b.service", "spark-job-c.service"]
+    state = of_former_jobs(with_jobs(*jobs).spark["m1"], there)
+    links = [f"multi-user.target.wants/spark-job-{name}.service" for name in ("b", "c")]
+    assert (state["units"], state["removed"]) == (links, [])
+
+
 def test_a_module_that_a_package_has_lost_is_removed(package: Path) -> None:
     host = with_jobs({"name": "a", "source": str(package)}).spark["m1"]
     there = [path for path in of_job(host, host.jobs[0])["files"] if path.endswith(".py")]
