@@ -22,8 +22,8 @@ def tasks() -> list[dict[str, Any]]:
 
 
 def position(part: str) -> int:
-    (found,) = [number for number, task in enumerate(tasks()) if part in str(task)]
-    return found
+    """The place of the first task with a text."""
+    return next(number for number, task in enumerate(tasks()) if part in str(task))
 
 
 def test_a_job_starts_after_its_user_and_its_login_were_made() -> None:
@@ -33,6 +33,11 @@ def test_a_job_starts_after_its_user_and_its_login_were_made() -> None:
 
 def test_nothing_is_removed_before_the_hosts_were_inspected() -> None:
     assert position("tasks_from': 'inspect") < position("'former_jobs'")
+
+
+def test_modules_stay_until_the_jobs_work_without_them() -> None:
+    """A job that does not work gets its previous files back, and may need them."""
+    assert position("spark_jobs_wanted") < position("jobs_modules")
 
 
 def test_the_units_that_it_finds_are_those_of_the_inventorys_jobs(tmp_path: Path) -> None:
