@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -105,6 +107,16 @@ def dead_letters(parsed: DataFrame) -> DataFrame:
     original = f"coalesce(headers, cast(array() AS {HEADERS}))"
     refused = parsed.where(f"{REASON} IS NOT NULL")
     return refused.selectExpr("key", "value", f"concat({original}, array({added})) AS headers")
+
+
+def send_modules(spark: SparkSession) -> None:
+    """Send the job's modules to its executors, which import them for functions in Python."""
+    here = Path(__file__).parent
+    archive = Path(tempfile.mkdtemp(), "modules.zip")
+    with zipfile.ZipFile(archive, "w") as modules:
+        for path in sorted(here.rglob("*.py")):
+            modules.write(path, path.relative_to(here))
+    spark.sparkContext.addPyFile(str(archive))
 
 
 def stop_signal() -> threading.Event:

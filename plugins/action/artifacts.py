@@ -15,6 +15,6 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Pack what is missing, and check everything."""
-        del args
-        packed = artifacts.have(artifacts.wanted(self.cluster), self._display.display)
+        wanted = artifacts.wanted_by_jobs if args["jobs"] else artifacts.wanted
+        packed = artifacts.have(wanted(self.cluster), self._display.display)
         return {"changed": bool(packed), "packed": packed}

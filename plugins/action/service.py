@@ -16,12 +16,13 @@ from ..module_utils.model.values import listing
 from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
-LOGINS = "logins"
+LOGINS, PACKAGES = "logins", "packages"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "starts_after", "restart_marks"),
     LOGINS: (),
+    PACKAGES: (),
 }
 
 
@@ -66,6 +67,8 @@ class ActionModule(Action):
         if not (product or job or former is not None):
             return {}
         try:
+            if job and args["parts"] == [PACKAGES]:
+                return desired.of_job_packages(self._spark, self._job(job))
             if job:
                 return desired.of_job(self._spark, self._job(job))
             if former is not None:

@@ -10,6 +10,12 @@ description:
   - Packs each distribution that a host of the inventory gets and that is not in the cache
     (C(service_cache)), by the recipe in C(artifacts/).
   - Compares each with its recorded sha256, and fails where it is another one.
+options:
+  jobs:
+    description: With V(true) it does that with the Python packages of the jobs on Spark instead,
+      which have no recorded sum but the hashes in their requirements.
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Changes no host, so it does the same.

@@ -32,17 +32,19 @@ options:
     choices: [host, zookeeper, kafka, spark]
   parts:
     description: Which of its options; all without it. V(logins) stands alone, for the files by
-      which jobs on Spark log in to Kafka.
+      which jobs on Spark log in to Kafka, and so does V(packages), for the Python packages of a
+      O(job).
     type: list
     elements: str
-    choices: [distribution, files, units, logins]
+    choices: [distribution, files, units, logins, packages]
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
       C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).
     type: dict
   former_jobs:
     description: For O(state=absent) the files of all units of jobs that are on the host, by their
-      names, and the paths of all files of packages. What the inventory does not have there is
+      names, and the paths of all files of their programs and of the directories of Python packages.
+      What the inventory does not have there is
       removed.
     type: list
     elements: str

@@ -25,6 +25,19 @@ def wanted(cluster: Cluster) -> list[Distribution]:
     return list(found.values())
 
 
+def wanted_by_jobs(cluster: Cluster) -> list[Distribution]:
+    """Return the Python packages of the jobs on Spark, each once.
+
+    Raises:
+        OSError: the requirements of a job cannot be read.
+
+    """
+    spark = next(iter(cluster.spark.values()), None)
+    jobs = [job for job in spark.jobs if job.present] if spark else []
+    found = [spark.job_packages(job) for job in jobs if spark]
+    return list({one.home: one for one in found if one}.values())
+
+
 def have(distributions: Iterable[Distribution], display: Callable[[str], None]) -> list[str]:
     """Pack what is missing, check everything, and return what was packed.
 

@@ -27,6 +27,9 @@ from tests.support.wait import scaled, wait_for
 
 CLICK = {"user": "ada", "page": "/", "at": "2026-01-05T10:30:00Z"}
 KEY = "/|2026-01-05T10:00:00Z"
+REQUIREMENTS = """tabulate==0.9.0 \\
+    --hash=sha256:024ca478df22e9340661486f85298cff5f6dcdba14f3813e8830015b9ed1948f
+"""
 BROKEN = "raise SystemExit('no such report')\n"
 
 
@@ -110,7 +113,8 @@ def job(
         hosts[master].run("rm -rf %s", f"{shared}/{description['name']}")
     assert code == 0, output[-6000:]
     assert hosts[master].run("systemctl cat %s", found.unit).rc != 0
-    assert hosts[master].run("ls /etc/spark | grep clicks").rc != 0
+    left = "ls -d /etc/spark/*clicks* /opt/millrace/jobs/clicks* /opt/millrace/python-packages-*"
+    assert hosts[master].run(left).stdout == ""
 
 
 def test_the_job_of_the_page_counts_and_keeps_what_it_refuses(job: Deployed) -> None:
@@ -132,10 +136,15 @@ def test_a_second_run_changes_and_restarts_nothing(job: Deployed) -> None:
 
 
 def test_an_update_continues_from_the_checkpoint(job: Deployed) -> None:
-    """The former driver ends between two micro-batches, and no click is counted twice."""
+    """The former driver ends between two micro-batches, and no click is counted twice.
+
+    The new version needs a package that Python does not have.
+    """
     before = job.show("MainPID")
-    with (job.package / "clicks/stream.py").open("a") as file:
-        file.write("# another version\n")
+    (job.package / "requirements.txt").write_text(REQUIREMENTS)
+    job.description["requirements"] = str(job.package / "requirements.txt")
+    with (job.package / "clicks/__init__.py").open("a") as file:
+        file.write("import tabulate\n")
     code, output = job.jobs(only="clicks")
     assert code == 0, output[-6000:]
     assert job.show("MainPID") not in {before, "0"}

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from . import files, firewall, spark_jobs
-from .artifacts import HOMES
+from .artifacts import HOMES, Distribution
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
 from .service import Service, restart_mark
@@ -18,6 +18,7 @@ from .spark_jobs import Job
 
 State = dict[str, Any]
 _ENABLED = "multi-user.target.wants"
+_PACKAGES = f"{HOMES}/{spark_jobs.PACKAGES}-"
 
 
 def of_service(cluster: Cluster, host: str, name: str) -> State:
@@ -30,13 +31,8 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     if name == "host":
         return {"files": cluster.host_files(host)}
     service = cluster.service(host, name)
-    distribution = service.distribution
     state = {
-        "distribution": {
-            "home": distribution.home,
-            "tarball": str(distribution.tarball),
-            "sha256": distribution.sha256,
-        },
+        **_unpacked(service.distribution),
         "files": {
             "/etc/sysusers.d": files.directory(),
             f"/etc/sysusers.d/millrace-{name}.conf": files.text(
@@ -52,6 +48,22 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
         "restart_marks": service.marks,
     }
     return {**state, "previous": service.previous} if service.previous else state
+
+
+def _unpacked(distribution: Distribution) -> State:
+    home, tarball = distribution.home, str(distribution.tarball)
+    return {"distribution": {"home": home, "tarball": tarball, "sha256": distribution.sha256}}
+
+
+def of_job_packages(spark: SparkHost, job: Job) -> State:
+    """Return the options of the module `service` for a job's Python packages on a Spark host.
+
+    Raises:
+        OSError: the requirements cannot be read.
+
+    """
+    packages = spark.job_packages(job)
+    return _unpacked(packages) if packages else {}
 
 
 def digest(wanted: Mapping[str, Any]) -> str:
@@ -90,7 +102,8 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     """Return the options of the module `service` that remove what jobs have left on a Spark host.
 
     `found` are the names of the unit files of jobs that are there, and the paths of the files of
-    packages. What the inventory has stays, and so does what a job has written.
+    their programs and of the directories of Python packages. What the inventory has stays, and so
+    does what a job has written.
     """
     wanted = [job for job in spark.jobs if job.present and spark.runs_jobs]
     kept = {file for job in wanted for file in job.unit_files}
@@ -105,6 +118,7 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     units = sorted({*found} - there - kept)
     modules = {f"{job.directory}/{name}" for job in wanted for name in job.files}
     own = tuple(f"{job.directory}/" for job in wanted)
+    packages = {x.home for job in spark.jobs if job.present and (x := spark.job_packages(job))}
     former = dict.fromkeys(file.rpartition(".")[0] for file in units)
     gone = [Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in names]
     users = {job.user for job in spark.jobs if job.user} - {*spark.kafka_users}
@@ -120,6 +134,7 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
             *(spark_jobs.login_file(user) for user in sorted(users)),
             # A module that its package has lost could still be imported.
             *sorted(path for path in there - modules if path.startswith(own)),
+            *sorted(path for path in there - packages if path.startswith(_PACKAGES)),
         ],
     }
 

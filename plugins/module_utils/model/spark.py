@@ -21,6 +21,7 @@ from . import (
     spark_sessions,
     zookeeper_tls,
 )
+from .artifacts import HOMES, Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
@@ -130,6 +131,7 @@ class SparkHost(Service):
     leftovers = (
         *(f"{_CONFIG}/job-*", f"{_CONFIG}/kafka-login*", f"{_CONFIG}/certificates/"),
         *(f"{spark_sessions.DIRECTORY}/", f"{_CONFIG}/", spark_jobs.DIRECTORY),
+        f"{HOMES}/{spark_jobs.PACKAGES}-*",
     )
 
     @property
@@ -484,7 +486,10 @@ class SparkHost(Service):
         library = f"{self.distribution.home}/python/lib"
         package = {f"{job.directory}/{name}": path for name, path in job.files.items()}
         folders = {str(one) for path in package for one in Path(path).parents}
-        submit = {"PYSPARK_SUBMIT_ARGS": job.submit_arguments} if job.submit_arguments else {}
+        packages = self.job_packages(job)
+        home = packages.home if packages else ""
+        submit = job.submit_arguments(home)
+        paths = [job.directory, home, f"{library}/pyspark.zip", f"{library}/py4j.zip"]
         return {
             spark_jobs.DIRECTORY: files.directory(),
             **{
@@ -496,9 +501,9 @@ class SparkHost(Service):
             job.environment: files.environment(
                 {
                     **self._environment(),
-                    "PYTHONPATH": f"{job.directory}:{library}/pyspark.zip:{library}/py4j.zip",
+                    "PYTHONPATH": ":".join(filter(None, paths)),
                     "PYTHONDONTWRITEBYTECODE": "1",
-                    **submit,
+                    **({"PYSPARK_SUBMIT_ARGS": submit} if submit else {}),
                 }
             ),
             **self.unit(
@@ -515,6 +520,11 @@ class SparkHost(Service):
             **_copies(package),
             **_copies({f"{shared}/{Path(path).name}": Path(path) for path in job.data}),
         }
+
+    def job_packages(self, job: Job) -> Distribution | None:
+        """Return the Python packages of a job, None if it names none; raises as `job_files`."""
+        cache = cache_directory(self.settings["service_cache"])
+        return job.packages(self.settings["spark_python_version"], cache)
 
     @staticmethod
     def _timer(job: Job) -> dict[str, Entry]:

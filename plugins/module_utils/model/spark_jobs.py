@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -10,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from . import security
-from .artifacts import HOMES
+from .artifacts import HOMES, Distribution
 from .files import COLLECTION
 from .security import Grant, User
 
 VARIABLE = "spark_jobs"
 DIRECTORY = f"{HOMES}/jobs"
 CONFIG = "/etc/spark"
+PACKAGES = "python-packages"
 _PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
 HELPER = COLLECTION / "spark/millrace_job.py"
 _USES_HELPER = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
@@ -32,9 +34,11 @@ class Job:
 
     `source` is a package or a single file. `cores` are all that it may have, `memory` is that of an
     executor; Spark's properties decide without them. `user` is the one of Kafka that it logs in as,
-    `grants` what the user may do, if that is not said elsewhere. It is late after `late_after`
-    seconds without a commit in its `checkpoint`, or without the end of a run; 0 is never. `listed`
-    says whether it is in the inventory's `spark_jobs`, so that it is removed with its entry.
+    `grants` what the user may do, if that is not said elsewhere. `requirements` is a file of pip's
+    on the control node, with the Python packages that it needs and their hashes. It is late after
+    `late_after` seconds without a commit in its `checkpoint`, or without the end of a run; 0 is
+    never. `listed` says whether it is in the inventory's `spark_jobs`, so that it is removed with
+    its entry.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Job:
     grants: Sequence[Grant] = ()
     topics: Sequence[str] = ()
     checkpoint: str = ""
+    requirements: str = ""
     late_after: int = 0
     present: bool = True
     listed: bool = False
@@ -111,10 +116,29 @@ class Job:
         words = [_unit_word(str(word)) for word in self.arguments]
         return " ".join(["/usr/bin/python3", "-m", self.module, *words])
 
-    @property
-    def submit_arguments(self) -> str:
-        """What PySpark hands to spark-submit: the program's own settings win over them."""
-        wanted = {"spark.cores.max": self.cores, "spark.executor.memory": self.memory}
+    def packages(self, python: str, cache: str) -> Distribution | None:
+        """Return its Python packages, packed for that version of Python; None if it names none.
+
+        Raises:
+            OSError: the requirements cannot be read.
+
+        """
+        if not self.requirements:
+            return None
+        checksum = hashlib.sha512(Path(self.requirements).read_bytes()).hexdigest()
+        source = {"url": self.requirements, "sha512": checksum}
+        return Distribution(PACKAGES, python, cache, source)
+
+    def submit_arguments(self, packages: str) -> str:
+        """Return what PySpark hands to spark-submit: the program's own settings win over them.
+
+        `packages` is the directory with its Python packages, empty without any.
+        """
+        wanted = {
+            "spark.cores.max": self.cores,
+            "spark.executor.memory": self.memory,
+            "spark.executorEnv.PYTHONPATH": packages,
+        }
         given = [
             word for x, value in wanted.items() if value for word in ("--conf", f"{x}={value}")
         ]
@@ -162,6 +186,7 @@ def _job(given: Mapping[str, Any]) -> Job:
         grants=[security.grant(one) for one in given.get("grants") or ()],
         topics=[str(topic) for topic in given.get("topics") or ()],
         checkpoint=str(given.get("checkpoint") or "").removeprefix("file://"),
+        requirements=str(given.get("requirements") or ""),
         late_after=given.get("late_after") or 0,
         present=given.get("state") != "absent",
         listed=True,

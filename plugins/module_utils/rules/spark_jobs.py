@@ -125,6 +125,44 @@ def _spark_job_files(_: Cluster, job: Job) -> Findings:
         yield Finding(what, "Rename one of them.", _at(job, "data"))
 
 
+@rule("spark-job-requirements", each=_jobs)
+def _spark_job_requirements(cluster: Cluster, job: Job) -> Findings:
+    """Each package is the one that was reviewed: pip takes none without a hash (pip, Secure
+    installs).
+    """
+    if not job.requirements:
+        return
+    at, path = _at(job, "requirements"), Path(job.requirements)
+    if problem := _wrong_path(job.requirements, "no file", is_there=path.is_file()):
+        yield Finding(f"{path} of the job {job.name} {problem[0]}.", problem[1], at)
+    elif _is_unreadable(path):
+        what = f"{path} of the job {job.name} cannot be read as text in UTF-8."
+        yield Finding(what, "Make it readable, and save it in UTF-8.", at)
+    else:
+        for line in _not_hashed(path.read_text(encoding="utf-8")):
+            what = f"{path} of the job {job.name} has {line!r}, which is no version with hashes."
+            fix = (
+                "Write it with pip-compile --generate-hashes, or uv pip compile --generate-hashes."
+            )
+            yield Finding(what, fix, at)
+    versions = {one.settings["spark_python_version"] for one in cluster.spark.values()}
+    for version in sorted(str(one) for one in versions):
+        if not re.fullmatch(r"3\.\d+", version):
+            what = f"{version!r} is no version of Python."
+            yield Finding(what, 'Set it to "3.11" for example.', "spark_python_version")
+
+
+def _not_hashed(text: str) -> list[str]:
+    """Return the requirements that do not name one version and its hashes, and pip's options."""
+    lines = re.sub(r"(^|\s)#.*", "", text, flags=re.MULTILINE).replace("\\\n", " ").splitlines()
+    named = re.compile(
+        r"[\w.-]+(\[[\w,.-]+\])?==[^\s;*]+\s*(;.*?)?(\s+--hash=sha256:[0-9a-f]{64})+\s*"
+    )
+    return [
+        " ".join(one.split()) for one in lines if one.strip() and not named.fullmatch(one.strip())
+    ]
+
+
 def _wrong_path(path: str, missing: str, *, is_there: bool) -> tuple[str, str] | None:
     """Return what is wrong with a path on the control node, and what to set."""
     if not path.startswith("/"):

@@ -37,3 +37,27 @@ def test_what_was_packed_is_reported(
     found = AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", check=check)
     assert found == {"changed": bool(packed), "packed": packed}
     assert sorted(asked) == ["kafka", "zookeeper"]
+
+
+def test_the_packages_of_jobs_are_packed_when_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each set once, whatever the number of its jobs, and none of a job that is to go."""
+    asked: list[str] = []
+    monkeypatch.setattr(
+        artifacts, "have", lambda wanted, _: asked.extend(str(x.tarball) for x in wanted) or []
+    )
+    jobs = []
+    for name, text in {"a": "one", "b": "one", "c": "two", "d": "three", "e": ""}.items():
+        path = tmp_path / f"{text}.txt"
+        path.write_text(text)
+        state = "absent" if name == "d" else "present"
+        needed = f", requirements: {path}" if text else ""
+        jobs.append(f"{{name: {name}, source: {tmp_path}, state: {state}{needed}}}")
+    (tmp_path / "hosts.yml").write_text(
+        "spark_masters: {hosts: {m1: }}\n"
+        f"all: {{vars: {{service_cache: {tmp_path}, spark_jobs: [{', '.join(jobs)}]}}}}\n"
+    )
+    AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", jobs=True)
+    assert len(asked) == len(set(asked)) == 2
+    assert all("python-packages" in path for path in asked)

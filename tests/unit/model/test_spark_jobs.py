@@ -11,6 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
     of_former_jobs,
     of_job,
+    of_job_packages,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import (
     Job,
@@ -63,6 +64,27 @@ def test_a_single_file_is_its_own_module(package: Path) -> None:
     # What every driver may import.
     assert "def run(" in entries["/opt/millrace/jobs/one/millrace_job.py"]["content"]
     assert "-m stream\n" in entries[f"{UNITS}/spark-job-one.service"]["content"]
+
+
+def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:
+    job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
+    (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
+    found = with_jobs(job, spark_python_version="3.12")
+    host = found.spark["m1"]
+    home = of_job_packages(host, host.jobs[0])["distribution"]["home"]
+    assert "3.12" in home
+    variables = environment(states(found)["clicks"]["files"]["/etc/spark/job-clicks"]["content"])
+    assert home in variables["PYTHONPATH"].split(":")
+    assert f"spark.executorEnv.PYTHONPATH={home}" in shlex.split(variables["PYSPARK_SUBMIT_ARGS"])
+    former = f"{home.rpartition('-')[0]}-0123456789ab"
+    assert of_former_jobs(host, [home, former])["removed"] == [former]
+    (package / "needed.txt").write_text("tabulate==0.8.0 --hash=sha256:0\n")
+    assert of_job_packages(host, host.jobs[0])["distribution"]["home"] != home
+
+
+def test_a_job_without_requirements_has_no_packages(package: Path) -> None:
+    host = with_jobs({"name": "clicks", "source": str(package)}).spark["m1"]
+    assert of_job_packages(host, host.jobs[0]) == {}
 
 
 def test_cores_and_memory_are_handed_to_spark(package: Path) -> None:

@@ -9,6 +9,7 @@ from tests.support.lab.topology import ROOT
 from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
 
 SOURCE = str(ROOT / "spark/flights")
+PINNED = str(ROOT / "requirements.txt")
 GRANTS = [
     {"topic": "clicks", "operations": ["read"]},
     {"topic": "clicks.", "pattern": "prefixed", "operations": ["write"]},
@@ -84,6 +85,21 @@ REFUSED: list[Case] = [
             ),
             ("missing data", job(data=["/none/x.csv"]), ("/none/x.csv", ".data")),
         )
+    ),
+    *(
+        ("spark-job-requirements", name, jobs(job(requirements=path)), parts)
+        for name, path, parts in (
+            ("a relative path", "requirements.txt", ("inventory_dir", ".requirements")),
+            ("no file", "/none/requirements.txt", ("/none/requirements.txt",)),
+            ("no text", sys.executable, ("UTF-8",)),
+            ("without hashes", str(ROOT / "requirements.in"), ("ansible", "--generate-hashes")),
+        )
+    ),
+    (
+        "spark-job-requirements",
+        "another Python",
+        lambda d: jobs(job(requirements=PINNED))(d.variable("spark_python_version", "cp311")),
+        ("cp311", "spark_python_version"),
     ),
     (
         "spark-job-room",
@@ -197,6 +213,7 @@ LEGAL: list[Legal] = [
     ("spark-job-files", "one file", jobs(job(source=f"{SOURCE}/stream.py", module=None))),
     ("spark-job-files", "that is to go", jobs({"name": "old", "state": "absent"})),
     ("spark-job-files", "data", jobs(job(data=[f"{SOURCE}/stream.py"]))),
+    ("spark-job-requirements", "of pip-compile", jobs(job(requirements=PINNED))),
     ("spark-job-room", "all", lambda d: jobs(job(cores=4, memory="2g"))(with_cores(d))),
     ("spark-job-room", "cores of the hosts", jobs(job(cores=64))),
     *(
