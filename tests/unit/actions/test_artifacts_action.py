@@ -44,9 +44,12 @@ def test_the_packages_of_jobs_are_packed_when_they_are_asked_for(
 ) -> None:
     """Each set once, whatever the number of its jobs, and none of a job that is to go."""
     asked: list[str] = []
-    monkeypatch.setattr(
-        artifacts, "have", lambda wanted, _: asked.extend(str(x.tarball) for x in wanted) or []
-    )
+
+    def have(wanted: Iterable[Distribution], _: Any) -> list[str]:
+        asked.extend(str(one.tarball) for one in wanted)
+        return []
+
+    monkeypatch.setattr(artifacts, "have", have)
     jobs = []
     for name, text in {"a": "one", "b": "one", "c": "two", "d": "three", "e": ""}.items():
         path = tmp_path / f"{text}.txt"
