@@ -45,6 +45,8 @@ _CLASSES = {
 }
 _STATE = "/var/lib/spark"
 KAFKA_AUTHORITY = f"{_CONFIG}/kafka-ca.pem"
+# Of all jobs, before each had one of its own.
+_FORMER_LOGIN = f"{_CONFIG}/kafka-login.properties"
 _LOGIN_KEY = "sasl.jaas.config"
 _PROVIDER: Mapping[str, str] = {
     "config.providers": "file",
@@ -425,6 +427,7 @@ class SparkHost(Service):
         return {
             **super().files(),
             **self.kafka_login_files(),
+            _FORMER_LOGIN: {"state": "absent"},
             **(self.identity.files(self.secrets, self.user) if self.identity else {}),
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret

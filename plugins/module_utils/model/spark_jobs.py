@@ -205,13 +205,13 @@ def _unit_word(text: str) -> str:
 def users(jobs: Sequence[Job]) -> list[User]:
     """Return the users of Kafka that jobs bring; one of a job that is absent is removed.
 
-    A job whose user has its grants elsewhere brings none.
+    A job whose user has its grants in `kafka_users` brings none, and that entry wins over these.
     """
     kept = {job.user for job in jobs if job.present}
     found = {
         job.user: User(job.user, job.grants if job.present else (), present=job.present)
         for job in jobs
-        if job.user and job.grants and (job.present or job.user not in kept)
+        if job.user and (job.grants if job.present else job.user not in kept)
     }
     return list(found.values())
 

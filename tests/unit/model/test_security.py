@@ -680,8 +680,9 @@ def test_a_job_of_the_inventory_brings_its_user() -> None:
 
 def test_the_user_of_a_job_that_goes_is_removed_unless_another_job_has_it() -> None:
     gone = {**CLICKS, "state": "absent"}
-    users = {one.name: one for one in with_spark(spark_jobs=[gone]).kafka["b1"].users}
-    assert not users["clicks"].present
+    for job in (gone, {**gone, "grants": []}, {**gone, "grants": [{"operations": ["read"]}]}):
+        users = {one.name: one for one in with_spark(spark_jobs=[job]).kafka["b1"].users}
+        assert (users["clicks"].present, [*users["clicks"].grants]) == (False, [])
     jobs = [gone, {**CLICKS, "name": "clicks2"}]
     users = {one.name: one for one in with_spark(spark_jobs=jobs).kafka["b1"].users}
     assert users["clicks"].present
@@ -717,6 +718,7 @@ def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
             others = {*passwords.values()} - {password}
             assert not [one for one in others if one in entry["content"]]
         assert logins.items() <= host.files().items()
+        assert host.files()["/etc/spark/kafka-login.properties"] == {"state": "absent"}
     mine = Job("clicks", "clicks", str(tmp_path), user="clicks")
     client = of_job(found.spark["s1"], mine)["files"][mine.kafka_client]
     config = parse_properties(client["content"])
