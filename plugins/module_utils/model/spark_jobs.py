@@ -113,8 +113,8 @@ class Job:
     @property
     def command(self) -> str:
         """How its driver is started."""
-        words = [_unit_word(str(word)) for word in self.arguments]
-        return " ".join(["/usr/bin/python3", "-m", self.module, *words])
+        words = [_unit_word(word) for word in (self.module, *self.arguments)]
+        return " ".join(["/usr/bin/python3", "-m", *words])
 
     def packages(self, python: str, cache: str) -> Distribution | None:
         """Return its Python packages, packed for that version of Python; None if it names none.
@@ -181,7 +181,7 @@ def _job(given: Mapping[str, Any]) -> Job:
         data=[str(path) for path in given.get("data") or ()],
         cores=given.get("cores"),
         memory=str(given.get("memory") or ""),
-        schedule=str(given.get("schedule") or SERVICE).strip(),
+        schedule=" ".join(str(given.get("schedule") or SERVICE).split()),
         user=str(given.get("kafka_user") or ""),
         grants=[security.grant(one) for one in given.get("grants") or ()],
         topics=[str(topic) for topic in given.get("topics") or ()],

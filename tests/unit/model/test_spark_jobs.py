@@ -110,7 +110,7 @@ def test_a_service_is_started_and_marked_for_a_restart(package: Path) -> None:
 
 
 def test_a_timer_is_started_and_its_service_is_not(package: Path) -> None:
-    job = {"name": "a", "source": str(package), "schedule": "Mon..Fri 06:30"}
+    job = {"name": "a", "source": str(package), "schedule": "Mon..Fri\n  06:30\n"}
     state = states(with_jobs(job))["a"]
     assert (state["units"], state["restart_marks"]) == (["spark-job-a.timer"], [])
     assert "OnCalendar=Mon..Fri 06:30\n" in state["files"][f"{UNITS}/spark-job-a.timer"]["content"]
