@@ -208,7 +208,7 @@ def _workers(cluster: Cluster, variable: str) -> list[SparkHost]:
 
 @rule("spark-job-room", each=_jobs)
 def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
-    """It would wait for ever, or with fewer cores than it was made for."""
+    """It would wait forever, or run with fewer cores than it was made for."""
     offered = [
         one.settings["spark_worker_cores"] for one in _workers(cluster, "spark_worker_cores")
     ]
