@@ -117,6 +117,7 @@ def test_a_timer_is_started_and_its_service_is_not(package: Path) -> None:
     service = state["files"][f"{UNITS}/spark-job-a.service"]["content"]
     assert "Type=oneshot\n" in service
     assert "Restart=no\n" in service
+    assert "StartLimitIntervalSec=0\n" in service, "every minute is more often than a service may"
 
 
 def test_a_job_for_once_waits_to_be_asked(package: Path) -> None:
