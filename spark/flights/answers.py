@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from flights.batch import Row
+from flights.differences import Row
 from flights.schemas import (
     DELAYED_MINUTES,
     FLIGHT,

@@ -4,29 +4,12 @@ Shares nothing with the stream but column names: pandas instead of Spark, the pa
 instead of event-time windows, and the list of damaged events instead of a parser.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
-
 import pandas as pd
 
+from flights.differences import Row
 from flights.schemas import WINDOW_COLUMNS
 from flights.source import damaged, flights, weather
 from millrace_job import REASON
-
-Row = dict[str, Any]
-Rows = Mapping[str, Row]
-"""Key -> column -> value."""
-
-ABSENT: Final = "(absent)"
-
-
-class Difference(NamedTuple):
-    """One disagreement. A row that one side lacks has the column `*` and `ABSENT` on that side."""
-
-    key: str
-    column: str
-    expected: object
-    actual: object
 
 
 def expected_windows(limit: int | None = None, corrupt: int = 0) -> dict[str, Row]:
@@ -61,29 +44,3 @@ def expected_windows(limit: int | None = None, corrupt: int = 0) -> dict[str, Ro
 def expected_rejects(total: int, corrupt: int) -> dict[str, Row]:
     """Return what the dead-letter topic must hold: seq -> reason."""
     return {str(seq): {REASON: damage.value} for seq, damage in damaged(total, corrupt).items()}
-
-
-def compare(expected: Rows, actual: Rows) -> list[Difference]:
-    """Compare row by row and column by column, exactly, in key order.
-
-    A value of another type is a difference too, except that 10 and 10.0 are the same JSON number.
-    """
-    differences: list[Difference] = []
-    for key in sorted(expected.keys() | actual.keys()):
-        if key not in actual:
-            differences.append(Difference(key, "*", expected[key], ABSENT))
-        elif key not in expected:
-            differences.append(Difference(key, "*", ABSENT, actual[key]))
-        else:
-            differences += _columns(key, expected[key], actual[key])
-    return differences
-
-
-def _columns(key: str, expected: Row, actual: Row) -> list[Difference]:
-    names = sorted(expected.keys() | actual.keys())
-    pairs = [(name, expected.get(name, ABSENT), actual.get(name, ABSENT)) for name in names]
-    return [Difference(key, *pair) for pair in pairs if not _same(pair[1], pair[2])]
-
-
-def _same(expected: object, actual: object) -> bool:
-    return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)

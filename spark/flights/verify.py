@@ -5,7 +5,6 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,13 +18,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 from flights.answers import expected, source, watermark
-from flights.batch import (
-    Difference,
-    Row,
-    compare,
-    expected_rejects,
-    expected_windows,
-)
+from flights.batch import expected_rejects, expected_windows
+from flights.differences import SHOWN, Difference, Row, compare, lines, report_on
 from flights.kafka_log import Reader, Record, add_arguments
 from flights.schemas import (
     RESULTS,
@@ -38,7 +32,6 @@ from flights.source import flights
 from millrace_job import REASON, SOURCE_OFFSET, SOURCE_PARTITION
 
 LOG = logging.getLogger("flights.verify")
-SHOWN: Final = 20
 POLL_SECONDS: Final = 1.0
 LATE: Final = timedelta(days=int(WATERMARK.split()[0]))
 EXIT_CODES: Final = {"equal": 0, "different": 1, "incomplete": 2}
@@ -240,21 +233,7 @@ def report(verdict: Verdict) -> str:
         f"{verdict.rejected} rejected ({verdict.repeats} repeated), {verdict.windows} windows, "
         f"{len(verdict.differences)} differences, {verdict.seconds:.1f} s"
     )
-    return "\n".join([head, *_lines(verdict.differences)]) + "\n"
-
-
-def pipeline_report(name: str, differences: Sequence[Difference]) -> str:
-    """Return the verdict on a pipeline as text."""
-    verdict = "different" if differences else "equal"
-    head = f"{verdict}: {name}, {len(differences)} differences"
-    return "\n".join([head, *_lines(differences)]) + "\n"
-
-
-def _lines(differences: Sequence[Difference]) -> list[str]:
-    return [
-        f"  {one.key} {one.column}: expected {one.expected}, got {one.actual}"
-        for one in differences[:SHOWN]
-    ]
+    return "\n".join([head, *lines(verdict.differences)]) + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -281,7 +260,7 @@ def main(argv: list[str] | None = None) -> int:
                 arguments.corrupt,
                 arguments.timeout,
             )
-            sys.stdout.write(pipeline_report(arguments.pipeline, differences))
+            sys.stdout.write(report_on(arguments.pipeline, differences))
             return EXIT_CODES["different" if differences else "equal"]
         verdict = verify(
             connection,

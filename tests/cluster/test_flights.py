@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from testinfra.host import Host
 
-from flights.batch import compare, expected_windows
+from flights.batch import expected_windows
+from flights.differences import compare, report_on
 from flights.kafka_log import create_topics
 from flights.schemas import RESULTS, PipelineTopics
-from flights.verify import pipeline_report, report, verify, verify_pipeline
+from flights.verify import report, verify, verify_pipeline
 from tests.support.faults.target import FULL, PART_OF_FULL
 from tests.support.lab.topology import Topology
 from tests.support.services.cluster import SparkProbe
@@ -131,4 +132,4 @@ def test_pipelines_equal_batch_row_by_row(
             corrupt=published.corrupt,
             timeout=30,
         )
-        assert not differences, pipeline_report(name, differences)
+        assert not differences, report_on(name, differences)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -171,6 +173,49 @@ def test_an_update_that_does_not_work_is_taken_back(job: Deployed) -> None:
     code, output = job.jobs()
     assert code == 0, output[-6000:]
     assert changed(output) == 0, output[-6000:]
+
+
+def test_a_new_version_reads_the_history_and_is_compared(job: Deployed, admin: Any) -> None:
+    """By the commands of the page; a difference is named."""
+    skip_unless_full()
+    text = guide.blocks("A new version for all of the history", "yaml", guide.JOBS)[0]
+    text = text.replace("{{ inventory_dir }}/jobs-2", str(job.package))
+    shared = job.topology.cluster.spark[job.topology.group("spark_masters")[0]].shared_dir
+    new = yaml.safe_load(text.replace("/srv/spark", shared))["spark_jobs"][1]
+    new["requirements"] = job.description["requirements"]
+    topics = sorted({*new["topics"]} - {*job.description["topics"]})
+    layout = {"num_partitions": 1, "replication_factor": min(3, len(job.topology.brokers))}
+    admin.create_topics(dict.fromkeys(topics, layout), wait_for_metadata=True)
+    clients_yml, compare = guide.commands("A new version for all of the history", guide.JOBS)
+    directory = job.package / "admin"
+    try:
+        code, output = job.jobs(job.description, new)
+        assert code == 0, output[-6000:]
+        assert "-e user=admin" in clients_yml
+        job.plays.succeed("clients", "-e", "user=admin", "-e", f"path={directory}")
+        command = compare.replace("build/clients/admin", str(directory))
+        command = command.replace(" python ", f" {sys.executable} ")
+
+        def compared() -> subprocess.CompletedProcess[str]:
+            return subprocess.run(  # noqa: S603 - the command of the page
+                ["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+            )
+
+        done = compared()
+        assert done.returncode == 0, done.stdout + done.stderr
+        with closing(clients.producer(job.topology.connection, acks="all")) as producer:
+            value = json.dumps({"clicks": 99}).encode()
+            producer.send("clicks-2.hourly", value, key=KEY.encode())
+            producer.flush()
+        command += " --timeout 5"
+        done = compared()
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert KEY in done.stdout
+        assert "99" in done.stdout
+    finally:
+        job.jobs(job.description, {**new, "state": "absent"})
+        admin.delete_topics(topics)
+        job.host.run("rm -rf %s", f"{shared}/clicks-2")
 
 
 def test_a_job_that_fails_says_why(job: Deployed) -> None:

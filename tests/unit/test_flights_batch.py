@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flights.batch import (
-    ABSENT,
-    Difference,
-    Row,
-    compare,
-    expected_rejects,
-    expected_windows,
-)
+from flights.batch import expected_rejects, expected_windows
+from flights.differences import ABSENT, Difference, Row, compare
 from flights.kafka_log import Record
 from flights.schemas import WINDOW_COLUMNS
 from flights.source import Damage, damaged, flights

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from flights import answers, pipelines
-from flights.batch import Row, compare
+from flights.differences import Row, compare
 from flights.schemas import RESULTS, WEATHER_COLUMNS
 from flights.source import Damage, encode, events, flights, weather
 from flights.stream import ProgressFile

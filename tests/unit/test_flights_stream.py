@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from flights.batch import compare, expected_rejects, expected_windows
+from flights.batch import expected_rejects, expected_windows
+from flights.differences import compare
 from flights.schemas import EVENT_COLUMNS, Topics
 from flights.source import Damage, encode, events, messages, write_weather
 from flights.stream import (

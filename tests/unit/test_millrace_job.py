@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,10 +17,18 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import fi
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
+from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millrace_job import QueryEndedError, kafka_options, run, stop_between_batches, supervise
+from millrace_job import (
+    QueryEndedError,
+    kafka_options,
+    run,
+    send_modules,
+    stop_between_batches,
+    supervise,
+)
 from tests.support.wait import wait_for
 
 BATCH_SECONDS = 1.5
@@ -135,6 +144,12 @@ def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
         supervise([dead], stop)
     stop.set()
     supervise([dead], stop)
+
+
+def test_the_modules_of_a_job_are_sent_to_its_executors(spark: SparkSession) -> None:
+    send_modules(spark)
+    with zipfile.ZipFile(SparkFiles.get("modules.zip")) as sent:
+        assert {"millrace_job.py", "flights/stream.py"} <= set(sent.namelist())
 
 
 def options(directory: Path, text: str) -> dict[str, str]:

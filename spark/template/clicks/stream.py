@@ -16,9 +16,10 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
     """Start both queries, each with a checkpoint of its own."""
     config, topic = arguments.client_config, arguments.topic
     parsed = parse(read_topic(spark, config, topic, arguments.max_offsets_per_trigger))
+    results, letters = records(hourly(parsed)), dead_letters(parsed)
     plans = {
-        "hourly": to_topic(records(hourly(parsed)), config, f"{topic}.hourly").outputMode("update"),
-        "dead-letter": to_topic(dead_letters(parsed), config, f"{topic}.dead-letter"),
+        "hourly": to_topic(results, config, f"{arguments.results}.hourly").outputMode("update"),
+        "dead-letter": to_topic(letters, config, f"{arguments.results}.dead-letter"),
     }
     return [
         plan.queryName(name)
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="clicks.stream")
     parser.add_argument("--client-config", type=Path, required=True, metavar="FILE.properties")
     parser.add_argument("--topic", default="clicks")
+    parser.add_argument("--results", default="clicks", help="beginning of the names of its topics")
     parser.add_argument("--checkpoint", required=True, metavar="DIR")
     parser.add_argument("--max-offsets-per-trigger", type=int, metavar="N")
     arguments = parser.parse_args(argv)
