@@ -92,6 +92,22 @@ def to_topic(rows: DataFrame, client_config: Path, topic: str) -> DataStreamWrit
     return rows.writeStream.format("kafka").options(**options)
 
 
+def append_once(batch: DataFrame, batch_id: int, table: str) -> None:
+    """Append a micro-batch to a Delta table, for `foreachBatch`; one that it has is skipped.
+
+    Raises:
+        RuntimeError: it is not a micro-batch of a query.
+
+    """
+    # The query's id is the checkpoint's: a new checkpoint starts at batch 0 and is not skipped.
+    query_id = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    if query_id is None:
+        message = "Spark names no query id: Delta could not recognise a repeated batch"
+        raise RuntimeError(message)
+    writer = batch.write.format("delta").mode("append")
+    writer.option("txnAppId", query_id).option("txnVersion", batch_id).save(table)
+
+
 def dead_letters(parsed: DataFrame) -> DataFrame:
     """Return the records with a reason for Kafka: untouched, plus headers with reason and source.
 

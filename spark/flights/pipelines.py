@@ -41,6 +41,7 @@ from flights.stream import (
 from millrace_job import (
     HEADERS,
     QueryEndedError,
+    append_once,
     dead_letters,
     read_topic,
     stop_between_batches,
@@ -108,21 +109,14 @@ def to_delta(name: str, table: str) -> Callable[[DataFrame, int], None]:
     """Return the `foreachBatch` function that merges or appends to a Delta table."""
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        spark = batch.sparkSession
-        # The query's id is the checkpoint's: a new checkpoint starts at batch 0 and is not skipped.
-        query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
-        if query_id is None:
-            message = "Spark names no query id: Delta could not recognise a repeated batch"
-            raise RuntimeError(message)
         if not RESULTS[name].updates:
-            writer = batch.write.format("delta").mode("append")
-            writer.option("txnAppId", query_id).option("txnVersion", batch_id).save(table)
+            append_once(batch, batch_id, table)
             return
         if not batch_id:  # a table without rows, if there is none yet
             batch.limit(0).write.format("delta").mode("ignore").save(table)
         batch.createOrReplaceTempView("changes")
         same = " AND ".join(f"t.{part} = s.{part}" for part in RESULTS[name].key)
-        spark.sql(
+        batch.sparkSession.sql(
             f"MERGE INTO delta.`{table}` t USING changes s ON {same} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )

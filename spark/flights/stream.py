@@ -48,6 +48,7 @@ from flights.schemas import (
 from millrace_job import (
     REASON,
     QueryEndedError,
+    append_once,
     dead_letters,
     kafka_options,
     read_topic,
@@ -173,22 +174,11 @@ def sink(output: str, kafka: dict[str, str]) -> Callable[[DataFrame, int], None]
     """Return the `foreachBatch` function of the windows: append to Delta, then write to Kafka."""
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        spark = batch.sparkSession
-        # The query's id is the checkpoint's: a new checkpoint starts at batch 0 and is not skipped.
-        query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
-        if query_id is None:
-            message = "Spark names no query id: Delta could not recognise a repeated batch"
-            raise RuntimeError(message)
         batch.persist()
         try:
             if batch.count():
-                table = batch.withColumn("batch_id", F.lit(batch_id)).coalesce(1).write
-                table = (
-                    table.format("delta")
-                    .option("txnAppId", query_id)
-                    .option("txnVersion", batch_id)
-                )
-                table.mode("append").save(output)
+                rows = batch.withColumn("batch_id", F.lit(batch_id)).coalesce(1)
+                append_once(rows, batch_id, output)
                 records(batch).write.format("kafka").options(**kafka).save()
         finally:
             batch.unpersist()
