@@ -127,6 +127,12 @@ def test_people_work_with_spark() -> None:
     succeed("run", "smoke", "-e", words, seconds=900 if not FULL else 3600)
 
 
+def test_programs_in_python_use_kafka() -> None:
+    """As the page for them shows, each as its own user."""
+    words = json.dumps({"smoke_tests": ["tests/guide/test_programs.py"]})
+    succeed("run", "smoke", "-e", words, seconds=900)
+
+
 def test_the_secrets_of_spark_are_nowhere() -> None:
     """Not on the pages of the driver, in an event log, a journal or the arguments of a process."""
     secrets = STATE / "inventory/.secrets"

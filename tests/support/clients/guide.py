@@ -16,6 +16,7 @@ GUIDE = ROOT / "docs/guide.md"
 OPERATIONS = ROOT / "docs/operations.md"
 SPARK = ROOT / "docs/spark.md"
 JOBS = ROOT / "docs/jobs.md"
+CLIENTS = ROOT / "docs/clients.md"
 
 
 def section(title: str, document: Path = GUIDE) -> str:

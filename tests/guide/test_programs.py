@@ -1,0 +1,167 @@
+"""The programs of docs/clients.md, by the commands of the page, as a user of their own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from testinfra.host import Host
+
+from tests.support.clients import guide
+from tests.support.clients.delivery import Client, client_of
+from tests.support.faults.target import FULL, PART_OF_FULL
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.refusal import ANSIBLE
+from tests.support.wait import scaled
+
+only_full = pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+BUILD = "build/"
+PYTHON = f"{BUILD}python/bin/python"
+LEVELS = ("acks-0", "acks-1", "acks-all", "idempotent")
+FORMATS = "JSON, msgpack and Avro"
+MEMBER = "avro"
+WRITTEN = sorted(f"{level} {number}" for level in LEVELS for number in range(5)) * 2
+"""What the two programs about acknowledgements write together."""
+
+
+@dataclass
+class Reader:
+    """Someone who follows the page on the control node."""
+
+    inventory: Path
+    folder: Path
+    """In place of build/, where files of this checkout may be."""
+
+    def put(self, command: str) -> str:
+        """Put what is here in place of what the page names."""
+        if not FULL:  # what the quick ones import is there already
+            command = command.replace(f"{PYTHON} ", f"{sys.executable} ")
+        if found := re.search(r"clients\.yml -e user=(\w+)$", command):
+            command += f" -e path={BUILD}clients/{found[1]}"
+        command = command.replace("ansible-playbook", ANSIBLE, 1)
+        command = command.replace("inventories/<yours>", str(self.inventory))
+        return re.sub(rf"(?<![\w/]){BUILD}", f"{self.folder}/", command)
+
+    def start(self, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(  # noqa: S602 - the commands of the page
+            f"exec env {self.put(command)}",
+            shell=True,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, command: str) -> list[str]:
+        """The lines that a command prints; it has to succeed."""
+        with self.start(command) as process:
+            output, _ = process.communicate(timeout=scaled(300))
+        assert process.returncode == 0, f"{command}\n{output[-6000:]}"
+        return output.splitlines()
+
+    def run_all(self, title: str) -> list[list[str]]:
+        """What each command of a section prints."""
+        return [self.run(command) for command in guide.commands(title, guide.CLIENTS)]
+
+
+@pytest.fixture(scope="module")
+def client(admin: Any, topology: Topology) -> Iterator[Client]:
+    """Reads as an administrator; what the programs leave is removed."""
+    with client_of(admin, topology) as found:
+        yield found
+    ours = "shop"
+    admin.delete_topics([name for name in admin.list_topics() if name.startswith(ours)])
+    groups = {one["group_id"] for one in admin.list_groups()}
+    admin.delete_groups([name for name in groups if name.startswith(ours)])
+
+
+@pytest.fixture(scope="module")
+def reader(topology: Topology, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Someone who has done what the page says about access."""
+    assert client
+    found = Reader(topology.inventory, tmp_path_factory.mktemp("build"))
+    [users] = guide.blocks("Access", "yaml", guide.CLIENTS)
+    hosts = dict.fromkeys(topology.hosts, yaml.safe_load(users))
+    (topology.inventory / "programs.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    for command in guide.commands("Access", guide.CLIENTS):
+        # The packages are for what only a full run starts.
+        if FULL or not re.search(r"venv|pip", command):
+            found.run(command)
+    return found
+
+
+@pytest.fixture(scope="module")
+def orders(reader: Reader, client: Client) -> list[str]:
+    """The orders that the programs about acknowledgements have written."""
+    reader.run_all("Acknowledgements")
+    return sorted(values(client, "shop.orders", partitions=3))
+
+
+def values(client: Client, topic: str, **settings: Any) -> list[str]:
+    return [value.decode() for value in client.values(topic, **settings)]
+
+
+def test_each_level_of_acknowledgement_writes(orders: list[str]) -> None:
+    assert orders == sorted(WRITTEN)
+
+
+@only_full
+def test_a_group_reads_again_what_was_not_committed(reader: Reader, orders: list[str]) -> None:
+    printed = reader.run_all("Groups")
+    for first, second in (printed[:2], printed[2:]):
+        read = [[line for line in lines if line in orders] for lines in (first, second)]
+        assert len(read[0]) == 4
+        assert read[0][-1] in read[1]
+        assert sorted(read[0][:-1] + read[1]) == orders
+
+
+@only_full
+def test_transactions_write_each_invoice_once(
+    reader: Reader, client: Client, orders: list[str]
+) -> None:
+    reader.run_all("Transactions")
+    committed = values(client, "shop.invoices", isolation_level="read_committed")
+    assert sorted(committed) == sorted(order.upper() for order in orders * 2)
+    every = values(client, "shop.invoices", isolation_level="read_uncommitted")
+    assert every.count("ABORTED") == 2, "nothing was aborted"
+    reader.run_all("Transactions")
+    again = values(client, "shop.invoices", isolation_level="read_committed")
+    assert again == committed, "the offsets were not committed with the invoices"
+
+
+@only_full
+def test_the_formats_come_back_as_they_were_written(reader: Reader) -> None:
+    assert [len(lines) for lines in reader.run_all(FORMATS)] == [3, 3, 3]
+
+
+@only_full
+def test_spark_reads_avro_with_the_same_schema(
+    topology: Topology, hosts: dict[str, Host], reader: Reader
+) -> None:
+    if not topology.group("spark_workers"):
+        pytest.skip("no Spark here")
+    written = [line.split()[1] for line in reader.run_all(FORMATS)[-1]]
+    [shown] = guide.blocks(FORMATS, "python", guide.CLIENTS)
+    session = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+    rows = f"rows = [(bytearray.fromhex(x),) for x in {written}]\n"
+    program = f'{session}{rows}orders = spark.createDataFrame(rows, ["value"])\n{shown}'
+    schema = (ROOT / "examples/clients/order.avsc").read_text()
+    host = hosts[topology.group("spark_workers")[0]]
+    add = guide.commands("Access", guide.SPARK)[0].replace("analyst", MEMBER)
+    host.check_output(f"useradd --create-home --uid 7205 {MEMBER} && {add}")
+    try:
+        for name, text in (("order.avsc", schema), ("orders.py", program)):
+            host.check_output(f"cat > /home/{MEMBER}/{name} <<'END'\n{text}\nEND")
+        output = host.check_output(f"su - {MEMBER} -c %s", "spark-submit orders.py")
+    finally:
+        host.run(f"userdel --remove {MEMBER}")
+    assert "Müsli" in output
+    assert str(2**40) in output
