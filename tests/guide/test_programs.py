@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from tests.support.clients.delivery import Client, client_of
 from tests.support.faults.target import FULL, PART_OF_FULL
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.refusal import ANSIBLE
-from tests.support.wait import scaled
+from tests.support.wait import scaled, wait_for
 
 only_full = pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 BUILD = "build/"
@@ -77,7 +80,7 @@ def client(admin: Any, topology: Topology) -> Iterator[Client]:
     """Reads as an administrator; what the programs leave is removed."""
     with client_of(admin, topology) as found:
         yield found
-    ours = "shop"
+    ours = ("shop", "rides")
     admin.delete_topics([name for name in admin.list_topics() if name.startswith(ours)])
     groups = {one["group_id"] for one in admin.list_groups()}
     admin.delete_groups([name for name in groups if name.startswith(ours)])
@@ -92,8 +95,8 @@ def reader(topology: Topology, client: Client, tmp_path_factory: pytest.TempPath
     hosts = dict.fromkeys(topology.hosts, yaml.safe_load(users))
     (topology.inventory / "programs.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     for command in guide.commands("Access", guide.CLIENTS):
-        # The packages are for what only a full run starts.
-        if FULL or not re.search(r"venv|pip", command):
+        # The packages are for what only a full run starts, and so is the second user.
+        if FULL or not re.search(r"venv|pip|user=rides", command):
             found.run(command)
     return found
 
@@ -165,3 +168,39 @@ def test_spark_reads_avro_with_the_same_schema(
         host.run(f"userdel --remove {MEMBER}")
     assert "Müsli" in output
     assert str(2**40) in output
+
+
+@only_full
+def test_faust_branches_counts_and_goes_on_after_a_restart(reader: Reader, client: Client) -> None:
+    create, begin, worker = guide.commands("Faust", guide.CLIENTS)
+    reader.run(create)
+    for _ in range(2):
+        reader.run(begin)
+        rides = [json.loads(one) for one in values(client, "rides.started", partitions=2)]
+        number = sum(is_long(ride) for ride in rides)
+        with reader.start(worker) as process:
+            try:
+                # At least once: some may be counted twice.
+                done = partial(counted, client, number)
+                wait_for(done, seconds=90, what="a count of all long rides")
+            finally:
+                process.send_signal(signal.SIGTERM)
+                output, _ = process.communicate(timeout=scaled(60))
+        for topic, wanted in (("rides.long", True), ("rides.short", False)):
+            sent = {identity(json.loads(one)) for one in values(client, topic, partitions=2)}
+            assert sent == {identity(ride) for ride in rides if is_long(ride) == wanted}, output
+
+
+def is_long(ride: dict[str, Any]) -> bool:
+    return bool(ride["seconds"] >= 1800)
+
+
+def identity(ride: dict[str, Any]) -> tuple[str, float]:
+    return ride["zone"], ride["started"]
+
+
+def counted(client: Client, number: int) -> bool:
+    """Whether the last counts of the zones make up so many."""
+    found = [json.loads(one) for one in values(client, "rides.counts", partitions=2)]
+    last = {one["zone"]: one["rides"] for one in found}
+    return bool(sum(last.values()) >= number)
