@@ -174,28 +174,27 @@ def verify_pipeline(
         topic: base name of the topics.
         limit: as given to the producer.
         corrupt: as given to the producer.
-        timeout: seconds to wait.
+        timeout: seconds to wait, from when the answer is known.
 
     Raises:
         LookupError: a topic does not exist.
+        TimeoutError: the topics were not read to their ends in that time.
         KafkaError: the cluster cannot be reached.
 
     """
-    deadline = time.monotonic() + timeout
     topics = PipelineTopics(topic, name)
     events = source(limit, corrupt)
     answer = expected(name, events, watermark(events, LATE))
     rejects = expected_rejects(len(flights(limit)), corrupt)
-    state = State()
+    state, deadline = State(), time.monotonic() + timeout
     rows = Reader(topics.result, connection)
     letters = Reader(topics.dead_letter, connection)
     try:
         while True:
-            with suppress(TimeoutError):
-                for record in rows.read(deadline):
-                    state.take_window(record)
-                for record in letters.read(deadline):
-                    state.take_letter(record)
+            for record in rows.read(deadline):
+                state.take_window(record)
+            for record in letters.read(deadline):
+                state.take_letter(record)
             differences = [*compare(answer, state.windows), *compare(rejects, state.rejects)]
             if not differences or time.monotonic() > deadline:
                 return differences
@@ -269,7 +268,7 @@ def main(argv: list[str] | None = None) -> int:
             arguments.corrupt,
             arguments.timeout,
         )
-    except (errors.KafkaError, ConnectionDescriptionError, LookupError) as error:
+    except (errors.KafkaError, ConnectionDescriptionError, LookupError, TimeoutError) as error:
         LOG.error("nothing to verify: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
         return EXIT_CODES["incomplete"]
     sys.stdout.write(report(verdict))

@@ -130,6 +130,6 @@ def test_pipelines_equal_batch_row_by_row(
             topic,
             limit=published.limit,
             corrupt=published.corrupt,
-            timeout=30,
+            timeout=240,
         )
         assert not differences, report_on(name, differences)
