@@ -17,7 +17,7 @@ from tests.support.lab.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 NAME = "test-installed"
-LAB = {"LAB_TOPOLOGY": "default", "LAB_NAME": NAME}
+LAB = {"LAB_TOPOLOGY": "single", "LAB_NAME": NAME}
 INVENTORY = ROOT / f".lab/{NAME}/inventory"
 RELEASES = ("bookworm", "bullseye")
 """Debian 12, and Debian 11, whose Python 3.9 is the oldest on a host."""

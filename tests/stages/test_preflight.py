@@ -15,7 +15,7 @@ from tests.support.lab.lab import succeed as lab_succeeds
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
-ENV = {"LAB_NAME": "test-preflight", "LAB_TOPOLOGY": "default"}
+ENV = {"LAB_NAME": "test-preflight", "LAB_TOPOLOGY": "single"}
 HOST = "solo"
 DATA = "/var/lib/kafka/data"
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"

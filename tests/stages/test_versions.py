@@ -24,7 +24,7 @@ from tests.support.lab.lab import succeed
 from tests.support.lab.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
-LAB = {"LAB_TOPOLOGY": "default", "LAB_NAME": "test-versions"}
+LAB = {"LAB_TOPOLOGY": "single", "LAB_NAME": "test-versions"}
 INVENTORY = ROOT / ".lab/test-versions/inventory"
 CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
 STATIC = "4.0.2"
