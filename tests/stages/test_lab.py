@@ -120,17 +120,11 @@ def test_report_has_the_facts() -> None:
     )
 
 
-def test_people_work_with_spark() -> None:
+def test_people_work_with_spark_and_kafka() -> None:
     """As the pages for them show, beside the stream."""
-    pages = [f"tests/guide/test_{page}.py" for page in ("sessions", "jobs", "delta")]
+    pages = [f"tests/guide/test_{page}.py" for page in ("sessions", "jobs", "delta", "programs")]
     words = json.dumps({"smoke_tests": pages})
     succeed("run", "smoke", "-e", words, seconds=900 if not FULL else 3600)
-
-
-def test_programs_in_python_use_kafka() -> None:
-    """As the page for them shows, each as its own user."""
-    words = json.dumps({"smoke_tests": ["tests/guide/test_programs.py"]})
-    succeed("run", "smoke", "-e", words, seconds=900)
 
 
 def test_the_secrets_of_spark_are_nowhere() -> None:
