@@ -52,22 +52,29 @@ class Reader:
         command = command.replace("inventories/<yours>", str(self.inventory))
         return re.sub(rf"(?<![\w/]){BUILD}", f"{self.folder}/", command)
 
+    @property
+    def errors(self) -> Path:
+        """What the last command has written to stderr, where libraries log."""
+        return self.folder / "stderr"
+
     def start(self, command: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(  # noqa: S602 - the commands of the page
-            f"exec env {self.put(command)}",
-            shell=True,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        with self.errors.open("w") as errors:
+            return subprocess.Popen(  # noqa: S602 - the commands of the page
+                f"exec env {self.put(command)}",
+                shell=True,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
 
     def run(self, command: str) -> list[str]:
         """The lines that a command prints; it has to succeed."""
         with self.start(command) as process:
             output, _ = process.communicate(timeout=scaled(300))
-        assert process.returncode == 0, f"{command}\n{output[-6000:]}"
+        failure = f"{command}\n{output[-6000:]}{self.errors.read_text()[-6000:]}"
+        assert process.returncode == 0, failure
         return output.splitlines()
 
     def run_all(self, title: str) -> list[list[str]]:
