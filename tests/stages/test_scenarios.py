@@ -33,6 +33,7 @@ LACKS = {
     r"its controllers are brokers too": r"kafka_controllers:\n +hosts:\n +c1",
     r"libfaketime cannot be downloaded here: .*": "libfaketime",
     r"0 members of ZooKeeper: none of them may be lost": "zookeeper_id",
+    r"their first use makes them here": r"(?s)\A(?!.*auto.create.topics.enable: true)",
     r"they are open here": r"(?s)\A(?!.*spark_security: open)",
     r"one Spark master: nothing can take over": r"spark_masters:\n +hosts:\n( +)\w+:\n\1\w",
 }
