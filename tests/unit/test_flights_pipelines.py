@@ -153,7 +153,7 @@ def test_the_newest_value_of_each_key_equals_batch_row_by_row(
         newest.update({row.key: json.loads(row.value) for row in rows})
         assert len({row.key for row in rows}) == len(rows)
 
-    def sink(rows: DataFrame, topic: str, _: object) -> Any:
+    def sink(rows: DataFrame, _: object, topic: str) -> Any:
         return rows.writeStream.foreachBatch(keep if topic == f"flights.{name}" else letters)
 
     refused: list[str] = []
@@ -162,7 +162,7 @@ def test_the_newest_value_of_each_key_equals_batch_row_by_row(
         headers = [{h.key: h.value for h in row.headers} for row in batch.collect()]
         refused.extend(bytes(header["reason"]).decode() for header in headers)
 
-    monkeypatch.setattr(pipelines, "_to_kafka", sink)
+    monkeypatch.setattr(pipelines, "to_topic", sink)
     (tmp_path / "client.properties").touch()
     more = [name, f"--client-config={tmp_path}/client.properties"]
     arguments = pipelines.arguments_of(words(directory, tmp_path, *more))

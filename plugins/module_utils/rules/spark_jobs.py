@@ -138,13 +138,10 @@ def _spark_job_requirements(cluster: Cluster, job: Job) -> Findings:
     elif _is_unreadable(path):
         what = f"{path} of the job {job.name} cannot be read as text in UTF-8."
         yield Finding(what, "Make it readable, and save it in UTF-8.", at)
-    else:
-        for line in _not_hashed(path.read_text(encoding="utf-8")):
-            what = f"{path} of the job {job.name} has {line!r}, which is no version with hashes."
-            fix = (
-                "Write it with pip-compile --generate-hashes, or uv pip compile --generate-hashes."
-            )
-            yield Finding(what, fix, at)
+    elif lines := _not_hashed(path.read_text(encoding="utf-8")):
+        what = f"{path} of the job {job.name} has lines without a version and hashes: "
+        fix = "Write it with pip-compile --generate-hashes, or uv pip compile --generate-hashes."
+        yield Finding(what + "; ".join(lines) + ".", fix, at)
     versions = {one.settings["spark_python_version"] for one in cluster.spark.values()}
     for version in sorted(str(one) for one in versions):
         if not re.fullmatch(r"3\.\d+", version):
