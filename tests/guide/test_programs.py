@@ -48,6 +48,7 @@ class Reader:
             command = command.replace(f"{PYTHON} ", f"{sys.executable} ")
         if found := re.search(r"clients\.yml -e user=(\w+)$", command):
             command += f" -e path={BUILD}clients/{found[1]}"
+            command = command if FULL else command.replace("user=shop", "user=admin")
         command = command.replace("ansible-playbook", ANSIBLE, 1)
         command = command.replace("inventories/<yours>", str(self.inventory))
         return re.sub(rf"(?<![\w/]){BUILD}", f"{self.folder}/", command)
@@ -100,10 +101,11 @@ def reader(topology: Topology, client: Client, tmp_path_factory: pytest.TempPath
     found = Reader(topology.inventory, tmp_path_factory.mktemp("build"))
     [users] = guide.blocks("Access", "yaml", guide.CLIENTS)
     hosts = dict.fromkeys(topology.hosts, yaml.safe_load(users))
-    (topology.inventory / "programs.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    if FULL:
+        (topology.inventory / "programs.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     for command in guide.commands("Access", guide.CLIENTS):
-        # The packages are for what only a full run starts, and so is the second user.
-        if FULL or not re.search(r"venv|pip|user=rides", command):
+        # The packages and users are for what only a full run starts; an administrator may do all.
+        if FULL or not re.search(r"venv|pip|user=rides|site\.yml", command):
             found.run(command)
     return found
 
