@@ -64,7 +64,7 @@ class Watched:
 
 
 def bring_up(watched: Iterable[Watched], previous: Path | None) -> list[str]:
-    """Restart the marked units, wait for those that do not work yet; return what was restarted.
+    """Restart units that are marked or do not run, wait for the others; return what was restarted.
 
     A unit that ends before it is ready gets its previous files back, and starts with them.
 
@@ -75,12 +75,10 @@ def bring_up(watched: Iterable[Watched], previous: Path | None) -> list[str]:
     restarted = []
     for one in watched:
         try:
-            if one.mark.exists():
+            if one.mark.exists() or not one.unit.state().running:
                 one.restart()
                 restarted.append(one.unit.name)
             else:
-                if not one.unit.state().running:
-                    one.unit.start(wait=True)
                 one.wait()
         except NotStartedError as error:
             raise NotStartedError(_restored(one, previous, str(error))) from error
