@@ -1,8 +1,8 @@
 """What the driver of a streaming job needs besides Spark: it lies beside each job on its host.
 
 `read_topic` and `to_topic` connect to Kafka by a file of client properties, `dead_letters` keeps
-what a job refused. `run` tells when the queries work, and returns after SIGTERM, when each of them
-has finished its micro-batch.
+what a job refused. `run` reports when the queries work, and returns after SIGTERM, when each of
+them has finished its micro-batch.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def run(queries: Sequence[StreamingQuery], seconds: float = STOP_SECONDS) -> Non
 def supervise(queries: Sequence[StreamingQuery], stop: threading.Event) -> None:
     """Return when `stop` is set.
 
-    Once each query has come through a trigger, there is the file `ready` in the unit's runtime
+    Once each query has completed a trigger, there is the file `ready` in the unit's runtime
     directory (`$RUNTIME_DIRECTORY`, systemd.exec).
 
     Raises:

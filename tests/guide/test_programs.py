@@ -1,4 +1,7 @@
-"""The programs of docs/clients.md, by the commands of the page, as a user of their own."""
+"""The programs of docs/clients.md, by the commands of the page, in a full run as their own users.
+
+A quick run starts the first programs alone, as an administrator.
+"""
 
 from __future__ import annotations
 

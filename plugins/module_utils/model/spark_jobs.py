@@ -21,7 +21,9 @@ CONFIG = "/etc/spark"
 PACKAGES = "python-packages"
 _PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
 HELPER = COLLECTION / "spark/millrace_job.py"
-_USES_HELPER = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
+_IMPORT = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
+# Its functions that make the file by which a job says that it works.
+_REPORT = re.compile(r"\b(run|supervise)\(")
 # Of a package: programs, and operators in Scala that a driver compiles.
 _COPIED = ("*.py", "*.scala")
 SERVICE, ONCE = "service", "once"
@@ -81,8 +83,9 @@ class Job:
     @property
     def ready(self) -> str:
         """What is there once it works: a file of `millrace_job`, else what systemd makes for it."""
-        texts = (path.read_text(encoding="utf-8") for path in [*self.files.values()][1:])
-        made = any(_USES_HELPER.search(text) for text in texts)
+        own = [path for path in self.files.values() if path != HELPER]
+        texts = (path.read_text(encoding="utf-8") for path in own)
+        made = any(_IMPORT.search(text) and _REPORT.search(text) for text in texts)
         return f"/run/{self.unit}/ready" if made else f"/run/{self.unit}"
 
     @property

@@ -18,7 +18,7 @@ class FoundJob:
 
     `continuous` says whether it runs all the time. `late_after` are the seconds after which it is
     late, 0 for never; `age` are those since the last commit of a micro-batch in its checkpoint,
-    None without any, `since` those since it last came further: by that commit or its start, or by
+    None without any, `since` those since it last made progress: by that commit or its start, or by
     the end of a run or the start of its timer.
     """
 
@@ -32,7 +32,7 @@ class FoundJob:
 
     @property
     def is_late(self) -> bool:
-        """Whether it should have come further by now."""
+        """Whether it should have made progress by now."""
         return bool(self.late_after and self.since is not None and self.since > self.late_after)
 
 

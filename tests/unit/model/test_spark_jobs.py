@@ -82,6 +82,25 @@ def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Pa
     assert of_job_packages(host, host.jobs[0])["distribution"]["home"] != home
 
 
+@pytest.mark.parametrize(
+    ("program", "reports"),
+    [
+        ("from millrace_job import read_topic, run\nrun([])\n", True),
+        ("import millrace_job\nmillrace_job.supervise([], stop)\n", True),
+        ("from millrace_job import read_topic\nread_topic(a, b, c)\n", False),
+        ("run(['ls'])\n", False),
+    ],
+)
+def test_it_is_waited_for_until_it_says_that_it_works_if_it_does(
+    package: Path, program: str, reports: bool
+) -> None:
+    """Otherwise until its process runs, for which systemd makes the directory."""
+    (package / "stream.py").write_text(program)
+    job = {"name": "clicks", "source": str(package), "module": "clicks.stream"}
+    found = states(with_jobs(job))["clicks"]["ready"]["spark-job-clicks"]
+    assert found == ("/run/spark-job-clicks/ready" if reports else "/run/spark-job-clicks")
+
+
 def test_a_job_without_requirements_has_no_packages(package: Path) -> None:
     host = with_jobs({"name": "clicks", "source": str(package)}).spark["m1"]
     assert of_job_packages(host, host.jobs[0]) == {}
