@@ -130,13 +130,18 @@ def defaults_around(key: str, release: str) -> list[str]:
 
 
 def _other_products() -> list[str]:
-    """Return the sections about the properties of ZooKeeper and Spark."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.model import spark, zookeeper
+    """Return the sections about the properties of ZooKeeper, Spark and HDFS."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+        hdfs,
+        spark,
+        zookeeper,
+    )
 
     lines: list[str] = []
     for name, (variable,), owned in (
         ("ZooKeeper", zookeeper.LAYERS, zookeeper.OWNED),
         ("Spark", spark.LAYERS, spark.OWNED),
+        ("HDFS", hdfs.LAYERS, hdfs.OWNED),
     ):
         lines += [
             *([""] if lines else []),
@@ -193,9 +198,10 @@ def variables() -> dict[Path, str]:
         "",
         _generated("variables", "roles/*/meta/argument_specs.yml and meta/parameters.yml"),
         "",
-        "Set them in the inventory. A property of Kafka, Spark or ZooKeeper is not a variable but",
-        "a key of `kafka_config`, `spark_config` or `zookeeper_config`:",
-        "[configuration](configuration.md). `tasks_from` of `include_role` chooses an entry point.",
+        "Set them in the inventory. A property of Kafka, Spark, ZooKeeper or HDFS is not a",
+        "variable but a key of `kafka_config`, `spark_config`, `zookeeper_config` or",
+        "`hdfs_config`: [configuration](configuration.md).",
+        "`tasks_from` of `include_role` chooses an entry point.",
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
         lines += role_section(role.name, _yaml(role / "meta" / "argument_specs.yml"))

@@ -50,7 +50,7 @@ ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
 ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
 ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
-OURS = re.compile(r"/(kafka|zookeeper|spark-[\w@-]+)\.service")
+OURS = re.compile(r"/(kafka|zookeeper|hdfs-\w+|spark-[\w@-]+)\.service")
 LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
 STA_UNSYNC = 0x40
@@ -110,6 +110,7 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
         "quorum": quorum if isinstance(quorum, dict) else None,
         "myid": read(f"{path}/myid") or None,
         "elected": elected(path),
+        "hdfs_id": line_of(f"{path}/current/VERSION", r"clusterID=(\S+)"),
         "mount": mount.path,
         "device": mount.device,
         "fstype": mount.fstype,

@@ -15,7 +15,12 @@ SHOWN = "Id ActiveState UnitFileState NRestarts User"
 def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str, str]:
     """Unit to the user that runs it: those of the inventory, and the jobs that run all the time."""
     found, settings = topology.cluster.services(host), topology.cluster.hosts[host].settings
-    units = {f"{name}.service": settings[f"{name}_user"] for name in found if name != "spark"}
+    units = {
+        f"{unit}.service": settings[f"{name}_user"]
+        for name, service in found.items()
+        if name != "spark"
+        for unit in service.units
+    }
     listing = "grep -sL '^Type=oneshot' /etc/systemd/system/spark-job-*.service"
     jobs = [Path(line).name for line in hosts[host].run(listing).stdout.splitlines()]
     if spark := topology.cluster.spark.get(host):

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from . import firewall, kafka, spark, spark_jobs, variables, zookeeper, zookeeper_tls
+from . import firewall, hdfs, kafka, spark, spark_jobs, variables, zookeeper, zookeeper_tls
 from .files import Entry
 from .firewall import Firewall
+from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
@@ -46,6 +47,7 @@ class Cluster:
     zookeeper: Mapping[str, Member] = field(default_factory=dict)
     kafka: Mapping[str, KafkaNode] = field(default_factory=dict)
     spark: Mapping[str, SparkHost] = field(default_factory=dict)
+    hdfs: Mapping[str, HdfsHost] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -65,6 +67,7 @@ class Cluster:
         found: dict[str, Mapping[str, Service]] = {
             "zookeeper": self.zookeeper,
             "kafka": self.kafka,
+            "hdfs": self.hdfs,
             "spark": self.spark,
         }
         return {name: hosts[host] for name, hosts in found.items() if host in hosts}
@@ -229,4 +232,6 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=job_users)
     broker = next((node for node in nodes.values() if node.is_broker), None)
     sparks = spark.resolve(inventory, hosts, ensemble, broker, ensemble_secured=secured)
-    return Cluster(inventory, hosts, members, nodes, sparks, invalid)
+    return Cluster(
+        inventory, hosts, members, nodes, sparks, hdfs.resolve(inventory, hosts), invalid
+    )

@@ -10,11 +10,12 @@ SPARK_GROUPS = (
     *("spark_masters", "spark_workers", "spark_history"),
     *("spark_metastore", "spark_connect"),
 )
+HDFS_GROUPS = ("hdfs_namenode", "hdfs_datanodes")
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
     *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
 )
-GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *SPARK_GROUPS)
+GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *HDFS_GROUPS, *SPARK_GROUPS)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,12 @@ from typing import Any
 
 from . import kafka, security
 from .cluster import Cluster
+from .hdfs import CHECKPOINT_PERIOD
 from .kafka import KafkaNode
 from .listeners import MOVED
 from .security import User
 from .spark_jobs import SERVICE
+from .values import integer
 
 Options = dict[str, Any]
 
@@ -41,6 +43,30 @@ def _spark_health(cluster: Cluster, host: str) -> Options:
         "token": spark.ui_token,
         "metastores": spark.metastore_addresses,
     }
+
+
+def _hdfs_health(cluster: Cluster, host: str) -> Options:
+    own = cluster.hdfs[host]
+    return {
+        "namenode": own.namenode_ui,
+        "datanodes": own.datanode_addresses,
+        "checkpoint_seconds": 3 * (integer(own.config[CHECKPOINT_PERIOD]) or 600),
+    }
+
+
+def _hdfs_storage(cluster: Cluster, host: str) -> Options:
+    own = cluster.hdfs[host]
+    return {
+        "name_dirs": own.name_dirs,
+        "java": own.host.java.binary,
+        "class_path": own.class_path,
+        "user": own.user,
+    }
+
+
+def _hdfs_image(cluster: Cluster, host: str) -> Options:
+    own = cluster.hdfs[host]
+    return {"namenode": own.namenode_ui, "name_dirs": own.name_dirs}
 
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:
@@ -188,6 +214,9 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "zookeeper_health": _zookeeper_health,
     "spark_health": _spark_health,
     "spark_job_health": _spark_job_health,
+    "hdfs_health": _hdfs_health,
+    "hdfs_storage": _hdfs_storage,
+    "hdfs_image": _hdfs_image,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

@@ -14,7 +14,7 @@ from .files import Entry
 from .host import HostSettings
 from .jvm_options import OpenedPort, java_words, opened_ports
 from .key_table import Table, nearest
-from .security import OPEN
+from .security import OPEN, STANDARD
 from .values import by_name
 from .zookeeper_tls import Identity
 
@@ -46,8 +46,9 @@ class Service(ABC):
     """A service on a host; a new one is one more such class.
 
     `product` begins the names of its variables, paths and units, `title` is for people.
-    `address_variable` sets `address`, `own_layers` are the variables that set properties. `scripts`
-    are commands besides the distribution's tools, which `tool_template` starts. `previous` is the
+    `address_variable` sets `address`, `own_layers` are the variables that set properties, `closed`
+    is what to set its variable of security to, so that it is not open to everybody. `scripts` are
+    commands besides the distribution's tools, which `tool_template` starts. `previous` is the
     file with what the service was started with, where one is kept. `leftovers` is what teardown
     removes besides its files; with a slash at the end only if it is empty: certificates that
     Millrace did not bring may be in it.
@@ -58,6 +59,7 @@ class Service(ABC):
     title: ClassVar[str]
     address_variable: ClassVar[str]
     own_layers: ClassVar[tuple[str, ...]]
+    closed: ClassVar[str] = STANDARD
     scripts: ClassVar[tuple[str, ...]] = ()
     tool_template: ClassVar[str] = "tool.sh.j2"
     previous: ClassVar[str] = ""

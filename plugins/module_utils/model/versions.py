@@ -104,7 +104,13 @@ KAFKA = Product(
 
 SPARK = Product("Spark", "4.2.0", {"4.2.0": Release(java=(17, 21))})
 ZOOKEEPER = Product("ZooKeeper", "3.9.5", {"3.9.5": Release(java=(11, 17, 21))})
-PRODUCTS: Mapping[str, Product] = {"kafka": KAFKA, "spark": SPARK, "zookeeper": ZOOKEEPER}
+HDFS = Product("HDFS", "3.5.0", {"3.5.0": Release(java=(17, 21))})
+PRODUCTS: Mapping[str, Product] = {
+    "kafka": KAFKA,
+    "spark": SPARK,
+    "zookeeper": ZOOKEEPER,
+    "hdfs": HDFS,
+}
 
 # What to set instead of a key that is deprecated or removed.
 _SUCCESSORS: Mapping[str, str] = {

@@ -17,6 +17,7 @@ from . import (
     files,
     firewall,
     groups,
+    hdfs,
     jvm,
     keys,
     listeners,
@@ -59,7 +60,7 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, spark, spark_jobs),
+    *(zookeeper, hdfs, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

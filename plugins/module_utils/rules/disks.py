@@ -15,7 +15,7 @@ from .shared import falls_back_to_default, shared_values
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 # While unpacking, the archive is on the same disk as the unpacked tree.
-_ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "spark": 1100 * MIB}
+_ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "hdfs": 400 * MIB, "spark": 1100 * MIB}
 # The parents of the default data directories, which the roles create.
 _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
 # File systems that may be mounted twice.
@@ -248,7 +248,7 @@ def _no_room_for_software(host: InspectedHost) -> Findings:
 @host_rule("data-on-root", each=InspectedHost.on_present_disks, severity="warning")
 def _data_on_root(wanted: DataDirectory, found: Directory) -> Findings:
     """A topic that grows stops the whole system, and other writes slow the log."""
-    if wanted.service in ("kafka", "zookeeper") and found.mount == "/":
+    if wanted.service in ("kafka", "zookeeper", "hdfs") and found.mount == "/":
         fix = "Give it a disk of its own (host_mounts)."
         yield Finding(f"{found.path} is on the root file system.", fix, wanted.variable)
 

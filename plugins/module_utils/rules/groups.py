@@ -15,11 +15,13 @@ from .shared import PORTS, shared_values
 _PARTNERS = {
     "kafka_brokers": "kafka_controllers",
     "kafka_controllers": "kafka_brokers",
+    "hdfs_namenode": "hdfs_datanodes",
+    "hdfs_datanodes": "hdfs_namenode",
     "spark_workers": "spark_masters",
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
-_PARENTS = ("kafka", "spark")  # parent groups in the example inventories
+_PARENTS = ("kafka", "hdfs", "spark")  # parent groups in the example inventories
 _SIMILAR = 0.9
 _NUMBERS = re.compile(r"[0-9.]+")
 _NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.cluster import Cluster, DataDirectory
+from ..model.hdfs import HdfsHost
 from ..model.host import Facts, HostSettings
 from ..model.kafka import KafkaNode
 from ..model.properties import parse_or_empty
@@ -22,7 +23,7 @@ class Directory:
     partitions, directories with a slash at their end; `partitions` are given only where `meta`, the
     text of meta.properties, is missing. `device` is major:minor, `free` and `size` are in bytes,
     `quorum` is the parsed quorum-state; `elected` says whether it holds records of a quorum that
-    once had a leader.
+    once had a leader. `hdfs_id` is the cluster id of HDFS there, empty where it is not formatted.
     """
 
     path: str
@@ -34,6 +35,7 @@ class Directory:
     quorum: Mapping[str, Any] | None = None
     myid: str | None = None
     elected: bool = False
+    hdfs_id: str = ""
     mount: str = "/"
     device: str = ""
     fstype: str = ""
@@ -205,6 +207,11 @@ class InspectedHost:
     def spark(self) -> SparkHost | None:
         """Its part of Spark, None if it has none."""
         return self.cluster.spark.get(self.name)
+
+    @property
+    def hdfs(self) -> HdfsHost | None:
+        """Its part of HDFS, None if it has none."""
+        return self.cluster.hdfs.get(self.name)
 
     @property
     def kernel_is_its_own(self) -> bool:

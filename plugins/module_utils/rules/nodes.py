@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -72,8 +72,19 @@ def _parameter_of_host(cluster: Cluster) -> Findings:
 
 def _identities(cluster: Cluster) -> dict[str, list[str]]:
     """Return each variable by which hosts differ -> the hosts that read it."""
-    services = {"kafka": cluster.kafka, "spark": cluster.spark, "zookeeper": cluster.zookeeper}
-    variables = ("kafka_node_id", "kafka_advertised_host", "spark_host", "zookeeper_id")
+    services: Mapping[str, Mapping[str, object]] = {
+        "kafka": cluster.kafka,
+        "spark": cluster.spark,
+        "zookeeper": cluster.zookeeper,
+        "hdfs": cluster.hdfs,
+    }
+    variables = (
+        "kafka_node_id",
+        "kafka_advertised_host",
+        "spark_host",
+        "hdfs_host",
+        "zookeeper_id",
+    )
     found = {name: [*services[name.partition("_")[0]]] for name in (*variables, "zookeeper_host")}
     return {**found, "ansible_host": [*cluster.inventory.placed()]}
 

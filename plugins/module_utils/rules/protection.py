@@ -133,6 +133,14 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
             "Whoever reaches the master's web interface may remove workers",
         ),
     ),
+    "hdfs": (
+        _Weakness(
+            "dfs.block.access.token.enable",
+            _is_false,
+            "DataNodes give blocks to whoever names them, without asking the NameNode",
+        ),
+        _Weakness("dfs.permissions.enabled", _is_false, "Every user may read and remove all files"),
+    ),
 }
 
 
@@ -150,7 +158,7 @@ def _given(cluster: Cluster) -> Iterator[tuple[str, Service, str, str, Any]]:
 
 @rule("protection-weakened", each=_given, severity="warning")
 def _protection_weakened(service: Service, variable: str, key: str, value: object) -> Findings:
-    """It removes a part of the protection of `standard`."""
+    """It removes a part of the protection of `standard`, or of `hosts`."""
     of_kafka = "kafka" in variable
     for one in _WEAKNESSES["kafka" if of_kafka else service.product]:
         known = one.key == (table_key(key) if of_kafka else key)

@@ -50,7 +50,8 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
             what = f"{next(iter(services.values())).title} is open, and the internet reaches "
             what += f"{'addresses' if len(found) > 1 else 'an address'} of it, "
             what += f"{listing(sorted(found))}."
-            fix = f"Set {product}_security: standard, or private addresses."
+            closed = next(iter(services.values())).closed
+            fix = f"Set {product}_security: {closed}, or private addresses."
             yield Finding(what, fix, f"{product}_security", tuple(services))
     if reached := _reached_although_closed(cluster):
         [listener, *_] = [one for _, node in nodes_as_written(cluster) for one in opened(node)]

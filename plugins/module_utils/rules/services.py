@@ -30,7 +30,15 @@ from .shared import (
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
 _SIZES = (
-    *("host_memory_mb", "kafka_heap", "zookeeper_heap", "spark_daemon_heap", "spark_worker_memory"),
+    *(
+        "host_memory_mb",
+        "hdfs_namenode_heap",
+        "hdfs_datanode_heap",
+        "kafka_heap",
+        "zookeeper_heap",
+        "spark_daemon_heap",
+        "spark_worker_memory",
+    ),
 )
 _LOCAL = "net.ipv4.ip_local_port_range"
 _RESERVED = "net.ipv4.ip_local_reserved_ports"
@@ -207,6 +215,7 @@ def _name_is_loopback(host: InspectedHost) -> Findings:
     """The service listens on the address of its own name, where no other host can reach it."""
     yield from _loopback(host, "zookeeper", [*host.cluster.zookeeper])
     yield from _loopback(host, "spark", [*host.cluster.spark])
+    yield from _loopback(host, "hdfs", [*host.cluster.hdfs])
 
 
 @host_rule("advertised-is-loopback", severity="warning")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..model import kafka, spark, zookeeper
+from ..model import hdfs, kafka, spark, zookeeper
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.jvm_options import java_words
@@ -23,6 +23,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "kafka": kafka.LAYERS,
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
+    "hdfs": hdfs.LAYERS,
 }
 
 CLIENT_SETTINGS: Mapping[str, tuple[str, ...]] = {
@@ -36,6 +37,7 @@ HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
     "kafka": "kafka_heap",
     "spark": "spark_daemon_heap",
+    "hdfs": "hdfs_namenode_heap",
 }
 HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 _LARGEST_HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(?P<size>\d+[kKmMgG])")

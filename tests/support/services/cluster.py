@@ -27,7 +27,7 @@ from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.services.spark import DRIVER, active_master
 from tests.support.wait import slower
 
-JOURNAL = "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'spark-*'"
+JOURNAL = "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'hdfs-*' -u 'spark-*'"
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +86,8 @@ def summary(topology: Topology) -> dict[str, Any]:
             what.append(f"ZooKeeper {member.version} member {member.id}")
         if node := cluster.kafka.get(name):
             what.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
+        if hdfs := cluster.hdfs.get(name):
+            what += [f"HDFS {hdfs.version} {role}" for role in hdfs.roles]
         if spark := cluster.spark.get(name):
             what += [f"Spark {spark.version} {role}" for role in spark.roles]
         hosts[name] = {"address": topology.addresses[name], "what": what}

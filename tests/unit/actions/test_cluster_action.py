@@ -128,7 +128,12 @@ def test_a_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", INVENTORIES)
 def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_path: Path) -> None:
     # A copy, since a lookup may write a secret beside the inventory.
-    ansible = AnsibleRun(shutil.copytree(ROOT / "inventories" / name, tmp_path / name))
+    own = shutil.copytree(ROOT / "inventories" / name, tmp_path / name)
+    if any("nftables" in path.read_text() for path in own.glob("group_vars/*")):
+        # The lab adds the addresses, without which a firewall is refused.
+        hosts = {f"h{number}": {"ansible_host": f"10.0.0.{number}"} for number in (1, 2, 3)}
+        (own / "transport.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    ansible = AnsibleRun(own)
     found = ansible.task("cluster", next(iter(ansible.hostvars)))
     assert (found["problems"], found["notes"]) == ([], [])
 

@@ -37,7 +37,7 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for name in ("kafka_security", "spark_security", "zookeeper_security"):
+    for name in ("kafka_security", "spark_security", "zookeeper_security", "hdfs_security"):
         variables.setdefault(name, "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)

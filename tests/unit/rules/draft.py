@@ -54,6 +54,7 @@ class Draft:
                 "kafka_security": "open",
                 "spark_security": "open",
                 "zookeeper_security": "open",
+                "hdfs_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }
@@ -177,7 +178,7 @@ class Draft:
     def add_host(self, name: str, **variables: object) -> Self:
         """Add a host to no group."""
         self.groups["all"].append(name)
-        security = ("kafka_security", "spark_security", "zookeeper_security")
+        security = ("kafka_security", "spark_security", "zookeeper_security", "hdfs_security")
         self.variables[name] = {**dict.fromkeys(security, "open"), **variables}
         return self
 
@@ -261,6 +262,12 @@ class Draft:
             if name not in self.groups["all"]:
                 self.add_host(name)
             self.variable("zookeeper_id", number, on=(name,))
+        return self
+
+    def hdfs(self, *datanodes: str) -> Self:
+        """Put HDFS on hosts, with the first one as its NameNode."""
+        self.groups["hdfs_namenode"] = ["k1"]
+        self.groups["hdfs_datanodes"] = list(datanodes or NODES)
         return self
 
     def zookeeper_mode(self, version: str = "3.9.2") -> Self:

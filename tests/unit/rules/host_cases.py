@@ -341,6 +341,23 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
     )
 
 
+def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
+    """Hosts of HDFS, each with the id of the NameNode's directory and of that of blocks."""
+    places = ("/var/lib/hdfs/name", "/var/lib/hdfs/data")
+    return inspected(
+        Draft().hdfs(),
+        {
+            name: Inspection(
+                directories=tuple(
+                    Directory(place, exists=True, hdfs_id=one)
+                    for place, one in zip(places, found, strict=True)
+                )
+            )
+            for name, found in {"k1": ("", ""), **ids}.items()
+        },
+    )
+
+
 CASES = [
     Case(
         "version-downgrade",
@@ -704,6 +721,24 @@ CASES = [
         ("/var/lib/zookeeper/data/myid", "zookeeper_id: 3"),
         zookeeper("3\n"),
         zookeeper("2\n"),
+    ),
+    *(
+        Case(
+            "hdfs-namenode-empty",
+            parts,
+            bad,
+            hdfs(k1=("CID-a", "CID-a"), k2=("", "CID-a"), k3=("", "")),
+        )
+        for parts, bad in (
+            (("k1 has no data", "k2 and k3 have"), hdfs(k2=("", "CID-a"), k3=("", "CID-a"))),
+            (("k3 has", "--limit"), hdfs(k1=("", ""), k2=("", ""))),
+        )
+    ),
+    Case(
+        "hdfs-data-of-another",
+        ("k2", "CID-b", "CID-a"),
+        hdfs(k1=("CID-a", ""), k2=("", "CID-b")),
+        hdfs(k1=("CID-a", "CID-a"), k2=("", "CID-a")),
     ),
     Case(
         "operation-running",

@@ -1,0 +1,293 @@
+"""A host of HDFS: the NameNode with the process that takes its checkpoints, DataNodes.
+
+The layers of a property: topology < security < hdfs_config < owned keys. Those that begin with
+`dfs.` are in hdfs-site.xml, all others in core-site.xml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import files
+from .files import Entry
+from .host import HostSettings
+from .inventory import HDFS_GROUPS, Inventory
+from .security import OPEN
+from .service import CLIENTS, LOOPBACK, NODES, Service
+
+LAYERS = ("hdfs_config",)
+CONFIG = "/etc/hdfs"
+NAMENODE, SECONDARY, DATANODE = "namenode", "secondarynamenode", "datanode"
+CHECKPOINT_PERIOD = "dfs.namenode.checkpoint.period"
+REPLICATION = "dfs.replication"
+_INCLUDE = f"{CONFIG}/datanodes"
+_CHECKPOINTS = "/var/lib/hdfs/checkpoint"
+_LOOPBACK = "127.0.0.1"
+_WEB_PORTS = ("hdfs_namenode_ui_port", "hdfs_secondarynamenode_ui_port", "hdfs_datanode_ui_port")
+_COPIES = 3
+_CLASSES = {
+    NAMENODE: "namenode.NameNode",
+    SECONDARY: "namenode.SecondaryNameNode",
+    DATANODE: "datanode.DataNode",
+}
+_TOPOLOGY: Mapping[str, Any] = {
+    # A stream writes small files all the time: a checkpoint shortens the next start of the
+    # NameNode, and is what a backup has.
+    CHECKPOINT_PERIOD: 600,
+    # A DataNode that is gone is avoided after 10 s, and its blocks are copied after 100 s; Hadoop's
+    # own 30 s and 10.5 minutes are for clusters of thousands.
+    "dfs.heartbeat.interval": 1,
+    "dfs.namenode.heartbeat.recheck-interval": 45000,
+    "dfs.namenode.stale.datanode.interval": 10000,
+    "dfs.namenode.avoid.read.stale.datanode": True,
+    "dfs.namenode.avoid.write.stale.datanode": True,
+    # After a start of the NameNode nothing can be written until its blocks are reported, and for
+    # this time besides: 30 s by default, for DataNodes that are late.
+    "dfs.namenode.safemode.extension": 5000,
+    # A DataNode is known by its address, which may have no name.
+    "dfs.namenode.datanode.registration.ip-hostname-check": False,
+    # Not removed by the first mistyped command.
+    "fs.trash.interval": 1440,
+}
+# What every client of a small cluster needs, those of Spark too: one that waits while the NameNode
+# is restarted, and goes on writing when there is no spare DataNode to replace a failed one.
+CLIENT: Mapping[str, Any] = {
+    "dfs.client.retry.policy.enabled": True,
+    "dfs.client.retry.policy.spec": "2000,150",
+    "dfs.client.block.write.replace-datanode-on-failure.best-effort": True,
+}
+# A DataNode gives and takes a block only with the NameNode's word for it.
+_CLOSED: Mapping[str, Any] = {"dfs.block.access.token.enable": True}
+# Keys that only Millrace writes, with the variable that sets each.
+OWNED: Mapping[str, str] = {
+    "dfs.datanode.address": "hdfs_datanode_port",
+    "dfs.datanode.data.dir.perm": "nothing, the directories are closed to other accounts",
+    "dfs.datanode.data.dir": "hdfs_data_dirs",
+    "dfs.datanode.hostname": "hdfs_host",
+    "dfs.datanode.http.address": "hdfs_datanode_ui_port",
+    "dfs.datanode.ipc.address": "hdfs_datanode_ipc_port",
+    "dfs.hosts": "the group hdfs_datanodes",
+    "dfs.namenode.checkpoint.dir": "nothing, it is a copy of what the NameNode has",
+    "dfs.namenode.http-address": "hdfs_namenode_ui_port",
+    "dfs.namenode.name.dir": "hdfs_name_dirs",
+    "dfs.namenode.storage.dir.perm": "nothing, the directories are closed to other accounts",
+    "dfs.namenode.rpc-address": "hdfs_namenode_port",
+    "dfs.namenode.secondary.http-address": "hdfs_secondarynamenode_ui_port",
+    "dfs.permissions.superusergroup": "hdfs_user",
+    "dfs.webhdfs.enabled": "nothing, it believes whatever name a request gives",
+    "fs.defaultFS": "the group hdfs_namenode",
+}
+
+
+@dataclass(frozen=True)
+class HdfsHost(Service):
+    """One host of HDFS; `namenodes` and `datanodes` are those of the cluster by name."""
+
+    roles: tuple[str, ...]
+    namenodes: Mapping[str, HostSettings]
+    datanodes: Mapping[str, HostSettings]
+    product = "hdfs"
+    title = "Apache Hadoop HDFS"
+    address_variable = "hdfs_host"
+    own_layers = LAYERS
+    closed = "hosts and host_firewall: nftables"
+    scripts = ("hdfs", "hadoop")
+    tool_template = "hdfs-tool.sh.j2"
+    leftovers = (CONFIG, _CHECKPOINTS)
+
+    @property
+    def owned(self) -> Mapping[str, str]:
+        """The keys that only Millrace writes here, with the variable that sets each."""
+        return OWNED
+
+    @property
+    def name_dirs(self) -> list[str]:
+        """The directories of the NameNode, each with a copy of all it knows."""
+        return list(self.settings["hdfs_name_dirs"])
+
+    @property
+    def data_dirs(self) -> list[str]:
+        """The directories of blocks."""
+        return list(self.settings["hdfs_data_dirs"])
+
+    @property
+    def namenode(self) -> HostSettings | None:
+        """The host of the NameNode."""
+        return next(iter(self.namenodes.values()), None)
+
+    @property
+    def url(self) -> str:
+        """The address of the file system, empty without a NameNode."""
+        own = self.namenode
+        if own is None:
+            return ""
+        return f"hdfs://{own.address(self.address_variable)}:{own.settings['hdfs_namenode_port']}"
+
+    @property
+    def namenode_ui(self) -> str:
+        """Where the NameNode answers by HTTP, on its own host alone."""
+        own = self.namenode
+        return f"{_LOOPBACK}:{own.settings['hdfs_namenode_ui_port']}" if own else ""
+
+    @property
+    def datanode_addresses(self) -> list[str]:
+        """`host:port` of all DataNodes, as they register."""
+        return [
+            f"{host.address(self.address_variable)}:{host.settings['hdfs_datanode_port']}"
+            for host in self.datanodes.values()
+        ]
+
+    @property
+    def units(self) -> list[str]:
+        """Its systemd units, in the order in which they are started."""
+        return [f"hdfs-{role}" for role in self.roles]
+
+    @property
+    def starts_after(self) -> dict[str, list[str]]:
+        """The NameNode, before a DataNode, which otherwise tries again after 5 s."""
+        return {"hdfs-datanode": [self.url.rpartition("/")[2]]}
+
+    @property
+    def all_units(self) -> list[str]:
+        """Patterns of all units that teardown removes."""
+        return ["hdfs-*"]
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """Variable and path of each directory that holds data."""
+        names = self.name_dirs if NAMENODE in self.roles else []
+        blocks = self.data_dirs if DATANODE in self.roles else []
+        return [
+            *(("hdfs_name_dirs", path) for path in names),
+            *(("hdfs_data_dirs", path) for path in blocks),
+        ]
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Variable -> port."""
+        variables = {
+            NAMENODE: ("hdfs_namenode_port", "hdfs_namenode_ui_port"),
+            SECONDARY: ("hdfs_secondarynamenode_ui_port",),
+            DATANODE: ("hdfs_datanode_port", "hdfs_datanode_ipc_port", "hdfs_datanode_ui_port"),
+        }
+        return {name: self.settings[name] for role in self.roles for name in variables[role]}
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: clients are among the hosts of the inventory, unless it is open."""
+        if port in _WEB_PORTS:
+            return (LOOPBACK,)
+        return (CLIENTS, NODES) if self.is_open else (NODES,)
+
+    @property
+    def heaps(self) -> dict[str, str]:
+        """Variable -> heap, of each JVM; a checkpoint needs what the NameNode needs."""
+        found = {}
+        if NAMENODE in self.roles:
+            found["hdfs_namenode_heap"] = self.settings["hdfs_namenode_heap"]
+            found["hdfs_namenode_heap (checkpoints)"] = self.settings["hdfs_namenode_heap"]
+        if DATANODE in self.roles:
+            found["hdfs_datanode_heap"] = self.settings["hdfs_datanode_heap"]
+        return found
+
+    def _defaults(self) -> dict[str, dict[str, Any]]:
+        copies = {REPLICATION: max(1, min(_COPIES, len(self.datanodes)))}
+        closed = {} if self.settings["hdfs_security"] == OPEN else _CLOSED
+        return {"topology": {**_TOPOLOGY, **CLIENT, **copies}, "security": dict(closed)}
+
+    def _owned_config(self) -> dict[str, Any]:
+        settings, address = self.settings, self.address
+        web = {name: f"{_LOOPBACK}:{settings[name]}" for name in _WEB_PORTS}
+        return {
+            "fs.defaultFS": self.url,
+            "dfs.namenode.rpc-address": self.url.rpartition("/")[2],
+            # Of the NameNode's host; nobody else connects to it.
+            "dfs.namenode.http-address": self.namenode_ui,
+            "dfs.namenode.secondary.http-address": web["hdfs_secondarynamenode_ui_port"],
+            "dfs.namenode.name.dir": [f"file://{path}" for path in self.name_dirs],
+            "dfs.namenode.storage.dir.perm": 750,
+            "dfs.namenode.checkpoint.dir": f"file://{_CHECKPOINTS}",
+            "dfs.hosts": _INCLUDE,
+            "dfs.datanode.data.dir": [f"file://{path}" for path in self.data_dirs],
+            "dfs.datanode.data.dir.perm": 750,
+            "dfs.datanode.hostname": address.strip("[]"),
+            "dfs.datanode.address": f"{address}:{settings['hdfs_datanode_port']}",
+            "dfs.datanode.ipc.address": f"{address}:{settings['hdfs_datanode_ipc_port']}",
+            "dfs.datanode.http.address": web["hdfs_datanode_ui_port"],
+            "dfs.permissions.superusergroup": self.user,
+            "dfs.webhdfs.enabled": False,
+        }
+
+    def directories(self) -> dict[str, Entry]:
+        """Return its directories."""
+        own = [_CHECKPOINTS] if SECONDARY in self.roles else []
+        return {**super().directories(), **{path: self.own_directory() for path in own}}
+
+    def files(self) -> dict[str, Entry]:
+        """Return the configuration files; `restart` marks what only a restart brings."""
+        site = {key: one for key, one in self.config.items() if key.startswith("dfs.")}
+        core = {key: one for key, one in self.config.items() if key not in site}
+        return {
+            **super().files(),
+            f"{CONFIG}/core-site.xml": _xml(core),
+            f"{CONFIG}/hdfs-site.xml": _xml(site),
+            **self._include(),
+            **self.copy("log4j.properties"),
+            **{path: one for role in self.roles for path, one in self._daemon(role).items()},
+        }
+
+    def _include(self) -> dict[str, Entry]:
+        """Return the list of the DataNodes that the NameNode takes."""
+        if NAMENODE not in self.roles:
+            return {}
+        names = [host.address(self.address_variable) for host in self.datanodes.values()]
+        text = "".join(f"{name.strip('[]')}\n" for name in names)
+        return {_INCLUDE: files.text(text, restart=True)}
+
+    def _environment(self) -> dict[str, str]:
+        options = " ".join(self.settings["hdfs_java_options"])
+        heaps = {
+            NAMENODE: self.settings["hdfs_namenode_heap"],
+            SECONDARY: self.settings["hdfs_namenode_heap"],
+            DATANODE: self.settings["hdfs_datanode_heap"],
+        }
+        return {
+            f"HDFS_{role.upper()}_OPTIONS": f"-Xms{heaps[role]} -Xmx{heaps[role]} {options}"
+            for role in self.roles
+        }
+
+    def _daemon(self, role: str) -> dict[str, Entry]:
+        command = (
+            f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError "
+            f"$HDFS_{role.upper()}_OPTIONS -Djava.awt.headless=true "
+            f"-cp {self.class_path} org.apache.hadoop.hdfs.server.{_CLASSES[role]}"
+        )
+        return self.unit(f"hdfs-{role}", f"{self.title} {self.version} {role}", command)
+
+    @property
+    def class_path(self) -> str:
+        """Where daemons find their configuration, the directories of web pages, and classes."""
+        home = self.distribution.home
+        return f"{CONFIG}:{home}:{home}/libs/*"
+
+
+def _xml(values: Mapping[str, Any]) -> Entry:
+    return files.text(files.render("hadoop.xml.j2", properties=values), restart=True)
+
+
+def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, HdfsHost]:
+    """Return host -> its part of HDFS, of all hosts of HDFS's groups."""
+    namenodes, datanodes = (
+        {name: hosts[name] for name in inventory.members(group)} for group in HDFS_GROUPS
+    )
+    return {
+        name: HdfsHost(host, roles, namenodes, datanodes)
+        for name, host in hosts.items()
+        if (
+            roles := (
+                *((NAMENODE, SECONDARY) if name in namenodes else ()),
+                *((DATANODE,) if name in datanodes else ()),
+            )
+        )
+    }

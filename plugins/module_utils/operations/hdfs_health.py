@@ -1,0 +1,107 @@
+"""Whether HDFS is healthy, by what its NameNode reports (JMX over HTTP).
+
+Pure: the caller asks the NameNode, and tries the ports of DataNodes. The beans are described in
+Hadoop's "Metrics" and, of those without a page, FSNamesystemMBean and NameNodeMXBean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SYSTEM = "Hadoop:service=NameNode,name=FSNamesystem"
+INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
+_SILENT_SECONDS = 5
+_LEAST_FREE = 10.0
+_DAMAGED = "see hdfs fsck / -list-corruptfileblocks on the NameNode's host"
+
+
+@dataclass(frozen=True)
+class State:
+    """What the NameNode says of the file system; `datanodes` is `host:port` -> seconds of silence.
+
+    `age` is how long ago the last checkpoint was, or the NameNode started.
+    """
+
+    cluster_id: str
+    safe_mode: str
+    datanodes: Mapping[str, int]
+    missing: int
+    corrupt: int
+    copies_missing: int
+    failed_dirs: tuple[str, ...]
+    failed_volumes: int
+    free_percent: float
+    age: float
+
+
+def state(beans: Mapping[str, Mapping[str, Any]], now: float) -> State:
+    """Read the two beans, by their names.
+
+    Raises:
+        LookupError, TypeError, ValueError: they are not those of a NameNode.
+
+    """
+    system, info = beans[SYSTEM], beans[INFO]
+    live, dirs = json.loads(info["LiveNodes"]), json.loads(info["NameDirStatuses"])
+    since = max(int(system["LastCheckpointTime"]), int(info["NNStartedTimeInMillis"]))
+    return State(
+        str(info["ClusterId"]),
+        str(info["Safemode"]),
+        {str(name): int(one["lastContact"]) for name, one in live.items()},
+        int(system["MissingBlocks"]),
+        int(system["CorruptBlocks"]),
+        int(system["LowRedundancyBlocks"]),
+        tuple(sorted(dirs["failed"])),
+        int(system["VolumeFailuresTotal"]),
+        float(info["PercentRemaining"]),
+        now - since / 1000,
+    )
+
+
+def problems(
+    found: State, datanodes: Collection[str], listening: Collection[str], longest: float
+) -> list[str]:
+    """Return everything that is wrong.
+
+    `datanodes` are those of the inventory, `listening` those whose port accepts connections; a
+    checkpoint must not be older than `longest` seconds.
+    """
+    wrong = []
+    if found.safe_mode:
+        wrong.append(f"nothing can be written, the NameNode is in safe mode: {found.safe_mode}")
+    for name in datanodes:
+        silence = found.datanodes.get(name)
+        if silence is None:
+            reason = "is not registered"
+        elif name not in listening:
+            reason = "accepts no connection"
+        elif silence > _SILENT_SECONDS:
+            reason = f"has been silent for {silence} s"
+        else:
+            continue
+        wrong.append(f"DataNode {name} {reason}: see journalctl -u hdfs-datanode there")
+    wrong += [
+        f"DataNode {name} is registered, and the inventory has it not"
+        for name in sorted({*found.datanodes} - {*datanodes})
+    ]
+    counts = {
+        "have no copy left": found.missing,
+        "have a damaged copy": found.corrupt,
+    }
+    wrong += [f"{n} blocks {what}: {_DAMAGED}" for what, n in counts.items() if n]
+    if found.copies_missing:
+        wrong.append(f"{found.copies_missing} blocks have fewer copies than they should have")
+    wrong += [f"the NameNode no longer writes to {path}" for path in found.failed_dirs]
+    if found.failed_volumes:
+        wrong.append(f"DataNodes have lost {found.failed_volumes} of their directories")
+    if datanodes and found.free_percent < _LEAST_FREE:
+        wrong.append(f"{found.free_percent:.0f} % of the capacity are free")
+    if found.age > longest:
+        wrong.append(
+            f"the last checkpoint is {found.age / 60:.0f} minutes old: see journalctl -u "
+            "hdfs-secondarynamenode on the NameNode's host"
+        )
+    return wrong

@@ -1,0 +1,95 @@
+#!/usr/bin/python
+"""Ansible module: whether HDFS is healthy."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.parse
+import urllib.request
+from http.client import HTTPException
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host.network import listens
+from ..module_utils.operations import hdfs_health, health_check
+from ..module_utils.operations.hdfs_health import INFO, SYSTEM, State
+
+DOCUMENTATION = r"""
+module: hdfs_health
+short_description: Whether HDFS is healthy
+description:
+  - Asks the NameNode on its own host and reports every problem. It must be out of safe mode, every
+    DataNode of the inventory and no other must be registered, and every block must have all its
+    copies. Directories must not have failed, capacity must be left, and the last checkpoint must
+    not be old.
+options:
+  wait:
+    description: Seconds to wait until it is healthy; with 0 it is checked once.
+    type: float
+    default: 0
+  fail:
+    description: Whether an unhealthy file system fails the task.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
+
+REQUEST_SECONDS = 5
+
+
+def ask(namenode: str) -> State | str:
+    """Return the state that the NameNode at `host:port` reports, or why there is none."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    beans = {}
+    try:
+        for name in (SYSTEM, INFO):
+            url = f"http://{namenode}/jmx?qry={urllib.parse.quote(name)}"
+            with opener.open(url, timeout=REQUEST_SECONDS) as answer:
+                (beans[name],) = json.load(answer)["beans"]
+        return hdfs_health.state(beans, time.time())
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        return getattr(reason, "strerror", None) or str(reason)
+    except (ValueError, LookupError, TypeError):
+        return "it has not started yet, or this is no NameNode"
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "namenode": {"type": "str", "required": True},
+            "datanodes": {"type": "list", "elements": "str", "default": []},
+            "checkpoint_seconds": {"type": "float", "required": True},
+            "wait": {"type": "float", "default": 0},
+            "fail": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    datanodes = module.params["datanodes"]
+
+    def check() -> tuple[dict[str, Any], list[str]]:
+        found = ask(module.params["namenode"])
+        if isinstance(found, str):
+            where = f"the NameNode at {module.params['namenode']} of its host does not answer"
+            return {}, [f"{where}: {found}; see journalctl -u hdfs-namenode"]
+        listening = [name for name in datanodes if listens(name)]
+        longest = module.params["checkpoint_seconds"]
+        facts = {
+            "cluster_id": found.cluster_id,
+            "datanodes": sorted(found.datanodes),
+            "free_percent": round(found.free_percent),
+            "checkpoint_age": round(found.age),
+        }
+        return facts, hdfs_health.problems(found, datanodes, listening, longest)
+
+    health_check.run(module, "file system is not healthy", check)
+
+
+if __name__ == "__main__":
+    main()

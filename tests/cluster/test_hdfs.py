@@ -1,0 +1,85 @@
+"""HDFS from outside: what is written on one host is read on another, and nobody else reaches it."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from testinfra.host import Host
+
+from tests.support.lab.topology import Topology
+
+AS_SUPERUSER = "runuser -u hdfs -- hdfs dfs"
+
+
+@pytest.fixture(scope="module")
+def namenode(topology: Topology) -> str:
+    if not topology.group("hdfs_namenode"):
+        pytest.skip("no HDFS here")
+    return topology.group("hdfs_namenode")[0]
+
+
+@pytest.fixture(scope="module")
+def written(topology: Topology, hosts: dict[str, Host], namenode: str) -> Iterator[tuple[str, str]]:
+    """A file that the last DataNode's host has written: its path, and its checksum."""
+    writer = hosts[topology.group("hdfs_datanodes")[-1]]
+    path = f"/millrace-{uuid.uuid4().hex[:8]}"
+    writer.check_output("head -c 3000000 /dev/urandom > /var/tmp/hdfs-probe")
+    total = writer.check_output("md5sum < /var/tmp/hdfs-probe")
+    try:
+        writer.check_output(f"{AS_SUPERUSER} -put - {path} < /var/tmp/hdfs-probe")
+        yield path, total
+    finally:
+        writer.run(f"{AS_SUPERUSER} -rm -skipTrash {path}; rm /var/tmp/hdfs-probe")
+
+
+def test_what_one_host_writes_another_reads(
+    topology: Topology, hosts: dict[str, Host], written: tuple[str, str]
+) -> None:
+    path, total = written
+    reader = hosts[topology.group("hdfs_datanodes")[0]]
+    assert reader.check_output(f"{AS_SUPERUSER} -cat {path} | md5sum") == total
+
+
+def test_every_block_has_all_its_copies(
+    topology: Topology, hosts: dict[str, Host], namenode: str, written: tuple[str, str]
+) -> None:
+    copies = topology.cluster.hdfs[namenode].config["dfs.replication"]
+    found = hosts[namenode].check_output(f"runuser -u hdfs -- hdfs fsck {written[0]} -blocks")
+    assert "is HEALTHY" in found
+    assert f"Live_repl={copies}" in found
+
+
+def test_people_without_rights_write_nothing(
+    hosts: dict[str, Host], namenode: str, written: tuple[str, str]
+) -> None:
+    done = hosts[namenode].run(f"runuser -u nobody -- hdfs dfs -rm -skipTrash {written[0]}")
+    assert done.rc != 0
+    assert "Permission denied" in done.stderr
+
+
+def test_only_the_hosts_of_the_inventory_connect(
+    topology: Topology, hosts: dict[str, Host], namenode: str
+) -> None:
+    """This machine is none of them."""
+    if topology.cluster.hdfs[namenode].is_open:
+        pytest.skip("it is open here")
+    for host, hdfs in topology.cluster.hdfs.items():
+        for name, port in hdfs.ports.items():
+            with pytest.raises(OSError, match=r"timed out|refused|unreachable"):
+                socket.create_connection((topology.addresses[host], port), timeout=2).close()
+            here = "127.0.0.1" if "_ui_" in name else topology.addresses[host]
+            hosts[host].check_output(f"timeout 5 bash -c '< /dev/tcp/{here}/{port}'")
+
+
+def test_web_servers_neither_serve_others_nor_change_files(
+    topology: Topology, hosts: dict[str, Host], namenode: str
+) -> None:
+    port = topology.cluster.hdfs[namenode].ports["hdfs_namenode_ui_port"]
+    listening = hosts[namenode].check_output("ss -Hltn sport = :%s", str(port))
+    assert "127.0.0.1" in listening
+    assert len(listening.splitlines()) == 1
+    asked = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{port}/webhdfs/v1/?op=LISTSTATUS')"
+    assert hosts[namenode].run("python3 -c %s", asked).rc != 0

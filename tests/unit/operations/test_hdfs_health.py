@@ -1,0 +1,93 @@
+"""Whether HDFS is healthy, by what a NameNode answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import hdfs_health
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.hdfs_health import (
+    INFO,
+    SYSTEM,
+)
+
+NODES = ("h2:9866", "h3:9866")
+NOW = 2_000_000.0
+
+
+def beans(
+    nodes: dict[str, int] | None = None, failed: dict[str, str] | None = None, **changed: Any
+) -> dict[str, dict[str, Any]]:
+    """What the NameNode answers, which is healthy but for what is changed."""
+    live = {name: {"lastContact": 1} for name in NODES} if nodes is None else {}
+    live |= {name: {"lastContact": silence} for name, silence in (nodes or {}).items()}
+    system = {
+        "LastCheckpointTime": (NOW - 100) * 1000,
+        **dict.fromkeys(("MissingBlocks", "CorruptBlocks", "LowRedundancyBlocks"), 0),
+        "VolumeFailuresTotal": 0,
+    }
+    info = {
+        "ClusterId": "CID-1",
+        "Safemode": "",
+        "LiveNodes": json.dumps(live),
+        "NameDirStatuses": json.dumps({"active": {}, "failed": failed or {}}),
+        "PercentRemaining": 50.0,
+        "NNStartedTimeInMillis": (NOW - 50_000) * 1000,
+    }
+    return {
+        SYSTEM: {key: changed.get(key, one) for key, one in system.items()},
+        INFO: {key: changed.get(key, one) for key, one in info.items()},
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "listening", "expected"),
+    [
+        pytest.param(beans(), NODES, [], id="healthy"),
+        pytest.param(beans(Safemode="Safe mode is ON."), NODES, [("safe mode",)], id="safe-mode"),
+        pytest.param(
+            beans({"h2:9866": 0}), NODES, [("h3:9866", "not registered")], id="not-registered"
+        ),
+        pytest.param(beans(), NODES[:1], [("h3:9866", "no connection")], id="stopped"),
+        pytest.param(
+            beans({"h2:9866": 0, "h3:9866": 30}), NODES, [("h3:9866", "30 s")], id="silent"
+        ),
+        pytest.param(
+            beans(dict.fromkeys((*NODES, "h4:9866"), 0)), NODES, [("h4:9866",)], id="unexpected"
+        ),
+        pytest.param(
+            beans(MissingBlocks=2, CorruptBlocks=1, LowRedundancyBlocks=3),
+            NODES,
+            [("2 blocks", "no copy"), ("1 blocks", "damaged"), ("3 blocks", "fewer")],
+            id="blocks",
+        ),
+        pytest.param(beans(failed={"/data/name": ""}), NODES, [("/data/name",)], id="name-dir"),
+        pytest.param(beans(VolumeFailuresTotal=1), NODES, [("1 of",)], id="volume"),
+        pytest.param(beans(PercentRemaining=4.4), NODES, [("4 %",)], id="full"),
+        pytest.param(
+            beans(LastCheckpointTime=(NOW - 7200) * 1000),
+            NODES,
+            [("120 minutes", "hdfs-secondarynamenode")],
+            id="checkpoint",
+        ),
+    ],
+)
+def test_each_problem_is_named(
+    answer: dict[str, dict[str, Any]], listening: tuple[str, ...], expected: list[tuple[str, ...]]
+) -> None:
+    found = hdfs_health.problems(hdfs_health.state(answer, NOW), NODES, listening, 1800)
+    assert len(found) == len(expected), found
+    for text, parts in zip(found, expected, strict=True):
+        assert all(part in text for part in parts), text
+
+
+def test_a_checkpoint_is_not_missed_before_there_was_time_for_one() -> None:
+    """A file system that was down for days is not unhealthy when it starts."""
+    found = beans(LastCheckpointTime=0, NNStartedTimeInMillis=(NOW - 20) * 1000)
+    assert hdfs_health.state(found, NOW).age == 20
+
+
+def test_what_is_no_namenode_is_refused() -> None:
+    with pytest.raises(LookupError):
+        hdfs_health.state({SYSTEM: {}, INFO: {}}, NOW)
