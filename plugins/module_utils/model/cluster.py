@@ -231,7 +231,7 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     job_users = [user for one in drivers for user in spark_jobs.users(spark_jobs.of_settings(one))]
     nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=job_users)
     broker = next((node for node in nodes.values() if node.is_broker), None)
-    sparks = spark.resolve(inventory, hosts, ensemble, broker, ensemble_secured=secured)
-    return Cluster(
-        inventory, hosts, members, nodes, sparks, hdfs.resolve(inventory, hosts), invalid
-    )
+    stores = hdfs.resolve(inventory, hosts)
+    store = next(iter(stores.values()), None)
+    sparks = spark.resolve(inventory, hosts, ensemble, broker, store, ensemble_secured=secured)
+    return Cluster(inventory, hosts, members, nodes, sparks, stores, invalid)

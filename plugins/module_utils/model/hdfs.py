@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import files
+from . import files, spark_sessions
 from .files import Entry
 from .host import HostSettings
-from .inventory import HDFS_GROUPS, Inventory
+from .inventory import HDFS_GROUPS, SPARK_GROUPS, Inventory
 from .security import OPEN
 from .service import CLIENTS, LOOPBACK, NODES, Service
 
@@ -22,6 +22,7 @@ CONFIG = "/etc/hdfs"
 NAMENODE, SECONDARY, DATANODE = "namenode", "secondarynamenode", "datanode"
 CHECKPOINT_PERIOD = "dfs.namenode.checkpoint.period"
 REPLICATION = "dfs.replication"
+HOME, WAREHOUSE = "/user/spark", "/user/spark/warehouse"
 _INCLUDE = f"{CONFIG}/datanodes"
 _CHECKPOINTS = "/var/lib/hdfs/checkpoint"
 _LOOPBACK = "127.0.0.1"
@@ -83,11 +84,15 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class HdfsHost(Service):
-    """One host of HDFS; `namenodes` and `datanodes` are those of the cluster by name."""
+    """One host of HDFS; `namenodes` and `datanodes` are those of the cluster by name.
+
+    `spark_user` is the account of Spark in the inventory, empty without Spark.
+    """
 
     roles: tuple[str, ...]
     namenodes: Mapping[str, HostSettings]
     datanodes: Mapping[str, HostSettings]
+    spark_user: str = ""
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"
@@ -137,6 +142,30 @@ class HdfsHost(Service):
         return [
             f"{host.address(self.address_variable)}:{host.settings['hdfs_datanode_port']}"
             for host in self.datanodes.values()
+        ]
+
+    @property
+    def accounts(self) -> list[str]:
+        """Its account; the NameNode asks its own host who is in the group of Spark's users."""
+        asked = self.spark_user and NAMENODE in self.roles
+        group = f"g {spark_sessions.GROUP} {spark_sessions.GROUP_ID}"
+        return [*([group] if asked else []), *super().accounts]
+
+    @property
+    def client_config(self) -> dict[str, Any]:
+        """The properties of a client that has none of these files, as Spark."""
+        return {key: self.config[key] for key in (*CLIENT, REPLICATION)}
+
+    @property
+    def shared_directories(self) -> list[dict[str, str]]:
+        """Directories in the file system that others need: path, and mode and owner if given."""
+        if not self.spark_user:
+            return []
+        own = {"owner": f"{self.spark_user}:{spark_sessions.GROUP}", "mode": "770"}
+        return [
+            {"path": "/tmp", "mode": "1777"},  # noqa: S108 - of HDFS
+            {"path": HOME, **own},
+            {"path": WAREHOUSE, **own},
         ]
 
     @property
@@ -278,11 +307,13 @@ def _xml(values: Mapping[str, Any]) -> Entry:
 
 def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, HdfsHost]:
     """Return host -> its part of HDFS, of all hosts of HDFS's groups."""
+    sparks = [hosts[name] for group in SPARK_GROUPS for name in inventory.members(group)]
+    spark_user = next((str(one.settings["spark_user"]) for one in sparks), "")
     namenodes, datanodes = (
         {name: hosts[name] for name in inventory.members(group)} for group in HDFS_GROUPS
     )
     return {
-        name: HdfsHost(host, roles, namenodes, datanodes)
+        name: HdfsHost(host, roles, namenodes, datanodes, spark_user)
         for name, host in hosts.items()
         if (
             roles := (

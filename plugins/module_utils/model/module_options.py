@@ -64,6 +64,18 @@ def _hdfs_storage(cluster: Cluster, host: str) -> Options:
     }
 
 
+def _hdfs_directories(cluster: Cluster, host: str) -> Options:
+    own = cluster.hdfs[host]
+    return {
+        "directories": own.shared_directories,
+        "name_dirs": own.name_dirs,
+        "mark": f"{own.state_dir}/directories",
+        "java": own.host.java.binary,
+        "class_path": own.class_path,
+        "user": own.user,
+    }
+
+
 def _hdfs_image(cluster: Cluster, host: str) -> Options:
     own = cluster.hdfs[host]
     return {"namenode": own.namenode_ui, "name_dirs": own.name_dirs}
@@ -216,6 +228,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "spark_job_health": _spark_job_health,
     "hdfs_health": _hdfs_health,
     "hdfs_storage": _hdfs_storage,
+    "hdfs_directories": _hdfs_directories,
     "hdfs_image": _hdfs_image,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,

@@ -23,6 +23,7 @@ from . import (
 )
 from .artifacts import HOMES, Distribution, cache_directory
 from .files import Entry
+from .hdfs import WAREHOUSE, HdfsHost
 from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .kafka import KafkaNode
@@ -44,6 +45,8 @@ _CLASSES = {
     "history": "history.HistoryServer",
 }
 _STATE = "/var/lib/spark"
+HDFS = "hdfs"
+"""What puts the tables of sessions there, of spark_file_system."""
 KAFKA_AUTHORITY = f"{_CONFIG}/kafka-ca.pem"
 # Of all jobs, before each had one of its own.
 _FORMER_LOGIN = f"{_CONFIG}/kafka-login.properties"
@@ -113,7 +116,7 @@ class SparkHost(Service):
     """One host of a Spark cluster; `masters`, `workers` and `metastores` are those of the cluster.
 
     `broker` is one of Kafka's in the inventory, None without any; `ensemble_secured` tells whether
-    the ensemble wants certificates.
+    the ensemble wants certificates, `hdfs` is a host of HDFS in the inventory, None without it.
     """
 
     roles: tuple[str, ...]
@@ -124,6 +127,7 @@ class SparkHost(Service):
     broker: KafkaNode | None = None
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     ensemble_secured: bool = False
+    hdfs: HdfsHost | None = None
     product = "spark"
     title = "Apache Spark"
     address_variable = "spark_host"
@@ -276,7 +280,11 @@ class SparkHost(Service):
     def _defaults(self) -> dict[str, dict[str, Any]]:
         secret = self._secret(security.SPARK_SECRET)
         return {
-            "topology": {**_TOPOLOGY, **(_RECOVERY if self.recovery else {})},
+            "topology": {
+                **_TOPOLOGY,
+                **(_RECOVERY if self.recovery else {}),
+                **{f"spark.hadoop.{key}": one for key, one in self._hdfs_client.items()},
+            },
             "security": {**_STANDARD, SECRET: secret} if self.is_secured else {},
         }
 
@@ -342,6 +350,18 @@ class SparkHost(Service):
             spark_sessions.warehouse(self.shared_dir): spark_sessions.shared(self.user, "2770"),
         }
 
+    @property
+    def _hdfs_client(self) -> Mapping[str, Any]:
+        return self.hdfs.client_config if self.hdfs else {}
+
+    @property
+    def _file_system(self) -> dict[str, Any]:
+        """The properties of sessions whose tables, and paths without a scheme, are in HDFS."""
+        if self.hdfs is None or self.settings["spark_file_system"] != HDFS:
+            return {}
+        url = self.hdfs.url
+        return {"spark.hadoop.fs.defaultFS": url, "spark.sql.warehouse.dir": f"{url}{WAREHOUSE}"}
+
     @cached_property
     def session_config(self) -> dict[str, Any]:
         """The properties of the sessions that people start on its hosts."""
@@ -352,6 +372,7 @@ class SparkHost(Service):
             **self.layers["security"],
             **spark_sessions.DEFAULTS,
             **spark_sessions.config(self.shared_dir),
+            **self._file_system,
             **self.layers["spark_config"],
             **{key: self.config[key] for key in ("spark.eventLog.enabled", "spark.eventLog.dir")},
             **({UI_KEY: self._secret(security.SPARK_SESSION_UI_KEY)} if self.is_secured else {}),
@@ -621,12 +642,14 @@ def resolve(
     hosts: Mapping[str, HostSettings],
     ensemble: Sequence[str],
     broker: KafkaNode | None,
+    store: HdfsHost | None,
     *,
     ensemble_secured: bool = False,
 ) -> dict[str, SparkHost]:
     """Return host -> Spark host of all hosts of Spark's groups.
 
-    `ensemble` are the client addresses of ZooKeeper, empty without any; `broker` is one of Kafka's.
+    `ensemble` are the client addresses of ZooKeeper, empty without any; `broker` is one of Kafka's,
+    `store` a host of HDFS.
     """
     groups = {
         role: {name: hosts[name] for name in inventory.members(group)}
@@ -643,6 +666,7 @@ def resolve(
             broker,
             inventory.secrets,
             ensemble_secured,
+            store,
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))

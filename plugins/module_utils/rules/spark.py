@@ -11,7 +11,7 @@ from ..model.cluster import Cluster
 from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
 from ..model.security import secret_digest
-from ..model.spark import SECRET, SparkHost
+from ..model.spark import HDFS, SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
@@ -86,6 +86,16 @@ def _spark_masters(cluster: Cluster) -> Findings:
     if len(masters) > 1 and not cluster.zookeeper:
         what = f"{listing(masters)} would {'both' if len(masters) == 2 else 'all'} be leaders."
         yield Finding(what, f"Add the group zookeeper with 3 hosts, or keep {masters[0]} alone.")
+
+
+@rule("spark-without-hdfs", each=lambda cluster: cluster.spark.items(), where="spark_file_system")
+def _spark_without_hdfs(host: SparkHost) -> Findings:
+    """Tables would be in a file system that is not there."""
+    if host.settings["spark_file_system"] == HDFS and host.hdfs is None:
+        what = "spark_file_system is hdfs, and the inventory has no HDFS."
+        yield Finding(
+            what, "Add hdfs_namenode and hdfs_datanodes, or set spark_file_system: shared."
+        )
 
 
 @rule("spark-metastores", where="group spark_metastore")

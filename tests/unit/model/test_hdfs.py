@@ -81,6 +81,31 @@ def test_a_property_lands_where_hadoop_reads_it_and_is_escaped() -> None:
     assert site(host, "core")["hadoop.proxyuser.x.hosts"] == "<&>"
 
 
+def test_spark_knows_how_to_wait_and_where_its_tables_are() -> None:
+    groups = {**GROUPS, "spark_masters": ["h1"], "spark_workers": ["h2"]}
+    for system, place in (("shared", "file:///srv/spark/"), ("hdfs", "hdfs://h1:8020/user/spark/")):
+        found = cluster(groups, spark_file_system=system)
+        spark = found.spark["h2"]
+        assert spark.config["spark.hadoop.dfs.client.retry.policy.enabled"] is True
+        assert spark.config["spark.hadoop.dfs.replication"] == 2
+        assert spark.session_config["spark.sql.warehouse.dir"] == f"{place}warehouse"
+        assert ("spark.hadoop.fs.defaultFS" in spark.session_config) == (system == "hdfs")
+        assert spark.config["spark.eventLog.dir"].startswith("file:///srv/spark/")
+
+
+def test_the_namenode_has_what_spark_needs() -> None:
+    found = cluster({**GROUPS, "spark_masters": ["h2"], "spark_workers": ["h2"]}, spark_user="sp")
+    made = {one["path"]: one for one in found.hdfs["h1"].shared_directories}
+    assert made["/user/spark/warehouse"] == {
+        "path": "/user/spark/warehouse",
+        "mode": "770",
+        "owner": "sp:spark-users",
+    }
+    assert [line for line in found.hdfs["h1"].accounts if "spark-users" in line]
+    assert not [line for line in found.hdfs["h2"].accounts if "spark-users" in line]
+    assert hosts()["h1"].shared_directories == []
+
+
 def test_teardown_keeps_data_unless_it_is_asked_to_remove_it() -> None:
     for remove in (False, True):
         found = removal(cluster(GROUPS, hdfs_remove_data=remove), "h1", "hdfs")["removed"]

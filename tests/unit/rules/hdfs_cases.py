@@ -62,7 +62,16 @@ REFUSED: list[Case] = [
     ),
 ]
 
+REFUSED.append(
+    (
+        "spark-without-hdfs",
+        "no HDFS",
+        lambda d: d.variable("spark_file_system", "hdfs"),
+        ("hdfs_namenode", "spark_file_system: shared"),
+    )
+)
 LEGAL: list[Legal] = [
+    ("spark-without-hdfs", "HDFS", lambda d: d.hdfs().variable("spark_file_system", "hdfs")),
     ("hdfs-namenodes", "one", lambda d: d.hdfs()),
     ("hdfs-without-firewall", "a firewall", lambda d: walled(closed(d))),
     (

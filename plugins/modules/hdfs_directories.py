@@ -1,0 +1,81 @@
+#!/usr/bin/python
+"""Ansible module: directories in HDFS that other services need."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host import files
+from ..module_utils.host.as_user import as_user
+from ..module_utils.model.properties import parse_or_empty
+
+DOCUMENTATION = r"""
+module: hdfs_directories
+short_description: Directories in HDFS that other services need
+description:
+  - Makes them with HDFS's own command, as its superuser, where a file on the NameNode's host does
+    not say that this file system has got them. What is in them, and who has changed them since, is
+    left alone.
+attributes:
+  check_mode:
+    description: Reports which directories would be made.
+    support: full
+"""
+
+SHELL = "org.apache.hadoop.fs.FsShell"
+
+
+def cluster_id(paths: list[str]) -> str:
+    """Return the id of the file system, empty where it is not formatted."""
+    texts = [Path(path) / "current/VERSION" for path in paths]
+    found = (parse_or_empty(one.read_text()).get("clusterID") for one in texts if one.is_file())
+    return next(filter(None, found), "")
+
+
+def commands(directories: list[dict[str, str]]) -> list[list[str]]:
+    """Return what HDFS's shell has to do: each takes seconds, so paths are taken together."""
+    wanted = [["-mkdir", "-p", *(one["path"] for one in directories)]]
+    for key, command in (("owner", "-chown"), ("mode", "-chmod")):
+        for value in sorted({one[key] for one in directories if key in one}):
+            paths = [one["path"] for one in directories if one.get(key) == value]
+            wanted.append([command, value, *paths])
+    return wanted
+
+
+def main() -> None:
+    """Run the module."""
+    text = {"type": "str", "required": True}
+    module = AnsibleModule(
+        argument_spec={
+            "directories": {"type": "list", "elements": "dict", "required": True},
+            "name_dirs": {"type": "list", "elements": "path", "required": True},
+            "mark": {"type": "path", "required": True},
+            **dict.fromkeys(("java", "class_path", "user"), text),
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    directories, mark = params["directories"], Path(params["mark"])
+    paths = [one["path"] for one in directories]
+    wanted = {"cluster_id": cluster_id(params["name_dirs"]), "directories": directories}
+    made = json.dumps(wanted, sort_keys=True) + "\n"
+    if not directories or (mark.is_file() and mark.read_text() == made):
+        module.exit_json(changed=False, made=[])
+    if not module.check_mode:
+        start = [params["java"], "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        start += ["-cp", params["class_path"], SHELL]
+        for words in commands(directories):
+            own = as_user(params["user"], params["user"], [*start, *words])
+            code, out, err = module.run_command(own, cwd="/")
+            if code:
+                said = (err.strip() or out.strip())[-2000:]
+                module.fail_json(msg=f"{' '.join(words)} in HDFS failed: {said}")
+        files.write(mark, made.encode(), 0o644)
+    module.exit_json(changed=True, made=paths)
+
+
+if __name__ == "__main__":
+    main()
