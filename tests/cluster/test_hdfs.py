@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from tests.support.lab.topology import Topology
+from tests.support.clients import guide
+from tests.support.lab.topology import ROOT, Topology
 
 AS_SUPERUSER = "runuser -u hdfs -- hdfs dfs"
 
@@ -58,6 +59,15 @@ def test_people_without_rights_write_nothing(
     done = hosts[namenode].run(f"runuser -u nobody -- hdfs dfs -rm -skipTrash {written[0]}")
     assert done.rc != 0
     assert "Permission denied" in done.stderr
+
+
+def test_commands_of_the_page_work(hosts: dict[str, Host], namenode: str) -> None:
+    try:
+        for command in guide.commands("Who may use it", ROOT / "docs/hdfs.md"):
+            printed = hosts[namenode].check_output(command)
+        assert "/user" in printed
+    finally:
+        hosts[namenode].run(f"{AS_SUPERUSER} -rm -r -skipTrash /user/analyst")
 
 
 def test_only_the_hosts_of_the_inventory_connect(
