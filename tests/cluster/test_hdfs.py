@@ -48,7 +48,9 @@ def test_every_block_has_all_its_copies(
     topology: Topology, hosts: dict[str, Host], namenode: str, written: tuple[str, str]
 ) -> None:
     copies = topology.cluster.hdfs[namenode].config["dfs.replication"]
-    found = hosts[namenode].check_output(f"runuser -u hdfs -- hdfs fsck {written[0]} -blocks")
+    found = hosts[namenode].check_output(
+        f"runuser -u hdfs -- hdfs fsck {written[0]} -files -blocks"
+    )
     assert "is HEALTHY" in found
     assert f"Live_repl={copies}" in found
 
