@@ -127,8 +127,10 @@ def own_options(name: str) -> frozenset[str]:
 def of_model(name: str) -> dict[str, Any]:
     """The options that the model gives a module, none where its action does it."""
     own = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
-    groups = ("kafka_brokers", "kafka_controllers", "spark_masters", "spark_workers", "zookeeper")
-    groups += ("hdfs_namenode", "hdfs_datanodes")
+    groups = (
+        *("kafka_brokers", "kafka_controllers", "zookeeper"),
+        *("spark_masters", "spark_workers", "hdfs_namenode", "hdfs_datanodes"),
+    )
     found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})
     given = name in module_options.OPERATIONS
     return module_options.of_module(name, found, "k1") if given else {}

@@ -325,13 +325,23 @@ def _spark_job_checkpoint(host: SparkHost) -> Findings:
     """It belongs to one query, and health.yml reads it on the hosts."""
     present = [job for job in host.jobs if job.present]
     for job in present:
-        if job.checkpoint and not job.checkpoint.startswith("/"):
-            what = f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path."
+        if job.checkpoint and not re.match(r"/|\w+://", job.checkpoint):
+            what = f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path or URL."
             fix = f"Set it to {host.shared_dir}/{job.name}/checkpoint for example."
             yield Finding(what, fix, _at(job, "checkpoint"))
     for path, names in shared_values({job.name: host.checkpoint(job) for job in present}):
         what = f"{path} is the checkpoint of {listing(names)}."
         yield Finding(what, "Give each job a checkpoint of its own.", VARIABLE)
+
+
+@rule("spark-job-late", each=_jobs)
+def _spark_job_late(_: Cluster, job: Job) -> Findings:
+    """health.yml reads a checkpoint that is a directory on the hosts, and would call the stream
+    late although it is not.
+    """
+    if job.late_after and not job.timer and "://" in job.checkpoint:
+        what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
+        yield Finding(what, "Delete late_after.", _at(job, "late_after"))
 
 
 @rule("spark-job-user", each=_every_job)

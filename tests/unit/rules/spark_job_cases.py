@@ -116,6 +116,12 @@ REFUSED: list[Case] = [
     ("spark-job-room", "no cores", jobs(job(cores=0)), ("cores", "1 or more")),
     ("spark-job-room", "memory", jobs(job(memory="3g")), ("3072 MiB", "2048m or less")),
     ("spark-job-room", "no size", jobs(job(memory="much")), ("much", "1g")),
+    (
+        "spark-job-late",
+        "in HDFS",
+        jobs(job(checkpoint="hdfs://h1:8020/user/spark/it", late_after=60)),
+        ("hdfs://h1:8020/user/spark/it", "Delete late_after"),
+    ),
     ("spark-job-room", "too small", jobs(job(memory="100m")), ("100m", "450m")),
     *(
         ("spark-job-schedule", time, jobs(job(schedule=time)), (time, wanted))
@@ -222,6 +228,8 @@ LEGAL: list[Legal] = [
     ),
     ("spark-job-schedule", "late", jobs(job(late_after=600))),
     ("spark-job-checkpoint", "its own", jobs(job(checkpoint="file:///srv/c"), job(name="views"))),
+    ("spark-job-late", "on the hosts", jobs(job(checkpoint="file:///srv/x", late_after=60))),
+    ("spark-job-late", "never late", jobs(job(checkpoint="hdfs://h1:8020/user/spark/it"))),
     ("spark-job-user", "its own", jobs(job(**OWN_USER))),
     ("spark-job-user", "without Kafka", jobs(job())),
     (
