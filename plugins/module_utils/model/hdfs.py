@@ -77,7 +77,6 @@ OWNED: Mapping[str, str] = {
     "dfs.namenode.rpc-address": "hdfs_namenode_port",
     "dfs.namenode.secondary.http-address": "hdfs_secondarynamenode_ui_port",
     "dfs.permissions.superusergroup": "hdfs_user",
-    "dfs.webhdfs.enabled": "nothing, it believes whatever name a request gives",
     "fs.defaultFS": "the group hdfs_namenode",
 }
 
@@ -245,7 +244,6 @@ class HdfsHost(Service):
             "dfs.datanode.ipc.address": f"{address}:{settings['hdfs_datanode_ipc_port']}",
             "dfs.datanode.http.address": web["hdfs_datanode_ui_port"],
             "dfs.permissions.superusergroup": self.user,
-            "dfs.webhdfs.enabled": False,
         }
 
     def directories(self) -> dict[str, Entry]:

@@ -45,8 +45,8 @@ REFUSED: list[Case] = [
     (
         "owned-key",
         "of HDFS",
-        lambda d: d.hdfs().variable("hdfs_config", {"dfs.webhdfs.enabled": True}),
-        ("dfs.webhdfs.enabled",),
+        lambda d: d.hdfs().variable("hdfs_config", {"dfs.namenode.http-address": "0.0.0.0:9870"}),
+        ("dfs.namenode.http-address", "hdfs_namenode_ui_port"),
     ),
     (
         "open-to-everybody",
