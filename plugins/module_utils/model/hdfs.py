@@ -265,12 +265,12 @@ class HdfsHost(Service):
         }
 
     def _include(self) -> dict[str, Entry]:
-        """Return the list of the DataNodes that the NameNode takes."""
+        """Return the list of the DataNodes that the NameNode takes; it reads it while it runs."""
         if NAMENODE not in self.roles:
             return {}
         names = [host.address(self.address_variable) for host in self.datanodes.values()]
         text = "".join(f"{name.strip('[]')}\n" for name in names)
-        return {_INCLUDE: files.text(text, restart=True)}
+        return {_INCLUDE: files.text(text)}
 
     def _environment(self) -> dict[str, str]:
         options = " ".join(self.settings["hdfs_java_options"])
