@@ -174,8 +174,12 @@ class HdfsHost(Service):
 
     @property
     def starts_after(self) -> dict[str, list[str]]:
-        """The NameNode, before a DataNode, which otherwise tries again after 5 s."""
-        return {"hdfs-datanode": [self.url.rpartition("/")[2]]}
+        """The NameNode, before the others.
+
+        A DataNode would try again after 5 s, and the process that takes checkpoints end after 10.
+        """
+        at = [self.url.rpartition("/")[2]]
+        return {f"hdfs-{role}": at for role in self.roles if role != NAMENODE}
 
     @property
     def all_units(self) -> list[str]:

@@ -37,7 +37,9 @@ def test_the_groups_decide_what_a_host_runs() -> None:
     found = hosts()
     assert found["h1"].units == ["hdfs-namenode", "hdfs-secondarynamenode", "hdfs-datanode"]
     assert found["h2"].units == ["hdfs-datanode"]
-    assert found["h2"].starts_after["hdfs-datanode"] == ["h1:8020"]
+    at = ["h1:8020"]
+    assert found["h2"].starts_after == {"hdfs-datanode": at}
+    assert found["h1"].starts_after == {"hdfs-secondarynamenode": at, "hdfs-datanode": at}
     assert [path for _, path in found["h2"].data_directories] == ["/var/lib/hdfs/data"]
 
 
