@@ -82,15 +82,16 @@ def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any
 
 def _reboot_refusals(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     containers = [name for name, node in nodes.items() if node["container"]]
-    members = [name for name in nodes if name in cluster.zookeeper]
+    others = {"ZooKeeper": cluster.zookeeper, "HDFS": cluster.hdfs}
     found = []
     if containers:
         found.append(f"{', '.join(containers)}: a container cannot be rebooted from inside.")
-    if members:
-        found.append(
-            f"{', '.join(members)}: ZooKeeper runs there too and has no gate. Reboot these hosts "
-            "by hand, one at a time, each while the others serve."
-        )
+    for title, hosts in others.items():
+        if members := [name for name in nodes if name in hosts]:
+            found.append(
+                f"{', '.join(members)}: {title} runs there too and has no gate. Reboot these hosts "
+                "by hand, one at a time, each while the others serve."
+            )
     return found
 
 

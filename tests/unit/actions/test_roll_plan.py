@@ -74,6 +74,13 @@ def test_only_a_reboot_is_refused_on_containers_and_beside_zookeeper() -> None:
     assert roll_plan.refusals(cluster, "restart", found) == ""
 
 
+def test_no_host_of_hdfs_is_rebooted_without_its_blocks_elsewhere() -> None:
+    groups = {"kafka_brokers": ["b1"], "hdfs_namenode": ["h1"], "hdfs_datanodes": ["b1"]}
+    cluster = small.cluster(groups, {"b1": {"kafka_node_id": 1}})
+    refused = roll_plan.refusals(cluster, "reboot", {"b1": node()})
+    assert "b1: HDFS" in refused
+
+
 @pytest.mark.parametrize("action", ["restart", "upgrade", "reboot"])
 def test_no_node_is_taken_whose_certificate_is_about_to_expire(action: str) -> None:
     cluster = small.cluster({"kafka_brokers": ["b1"]}, {"b1": {"kafka_node_id": 1}})
