@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millrace_job import kafka_options, run
+from millrace_job import kafka_options, read_topic, run
 
 PARTITIONS = ("topic", "day")
 """The columns of the directories; `day` is that of the record's time, in UTC."""
@@ -38,23 +38,19 @@ def differences(records: DataFrame, rows: DataFrame) -> DataFrame:
     return lost.unionByName(found.exceptAll(wanted).withColumn("side", F.lit("topic")))
 
 
-def start(
-    spark: SparkSession, kafka: Mapping[str, str], arguments: argparse.Namespace
-) -> StreamingQuery:
+def start(spark: SparkSession, arguments: argparse.Namespace) -> StreamingQuery:
     """Start the stream; it begins with the earliest record, and fails where records are gone."""
-    source = spark.readStream.format("kafka").options(**kafka).option("includeHeaders", True)
-    source = source.option("subscribe", arguments.topics).option("startingOffsets", "earliest")
-    if arguments.max_per_trigger:
-        source = source.option("maxOffsetsPerTrigger", arguments.max_per_trigger)
-    sink = archived(source.load()).writeStream.queryName("archive").format("parquet")
-    sink = sink.partitionBy(*PARTITIONS).option("path", arguments.output)
-    sink = sink.option("checkpointLocation", arguments.checkpoint)
+    config, limit = arguments.client_config, arguments.max_per_trigger
+    rows = archived(read_topic(spark, config, arguments.topics, limit))
+    sink = rows.writeStream.queryName("archive").format("parquet").partitionBy(*PARTITIONS)
+    sink = sink.option("path", arguments.output).option("checkpointLocation", arguments.checkpoint)
     interval = f"{round(1000 * arguments.trigger_seconds)} milliseconds"
     return sink.trigger(processingTime=interval).start()
 
 
-def compare(spark: SparkSession, kafka: Mapping[str, str], arguments: argparse.Namespace) -> int:
+def compare(spark: SparkSession, arguments: argparse.Namespace) -> int:
     """Print what differs between the topics and their files; return 1 if anything does."""
+    kafka = kafka_options(arguments.client_config)
     source = spark.read.format("kafka").options(**kafka).option("includeHeaders", True)
     records = source.option("subscribe", arguments.topics).load().cache()
     # As their writer had them: without that a key of digits would be read as a number.
@@ -87,13 +83,12 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     arguments = arguments_of(argv)
-    kafka = kafka_options(arguments.client_config.read_text(encoding="utf-8"))
     builder = SparkSession.builder.appName("archive").config("spark.sql.session.timeZone", "UTC")
     spark = builder.getOrCreate()
     try:
         if arguments.compare:
-            return compare(spark, kafka, arguments)
-        run([start(spark, kafka, arguments)])
+            return compare(spark, arguments)
+        run([start(spark, arguments)])
     finally:
         spark.stop()
     return 0
