@@ -8,21 +8,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from flights.source import events
 from tests.support.clients import guide
 from tests.support.faults.target import FULL, skip_unless_full
 from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.refusal import seconds_to_refuse
+from tests.support.services.departures import carrier_counts, hourly_counts, is_long
 from tests.support.services.spark import page
 from tests.support.wait import wait_for
 
@@ -176,6 +180,51 @@ SPARK_REMOTE=${{SPARK_REMOTE%token=*}}token=wrong
     assert done.returncode == 0, done.stdout + done.stderr
     assert "to|    2|" in done.stdout
     assert "UNAUTHENTICATED" in done.stderr
+
+
+def test_a_pipeline_in_sql_equals_batch(tmp_path: Path) -> None:
+    """The job of the page, over all flights: updated twice, against plain Python."""
+    skip_unless_full()
+    package = tmp_path / "jobs/departures"
+    shutil.copytree(ROOT / "spark/departures", package)
+    project = package / "spark-pipeline.yml"
+    project.write_text(project.read_text().replace("/srv/spark", "/srv/shared/spark"))
+    [text] = guide.blocks("A pipeline", "yaml", guide.STREAMING_SQL)
+    text = text.replace('"*:0/10"', "once").replace("{{ inventory_dir }}", str(tmp_path))
+    jobs = yaml.safe_load(text)
+    added = STATE / "inventory/pipeline.yml"
+    added.write_text(yaml.safe_dump({"all": {"vars": jobs}}))
+    try:
+        for _ in range(2):
+            succeed("job", "departures", seconds=900)
+        [picture] = guide.blocks("The graph", "mermaid", guide.STREAMING_SQL)
+        [dry_run] = guide.blocks("The graph", "", guide.STREAMING_SQL)
+        assert picture in on_host("k1", dry_run)
+        every = list(events())
+        counts = selected("SELECT carrier, departures, delayed FROM carrier_counts")
+        assert {x: (int(n), int(late)) for x, n, late in counts} == carrier_counts(every)
+        windows = selected("SELECT unix_seconds(hour), origin, departures FROM hourly_counts")
+        hours = hourly_counts(every, timedelta(days=30))
+        assert {(int(at), origin): int(n) for at, origin, n in windows} == hours
+        assert len(windows) == len(hours)
+        late = sum(map(is_long, every))
+        named = selected("SELECT count(*), count(name) FROM named_delays")
+        assert named == [[str(late), str(late)]]
+        assert selected("SELECT count(*) FROM rejected") == [["0"]]
+        [pull] = guide.commands("ksqlDB's examples", guide.STREAMING_SQL)
+        assert str(carrier_counts(every)["UA"][0]) in on_host("k1", f"runuser -u spark -- {pull}")
+    finally:
+        jobs["spark_jobs"][0]["state"] = "absent"
+        added.write_text(yaml.safe_dump({"all": {"vars": jobs}}))
+        succeed("run", "jobs", seconds=300)
+        added.unlink()
+
+
+def selected(query: str) -> list[list[str]]:
+    """The rows of a query, in a session of its own on a host."""
+    marked = query.replace("SELECT", "SELECT 'row',", 1)
+    output = on_host("k1", f'runuser -u spark -- spark-sql -e "{marked}"')
+    return [line.split("\t")[1:] for line in output.splitlines() if line.startswith("row\t")]
 
 
 def test_second_up_changes_and_restarts_nothing() -> None:

@@ -24,8 +24,10 @@ HELPER = COLLECTION / "spark/millrace_job.py"
 _IMPORT = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
 # Its functions that make the file by which a job says that it works.
 _REPORT = re.compile(r"\b(run|supervise)\(")
-# Of a package: programs, and operators in Scala that a driver compiles.
-_COPIED = ("*.py", "*.scala")
+PIPELINES = COLLECTION / "spark/millrace_pipelines.py"
+PIPELINE = "spark-pipeline.yml"
+# Of a package: programs, operators in Scala that a driver compiles, and declarative pipelines.
+_COPIED = ("*.py", "*.scala", "*.sql", PIPELINE)
 SERVICE, ONCE = "service", "once"
 """The schedules besides a timer: a process that runs all the time, or a run when asked for."""
 
@@ -154,7 +156,11 @@ class Job:
         every = [path for kind in _COPIED for path in source.rglob(kind)]
         found = sorted(every) if source.is_dir() else [source]
         below = source.parent
-        return {HELPER.name: HELPER, **{str(path.relative_to(below)): path for path in found}}
+        helpers = [HELPER, *([PIPELINES] if any(x.name == PIPELINE for x in found) else [])]
+        return {
+            **{path.name: path for path in helpers},
+            **{str(path.relative_to(below)): path for path in found},
+        }
 
     @property
     def entries(self) -> list[Path]:

@@ -16,6 +16,7 @@ GUIDE = ROOT / "docs/guide.md"
 OPERATIONS = ROOT / "docs/operations.md"
 SPARK = ROOT / "docs/spark.md"
 JOBS = ROOT / "docs/jobs.md"
+STREAMING_SQL = ROOT / "docs/streaming-sql.md"
 CLIENTS = ROOT / "docs/clients.md"
 
 

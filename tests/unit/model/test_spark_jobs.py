@@ -66,6 +66,16 @@ def test_a_single_file_is_its_own_module(package: Path) -> None:
     assert "-m stream\n" in entries[f"{UNITS}/spark-job-one.service"]["content"]
 
 
+def test_a_pipeline_comes_with_its_sql_and_what_runs_it(package: Path) -> None:
+    (package / "spark-pipeline.yml").touch()
+    (package / "parts/tables.sql").touch()
+    job = {"name": "clicks", "source": str(package), "module": "clicks.stream"}
+    entries = states(with_jobs(job))["clicks"]["files"]
+    at = "/opt/millrace/jobs/clicks"
+    for name in ("clicks/spark-pipeline.yml", "clicks/parts/tables.sql", "millrace_pipelines.py"):
+        assert f"{at}/{name}" in entries
+
+
 def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:
     job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
     (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
