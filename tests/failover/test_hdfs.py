@@ -179,7 +179,7 @@ def test_a_backup_of_the_namenode_is_restored(
     host, path = hosts[name], topology.cluster.hdfs[name].name_dirs[0]
     [checkpoint] = [x for x in guide.commands("Backup and restore", PAGE) if "saveNamespace" in x]
     host.check_output(checkpoint)
-    plays.succeed("hdfs_backup", "-e", f"hdfs_backup={tmp_path}")
+    plays.succeed("hdfs_backup", "-e", f"path={tmp_path}")
     files = [one for one in tmp_path.rglob("*") if one.is_file()]
     assert {one.name.partition("_")[0] for one in files} == {"VERSION", "fsimage"}
 
