@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import deploy, rerun, roll, security, session, throughput, validate
+from tests.bench import deploy, rerun, roll, security, session, stream, throughput, validate
 
 BENCHMARKS = {
     "deploy": deploy,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "roll": roll,
     "security": security,
     "session": session,
+    "stream": stream,
     "throughput": throughput,
     "validate": validate,
 }
@@ -23,7 +24,8 @@ def main() -> int:
     if name not in BENCHMARKS or not all(count.isdigit() and int(count) for count in pairs):
         sys.stderr.write(f"./lab bench NAME [PAIRS], NAME being one of {', '.join(BENCHMARKS)}\n")
         return 2
-    BENCHMARKS[name].main(int(pairs[0]) if pairs else PAIRS)
+    chosen = BENCHMARKS[name]
+    chosen.main(int(pairs[0]) if pairs else getattr(chosen, "PAIRS", PAIRS))
     return 0
 
 

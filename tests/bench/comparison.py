@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.support.lab.topology import ROOT
 
 Measured = dict[str, float]
-"""Figures of one measurement; "seconds" is what is compared."""
+"""Figures of one measurement; "seconds" is what `compare` compares."""
+Round = dict[str, Measured]
+"""One measurement of each kind."""
 
 
 def compare(name: str, kinds: Mapping[str, Callable[[], Measured]], pairs: int) -> None:
@@ -19,21 +21,44 @@ def compare(name: str, kinds: Mapping[str, Callable[[], Measured]], pairs: int) 
     Prints each measurement, then the median ratio of the pairs and their range, and writes all of
     it to .lab/bench-NAME.json.
     """
-    measured: list[dict[str, Measured]] = []
-    for pair in range(pairs):
+    measured = in_turn(name, kinds, pairs)
+    baseline, ours = kinds
+    found = ratios(measured, ours, baseline, "seconds")
+    middle = spread(found)
+    save(name, {"pairs": measured, "ratios": found, "median": middle["median"]})
+    show(f"{name}: ratio", middle)
+
+
+def in_turn(name: str, kinds: Mapping[str, Callable[[], Measured]], rounds: int) -> list[Round]:
+    """Measure each kind once a round, and print each measurement."""
+    measured = []
+    for number in range(rounds):
         # A B, then B A: what else the machine does falls on both alike.
-        order = list(kinds) if pair % 2 == 0 else list(kinds)[::-1]
+        order = list(kinds) if number % 2 == 0 else list(kinds)[::-1]
         found = {}
         for kind in order:
             found[kind] = kinds[kind]()
             show(f"{name}: {kind}", found[kind])
         measured.append(found)
-    baseline, ours = kinds
-    ratios = [pair[ours]["seconds"] / pair[baseline]["seconds"] for pair in measured]
-    median = statistics.median(ratios)
-    result = {"pairs": measured, "ratios": ratios, "median": median}
+    return measured
+
+
+def ratios(rounds: Sequence[Round], kind: str, baseline: str, figure: str) -> list[float]:
+    """Return one kind's figure divided by the baseline's, of each round."""
+    return [one[kind][figure] / one[baseline][figure] for one in rounds]
+
+
+def spread(figures: Sequence[float]) -> Measured:
+    """Return the median and the range; of five figures it holds the true median in 15 of 16 cases.
+
+    That is 1 - 2 ** (1 - n): all n are on one side of it otherwise.
+    """
+    return {"median": statistics.median(figures), "least": min(figures), "most": max(figures)}
+
+
+def save(name: str, result: object) -> None:
+    """Write .lab/bench-NAME.json."""
     (ROOT / f".lab/bench-{name}.json").write_text(json.dumps(result, indent=2) + "\n")
-    show(f"{name}: ratio", {"median": median, "least": min(ratios), "most": max(ratios)})
 
 
 def show(what: str, figures: Measured) -> None:

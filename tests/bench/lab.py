@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -56,16 +57,35 @@ def secure(choice: str) -> None:
 @contextmanager
 def three_nodes() -> Iterator[None]:
     """Describe the topology of `./lab up`, open, without Spark and with default JVM options."""
-    INVENTORY.mkdir(parents=True, exist_ok=True)
-    LOG.parent.mkdir(exist_ok=True)
+    hosts, variables = _source()
+    del variables["kafka_java_options"]
+    with _described({"kafka": hosts["kafka"]}, {**variables, "kafka_security": "open"}):
+        yield
+
+
+@contextmanager
+def with_spark(jobs: Sequence[Mapping[str, object]]) -> Iterator[None]:
+    """Describe the topology of `./lab up` with jobs; of Spark only masters and workers."""
+    hosts, variables = _source()
+    spark = hosts["spark"]["children"]
+    wanted = {name: spark[name] for name in ("spark_masters", "spark_workers")}
+    groups = {"kafka": hosts["kafka"], "spark": {"children": wanted}}
+    with _described(groups, {**variables, "spark_jobs": [dict(one) for one in jobs]}):
+        yield
+
+
+def _source() -> tuple[dict[str, Any], dict[str, Any]]:
     source = ROOT / "inventories/kraft_combined"
     hosts = yaml.safe_load((source / "hosts.yml").read_text())
-    (INVENTORY / "hosts.yml").write_text(yaml.safe_dump({"kafka": hosts["kafka"]}))
-    variables = yaml.safe_load((source / "group_vars/all.yml").read_text())
-    del variables["kafka_java_options"]
-    (INVENTORY / "group_vars").mkdir(exist_ok=True)
-    (INVENTORY / "group_vars/all.yml").write_text(yaml.safe_dump(variables))
-    secure("open")
+    return hosts, yaml.safe_load((source / "group_vars/all.yml").read_text())
+
+
+@contextmanager
+def _described(hosts: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[None]:
+    (INVENTORY / "group_vars").mkdir(parents=True, exist_ok=True)
+    LOG.parent.mkdir(exist_ok=True)
+    (INVENTORY / "hosts.yml").write_text(yaml.safe_dump(dict(hosts)))
+    (INVENTORY / "group_vars/all.yml").write_text(yaml.safe_dump(dict(variables)))
     try:
         yield
     finally:
