@@ -40,11 +40,12 @@ from tests.support.wait import wait_for
 
 SOURCE, PACED, SINK = "bench.flights", "bench.paced", "bench.results"
 PARTITIONS = 6  # as the flights have
-RECORDS, BATCHES = 150_000, 2
+RECORDS, BATCHES = 120_000, 2
 """Of the backlog, and its micro-batches: large ones, so that their number matters little."""
-STATE_BATCHES = 4
-"""With state: each of them commits it."""
-STATE_ROUNDS, MANY_ROUNDS = 4, 2
+STATE_BATCHES, STATE_ROUNDS = 4, 4
+"""With state: each micro-batch commits it."""
+MANY_BATCHES, MANY_ROUNDS = 1, 1
+"""With 200 partitions, since a micro-batch takes many seconds then."""
 ONE_RATE = 1_000.0
 SECONDS, TRIAL_SECONDS = 25.0, 15.0
 """How long records come at the one rate, and in a trial of the search."""
@@ -118,6 +119,7 @@ def spark_place(topology: Topology, name: str, workers: Sequence[str]) -> Place:
     def ask(request: Mapping[str, Any]) -> Answer:
         path = f"{folder}/{next(numbers)}"
         script = f"""set -e
+trap '[ $? = 0 ] || journalctl --unit {unit} --lines 60 --output cat --no-pager >&2' EXIT
 n=0
 until [ -d {folder} ]; do n=$((n + 1)); [ $n -lt 300 ]; sleep 0.2; done
 echo {shlex.quote(json.dumps(request))} > {path}.asked
@@ -274,18 +276,15 @@ def rows(bench: Bench, places: Mapping[str, Place], rounds: int) -> dict[str, An
 
 
 def states(
-    bench: Bench, place: Place, kinds: Mapping[str, Mapping[str, str]], rounds: int, profile: Answer
+    handle: Callable[..., Measured], kinds: Mapping[str, Mapping[str, str]], rounds: int
 ) -> dict[str, Any]:
-    """Rows a processor second with properties of the state; the first round is not counted."""
-    runs = {
-        name: partial(bench.backlog, place, "counts", STATE_BATCHES, conf={**profile, **own})
-        for name, own in kinds.items()
-    }
+    """Rows a processor second with properties of the state; of several rounds without the first."""
+    runs = {name: partial(handle, conf=dict(conf)) for name, conf in kinds.items()}
     measured = in_turn("stream", runs, rounds)
     baseline_, *others = kinds
     found = {
         f"{other} / {baseline_}": spread(
-            ratios(measured[1:], other, baseline_, "rows_per_cpu_second")
+            ratios(measured[1:] or measured, other, baseline_, "rows_per_cpu_second")
         )
         for other in others
     }
@@ -332,8 +331,13 @@ def measure(
     )
     found["latency"] = latencies(bench, cluster, most)
     save("stream", found)
-    found["state"] = states(bench, cluster, STATES, STATE_ROUNDS, profile)
-    found["partitions"] = states(bench, cluster, MANY, MANY_ROUNDS, profile)
+    counting = partial(bench.backlog, cluster, "counts")
+    for name, kinds, batches, number in (
+        ("state", STATES, STATE_BATCHES, STATE_ROUNDS),
+        ("partitions", MANY, MANY_BATCHES, MANY_ROUNDS),
+    ):
+        full = {kind: {**profile, **conf} for kind, conf in kinds.items()}
+        found[name] = states(partial(counting, batches), full, number)
     save("stream", found)
     return found
 
