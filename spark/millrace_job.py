@@ -1,12 +1,13 @@
 """What the driver of a streaming job needs besides Spark: it lies beside each job on its host.
 
-`read_topic` and `to_topic` connect to Kafka by a file of client properties, `dead_letters` keeps
-what a job refused. `run` reports when the queries work, and returns after SIGTERM, when each of
-them has finished its micro-batch.
+`read_topic` and `to_topic` connect to Kafka by a file of client properties, `DeadLetters` keeps
+what a job refuses, and what comes too late. `run` reports when the queries work, and returns after
+SIGTERM, when each of them has finished its micro-batch.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -14,9 +15,10 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # clients outside the cluster read the names below, without PySpark
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +32,12 @@ SOURCE_OFFSET: Final = "source.offset"
 """Headers of a dead letter; its key, value and other headers are the original's."""
 HEADERS: Final = "array<struct<key:string,value:binary>>"
 """The type of the column `headers` of Kafka's source and sink."""
+LATE: Final = "late"
+TOO_LARGE: Final = "too large"
+"""Reasons."""
+LETTER_BYTES: Final = 1_000_000
+"""The most bytes of a dead letter, below Kafka's `max.request.size` and `max.message.bytes`."""
+_EARLIEST = -2  # Kafka's number for it, in Spark's JSON of offsets
 STOP_SECONDS = 45.0
 """Less than systemd waits before it kills the driver, 60 s."""
 _CHECK_SECONDS = 0.5
@@ -68,15 +76,14 @@ def read_topic(
         OSError: the file cannot be read.
 
     """
-    options = kafka_options(client_config) | {
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-        "failOnDataLoss": "true",
-        "includeHeaders": "true",
-    }
+    options = _source_options(client_config) | {"subscribe": topic, "startingOffsets": "earliest"}
     if max_offsets:
         options["maxOffsetsPerTrigger"] = str(max_offsets)
     return spark.readStream.format("kafka").options(**options).load()
+
+
+def _source_options(client_config: Path) -> dict[str, str]:
+    return kafka_options(client_config) | {"failOnDataLoss": "true", "includeHeaders": "true"}
 
 
 def to_topic(rows: DataFrame, client_config: Path, topic: str) -> DataStreamWriter:
@@ -88,8 +95,21 @@ def to_topic(rows: DataFrame, client_config: Path, topic: str) -> DataStreamWrit
         OSError: the file cannot be read.
 
     """
-    options = kafka_options(client_config) | {"kafka.acks": "all", "topic": topic}
-    return rows.writeStream.format("kafka").options(**options)
+    return rows.writeStream.format("kafka").options(**_sink_options(client_config, topic))
+
+
+def _sink_options(client_config: Path, topic: str) -> dict[str, str]:
+    return kafka_options(client_config) | {"kafka.acks": "all", "topic": topic}
+
+
+def write_topic(rows: DataFrame, client_config: Path, topic: str) -> None:
+    """Write the columns key, value and headers to a topic, with acks=all, for `foreachBatch`.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    rows.write.format("kafka").options(**_sink_options(client_config, topic)).save()
 
 
 def append_once(batch: DataFrame, batch_id: int, table: str) -> None:
@@ -113,7 +133,8 @@ def dead_letters(parsed: DataFrame) -> DataFrame:
 
     `parsed` has the columns of Kafka's source, headers too, and `reason`. The result has key, value
     (as received) and headers (the original's, then reason, source.partition and source.offset as
-    text). A letter that comes twice has the same source twice.
+    text). A letter that comes twice has the same source twice. Of a record that would be too large
+    for Kafka only the latter headers are kept: they say where it lies.
     """
     sources = {REASON: REASON, SOURCE_PARTITION: "partition", SOURCE_OFFSET: "offset"}
     added = ", ".join(
@@ -122,7 +143,99 @@ def dead_letters(parsed: DataFrame) -> DataFrame:
     )
     original = f"coalesce(headers, cast(array() AS {HEADERS}))"
     refused = parsed.where(f"{REASON} IS NOT NULL")
-    return refused.selectExpr("key", "value", f"concat({original}, array({added})) AS headers")
+    headers = f"concat({original}, array({added}))"
+    sizes = "aggregate({0}, 0L, (sum, one) -> sum + 16 + octet_length(one.key) + {1})"
+    sizes = sizes.format(headers, "coalesce(octet_length(one.value), 0)")
+    size = f"coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + {sizes}"
+    # One that was just within Kafka's limit is beyond it with the headers that are added.
+    return refused.selectExpr("*", f"{size} <= {LETTER_BYTES} AS _fits").selectExpr(
+        "if(_fits, key, NULL) AS key",
+        "if(_fits, value, NULL) AS value",
+        f"if(_fits, {headers}, array({added})) AS headers",
+    )
+
+
+@dataclass(frozen=True)
+class DeadLetters:
+    """The records that a query refuses, and those that come too late for it, for `foreachBatch`.
+
+    `source` is its topic, `target` that of the letters, and `checkpoint` the query's, whose files
+    say which records a micro-batch has read and at which watermark; so what Spark drops as late and
+    what is written here are the same, also when the micro-batch is repeated. `parse` adds `reason`
+    to Kafka's columns. `final` is an SQL expression of what `parse` returns: the time at which a
+    record's result is final, such as the end of its window. Without it nothing is late.
+    """
+
+    client_config: Path
+    source: str
+    target: str
+    checkpoint: str
+    parse: Callable[[DataFrame], DataFrame]
+    final: str = ""
+
+    def write(self, spark: SparkSession, batch_id: int) -> None:
+        """Write the letters of a micro-batch that is at work.
+
+        Raises:
+            ValueError: the checkpoint is that of another query.
+            OSError: the file of client properties cannot be read.
+
+        """
+        before, watermark = self._progress(spark, batch_id - 1)
+        end, _ = self._progress(spark, batch_id)
+        start = {partition: before.get(partition, _EARLIEST) for partition in end}
+        if start == end:
+            return
+        options = _source_options(self.client_config) | {
+            "subscribe": self.source,
+            "startingOffsets": json.dumps({self.source: start}),
+            "endingOffsets": json.dumps({self.source: end}),
+        }
+        records = spark.read.format("kafka").options(**options).load()
+        letters = dead_letters(late(self.parse(records), self.final, watermark))
+        write_topic(letters, self.client_config, self.target)
+
+    def _progress(self, spark: SparkSession, batch_id: int) -> tuple[Mapping[str, int], int]:
+        """Return up to where a micro-batch reads each partition, and its watermark in ms."""
+        if batch_id < 0:
+            return {}, 0
+        java: Any = spark._jvm  # `spark.read` would run a job for each file
+        path = java.org.apache.hadoop.fs.Path(f"{self.checkpoint}/offsets/{batch_id}")
+        file = path.getFileSystem(spark._jsc.hadoopConfiguration()).open(path)
+        try:
+            text = java.org.apache.commons.io.IOUtils.toString(file, "UTF-8")
+        finally:
+            file.close()
+        return progress_of(text, self.source)
+
+
+def progress_of(text: str, topic: str) -> tuple[Mapping[str, int], int]:
+    """Return the offsets of a topic in a file of a checkpoint's `offsets`, and the watermark in ms.
+
+    The file has a version, then JSON: the micro-batch, and the end of each source.
+
+    Raises:
+        ValueError: the topic is none of its sources.
+
+    """
+    batch, *sources = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    for source in sources:
+        if topic in source:
+            return source[topic], int(batch["batchWatermarkMs"])
+    message = f"the checkpoint is that of another query: it has not read {topic}"
+    raise ValueError(message)
+
+
+def late(parsed: DataFrame, final: str, watermark: int) -> DataFrame:
+    """Return `parsed` with a reason for the good records whose `final` that watermark has reached.
+
+    `watermark` is in ms, and that of the micro-batch before: by it Spark drops what is late.
+    """
+    if not final:
+        return parsed
+    closed = f"{REASON} IS NULL AND {final} <= timestamp_millis({watermark})"
+    others = [name for name in parsed.columns if name != REASON]
+    return parsed.selectExpr(*others, f"if({closed}, '{LATE}', {REASON}) AS {REASON}")
 
 
 def send_modules(spark: SparkSession) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
-from clicks.transform import hourly, parse, records
+from clicks.transform import FINAL, MOST_BYTES, hourly, parse, records
 from pyspark.sql import DataFrame, SparkSession
 
-from millrace_job import REASON, dead_letters
+from millrace_job import LATE, REASON, TOO_LARGE, dead_letters, late
 
 KAFKA = (
     "key BINARY, value BINARY, partition INT, offset BIGINT, "
@@ -23,6 +24,7 @@ CLICKS = [
 ]
 REFUSED = {
     None: "no value",
+    json.dumps({**CLICKS[0], "page": "/" * MOST_BYTES}): TOO_LARGE,
     "click": "not a click",
     '{"user": "ada", "page": "/", "at": "soon"}': "not a click",
     '{"page": "/", "at": "2026-01-05T11:30:00Z"}': "no user",
@@ -69,3 +71,12 @@ def test_clicks_are_counted_by_page_and_hour(parsed: DataFrame) -> None:
         "/|2026-01-05T11:00:00Z": 1,
         "/help|2026-01-05T11:00:00Z": 1,
     }
+
+
+def test_a_click_is_late_once_its_hour_is_closed(parsed: DataFrame) -> None:
+    """By what Spark drops from the windows: the hour's end is at the watermark, or before."""
+    closed = datetime(2026, 1, 5, 11, tzinfo=UTC)
+    judged = late(parsed, FINAL, int(closed.timestamp() * 1000))
+    found = [row.at for row in judged.where(f"{REASON} = '{LATE}'").select("at").collect()]
+    assert len(found) == 2
+    assert {row[REASON] for row in judged.collect()} == {None, LATE, *REFUSED.values()}

@@ -20,7 +20,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import cl
 from testinfra.host import Host
 
 from flights.kafka_log import Reader
-from millrace_job import REASON
+from millrace_job import LATE, REASON, SOURCE_OFFSET, SOURCE_PARTITION
 from tests.support.clients import guide
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays
@@ -216,6 +216,31 @@ def test_a_new_version_reads_the_history_and_is_compared(job: Deployed, admin: A
         job.jobs(job.description, {**new, "state": "absent"})
         admin.delete_topics(topics)
         job.host.run("rm -rf %s", f"{shared}/clicks-2")
+
+
+def test_a_click_that_comes_too_late_is_kept_with_the_reason(job: Deployed) -> None:
+    """Each click is counted or kept, and none is both; the new hour closes the former one."""
+    before = job.counts()[-1]
+    job.send([json.dumps({**CLICK, "at": "2026-01-05T13:00:00Z"})])
+    sent = 0
+
+    def kept() -> set[tuple[bytes, bytes]]:
+        letters = [one.headers for one in job.read("clicks.dead-letter")]
+        late = [one for one in letters if one[REASON] == LATE.encode()]
+        return {(one[SOURCE_PARTITION], one[SOURCE_OFFSET]) for one in late}
+
+    def sent_and_kept() -> bool:
+        nonlocal sent
+        job.send([json.dumps(CLICK)])
+        sent += 1
+        return bool(kept())
+
+    wait_for(sent_and_kept, seconds=120, what="a late click in the dead letters")
+    wait_for(
+        lambda: job.counts()[-1] - before + len(kept()) == sent,
+        seconds=120,
+        what="each click in the result or in the dead letters",
+    )
 
 
 def test_a_job_that_fails_says_why(job: Deployed) -> None:

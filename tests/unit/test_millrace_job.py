@@ -22,8 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millrace_job import (
+    HEADERS,
+    LETTER_BYTES,
+    REASON,
     QueryEndedError,
+    dead_letters,
     kafka_options,
+    progress_of,
     run,
     send_modules,
     stop_between_batches,
@@ -182,3 +187,39 @@ def test_the_reader_of_properties_agrees_with_the_collections(tmp_path: Path) ->
     expected = {f"kafka.{key}": value for key, value in parse_properties(text).items()}
     assert options(tmp_path, text) == expected
     assert expected["kafka.f"] == 'a "b" \\c'
+
+
+OFFSETS = """v1
+{"batchWatermarkMs":1357027200000,"batchTimestampMs":1795630746967,"conf":{}}
+{"logOffset":0}
+{"clicks":{"0":7,"1":9}}
+"""
+
+
+def test_a_checkpoint_says_what_a_batch_has_read_and_at_which_watermark() -> None:
+    assert progress_of(OFFSETS, "clicks") == ({"0": 7, "1": 9}, 1357027200000)
+
+
+def test_the_checkpoint_of_another_query_is_named() -> None:
+    with pytest.raises(ValueError, match="another query: it has not read views"):
+        progress_of(OFFSETS, "views")
+
+
+@pytest.mark.parametrize("part", ["key", "value", "header"])
+def test_a_letter_is_never_too_large_for_kafka(spark: SparkSession, part: str) -> None:
+    """What was just within the limit is beyond it with the headers of a letter."""
+    big = f"cast(repeat('x', {LETTER_BYTES - 20}) AS binary)"
+    key, value, header = (big if part == one else "x'61'" for one in ("key", "value", "header"))
+    rows = spark.range(1).selectExpr(
+        f"{key} AS key",
+        f"{value} AS value",
+        "3 AS partition",
+        "42L AS offset",
+        f"cast(array(named_struct('key', 'h', 'value', {header})) AS {HEADERS}) AS headers",
+        f"'no click' AS {REASON}",
+    )
+    [letter] = dead_letters(rows).collect()
+    headers = {one.key: bytes(one.value) for one in letter.headers}
+    size = len(letter.key or b"") + len(letter.value or b"") + sum(map(len, headers.values()))
+    assert size < LETTER_BYTES
+    assert (headers["source.partition"], headers["source.offset"]) == (b"3", b"42")

@@ -1,33 +1,31 @@
-"""The job: clicks from one topic, counts to another, and what it refuses to a third."""
+"""The job: clicks from one topic, counts to another, and what does not count to a third."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from clicks.transform import hourly, parse, records
-from millrace_job import QueryEndedError, dead_letters, read_topic, run, to_topic
+from clicks.transform import FINAL, hourly, parse, records
+from millrace_job import DeadLetters, QueryEndedError, read_topic, run, write_topic
 
 
-def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQuery]:
-    """Start both queries, each with a checkpoint of its own."""
-    config, topic = arguments.client_config, arguments.topic
+def start(spark: SparkSession, arguments: argparse.Namespace) -> StreamingQuery:
+    """Start the query: each micro-batch writes its counts, then what it has refused or dropped."""
+    config, topic, results = arguments.client_config, arguments.topic, arguments.results
+    checkpoint = f"{arguments.checkpoint}/hourly"
+    letters = DeadLetters(config, topic, f"{results}.dead-letter", checkpoint, parse, FINAL)
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        write_topic(batch, config, f"{results}.hourly")
+        letters.write(batch.sparkSession, batch_id)
+
     parsed = parse(read_topic(spark, config, topic, arguments.max_offsets_per_trigger))
-    results, letters = records(hourly(parsed)), dead_letters(parsed)
-    plans = {
-        "hourly": to_topic(results, config, f"{arguments.results}.hourly").outputMode("update"),
-        "dead-letter": to_topic(letters, config, f"{arguments.results}.dead-letter"),
-    }
-    return [
-        plan.queryName(name)
-        .option("checkpointLocation", f"{arguments.checkpoint}/{name}")
-        .trigger(processingTime="1 second")
-        .start()
-        for name, plan in plans.items()
-    ]
+    plan = records(hourly(parsed)).writeStream.outputMode("update").foreachBatch(write)
+    plan = plan.queryName("hourly").option("checkpointLocation", checkpoint)
+    return plan.trigger(processingTime="1 second").start()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     builder = SparkSession.builder.appName("clicks").config("spark.sql.session.timeZone", "UTC")
     spark = builder.getOrCreate()
     try:
-        run(start(spark, arguments))
+        run([start(spark, arguments)])
     except QueryEndedError as error:
         sys.stderr.write(f"{error}\n")
         return 1

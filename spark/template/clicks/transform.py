@@ -3,24 +3,30 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from millrace_job import REASON
+from millrace_job import REASON, TOO_LARGE
 
 CLICK = "user STRING, page STRING, at TIMESTAMP"
 """The value of a record, as JSON."""
+MOST_BYTES = 10_000
+"""Of a click: what is counted by page would not fit into a record if a page had any length."""
 LATE = "1 hour"
-"""How late a click may be, by the latest time that the job has seen; a later one is not counted."""
+"""How late a click may be, by the latest time that the job has seen."""
+FINAL = "date_trunc('hour', at) + interval 1 hour"
+"""When the hour of a click is over: what comes once that lies `LATE` back is not counted."""
 
 
 def parse(raw: DataFrame) -> DataFrame:
     """Add the columns of a click and `reason`, which is null for a good one, to Kafka's columns.
 
-    Reasons, the first that applies: "no value", "not a click", "no user", "no page", "no time".
+    Reasons, the first that applies: "no value", "too large", "not a click", "no user", "no page",
+    "no time".
     """
     text = F.col("value").cast("string")
     options = {"columnNameOfCorruptRecord": "_corrupt"}
     parsed = raw.withColumn("_click", F.from_json(text, f"{CLICK}, _corrupt STRING", options))
     reason = (
         F.when(text.isNull(), "no value")
+        .when(F.octet_length("value") > MOST_BYTES, TOO_LARGE)
         .when(F.col("_click").isNull() | F.col("_click._corrupt").isNotNull(), "not a click")
         .when(F.col("_click.user").isNull(), "no user")
         .when(F.col("_click.page").isNull(), "no page")
