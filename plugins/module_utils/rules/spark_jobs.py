@@ -238,6 +238,30 @@ def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
         yield Finding(what, f"Set memory to {most}m or less.", _at(job, "memory"))
 
 
+def _services(cluster: Cluster) -> Iterator[tuple[str, Cluster, SparkHost, list[Job]]]:
+    """Yield the jobs that run all the time, if there are several."""
+    for name, host in _driver(cluster):
+        found = [job for job in host.jobs if job.present and job.services]
+        if len(found) > 1:
+            yield name, cluster, host, found
+
+
+@rule("spark-jobs-room", each=_services, where=VARIABLE)
+def _spark_jobs_room(cluster: Cluster, host: SparkHost, jobs: list[Job]) -> Findings:
+    """A service keeps its cores, so that the last one would wait forever."""
+    offered = [
+        one.settings["spark_worker_cores"] for one in _workers(cluster, "spark_worker_cores")
+    ]
+    cores = sum(offered) if offered and min(offered) > 0 else 0
+    most = integer(host.config.get("spark.cores.max")) or cores
+    wanted = {job.name: job.cores or most for job in jobs}
+    if cores and sum(wanted.values()) > cores:
+        parts = listing([f"{name} {count}" for name, count in wanted.items()])
+        what = f"The services among the jobs want {sum(wanted.values())} cores ({parts}), "
+        what += f"and all workers have {cores}."
+        yield Finding(what, "Set cores of the jobs to less, or raise spark_worker_cores.")
+
+
 @rule("spark-job-schedule", each=_jobs)
 def _spark_job_schedule(_: Cluster, job: Job) -> Findings:
     """systemd ignores a time that it cannot read, and the job would never run (systemd.time). With

@@ -114,6 +114,18 @@ REFUSED: list[Case] = [
         ("cores 1", "spark.executor.cores 2", "2 or more"),
     ),
     ("spark-job-room", "no cores", jobs(job(cores=0)), ("cores", "1 or more")),
+    (
+        "spark-jobs-room",
+        "two services",
+        lambda d: jobs(job(cores=3), job(name="views", cores=2))(with_cores(d)),
+        ("5 cores", "clicks 3", "views 2", "have 4"),
+    ),
+    (
+        "spark-jobs-room",
+        "a service that takes all",
+        lambda d: jobs(job(cores=1), job(name="views"))(with_cores(d)),
+        ("views 4", "have 4"),
+    ),
     ("spark-job-room", "memory", jobs(job(memory="3g")), ("3072 MiB", "2048m or less")),
     ("spark-job-room", "no size", jobs(job(memory="much")), ("much", "1g")),
     (
@@ -222,6 +234,18 @@ LEGAL: list[Legal] = [
     ("spark-job-requirements", "of pip-compile", jobs(job(requirements=PINNED))),
     ("spark-job-room", "all", lambda d: jobs(job(cores=4, memory="2g"))(with_cores(d))),
     ("spark-job-room", "cores of the hosts", jobs(job(cores=64))),
+    (
+        "spark-jobs-room",
+        "a timer beside services",
+        lambda d: jobs(
+            job(cores=2), job(name="views", cores=2), job(name="report", schedule="daily")
+        )(with_cores(d)),
+    ),
+    (
+        "spark-jobs-room",
+        "the most of an application",
+        lambda d: jobs(job(), job(name="views"))(with_cores(d).own_spark("spark.cores.max", 2)),
+    ),
     *(
         ("spark-job-schedule", time, jobs(job(schedule=time)))
         for time in ("service", "once", "daily", "Mon..Fri 06:30", "*-*-01 00:00 Europe/Berlin")
