@@ -17,6 +17,7 @@ from flights.verify import report, verify, verify_pipeline
 from tests.support.faults.target import FULL, PART_OF_FULL
 from tests.support.lab.topology import Topology
 from tests.support.services.cluster import SparkProbe
+from tests.support.services.idle import application_of
 from tests.support.wait import wait_for
 
 
@@ -85,6 +86,16 @@ def test_no_row_was_dropped_by_the_watermark(
         "rows_per_second": round(total / busy),
     }
     assert dropped == 0
+
+
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+def test_the_stream_costs_little_without_records(
+    topology: Topology, hosts: dict[str, Host], published: Published, facts: dict[str, Any]
+) -> None:
+    """Everything is in the result by now."""
+    topic = published.topic
+    application = application_of(topology, hosts, f"spark-job-{topic}", f"flights-{topic}")
+    facts.setdefault("idle", {})[topic] = application.wait_until_cheap()
 
 
 @pytest.mark.job

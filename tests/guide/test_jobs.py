@@ -25,6 +25,7 @@ from tests.support.clients import guide
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.services.idle import application_of
 from tests.support.wait import scaled, wait_for
 
 CLICK = {"user": "ada", "page": "/", "at": "2026-01-05T10:30:00Z"}
@@ -135,6 +136,16 @@ def test_a_second_run_changes_and_restarts_nothing(job: Deployed) -> None:
     assert code == 0, output[-6000:]
     assert changed(output) == 0, output[-6000:]
     assert job.show("MainPID") == before
+
+
+def test_a_stream_without_records_costs_little(
+    job: Deployed, hosts: dict[str, Host], facts: dict[str, Any]
+) -> None:
+    """Its driver and its executors together."""
+    skip_unless_full()
+    name = job.description["name"]
+    application = application_of(job.topology, hosts, job.unit, name)
+    facts.setdefault("idle", {})[name] = application.wait_until_cheap()
 
 
 def test_an_update_continues_from_the_checkpoint(job: Deployed) -> None:
