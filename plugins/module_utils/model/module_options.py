@@ -99,6 +99,17 @@ def _spark_job_health(cluster: Cluster, host: str) -> Options:
     }
 
 
+def _spark_job_checkpoints(cluster: Cluster, host: str) -> Options:
+    spark = cluster.spark[host]
+    return {
+        "jobs": [
+            {"name": job.name, "checkpoint": spark.checkpoint(job), "topics": list(job.topics)}
+            for job in spark.jobs
+            if job.present and spark.runs_jobs
+        ]
+    }
+
+
 def _kafka_health(cluster: Cluster, host: str) -> Options:
     return {**_gate(cluster, host), "tls_addresses": cluster.kafka[host].tls_addresses}
 
@@ -230,6 +241,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "hdfs_storage": _hdfs_storage,
     "hdfs_directories": _hdfs_directories,
     "hdfs_image": _hdfs_image,
+    "spark_job_checkpoints": _spark_job_checkpoints,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

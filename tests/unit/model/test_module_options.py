@@ -165,6 +165,17 @@ def test_jobs_are_asked_about_where_their_drivers_are() -> None:
     assert (second["late_after"], second["checkpoint"]) == (0, "/c")
 
 
+def test_checkpoints_are_read_where_the_drivers_are() -> None:
+    jobs = [
+        {"name": "a", "source": "/a", "topics": ["clicks"]},
+        {"name": "c", "state": "absent"},
+    ]
+    found = spark(["m1"], {}, spark_jobs=jobs)
+    assert options("spark_job_checkpoints", found, "w1") == {"jobs": []}
+    expected = {"name": "a", "checkpoint": "/srv/spark/a/checkpoint", "topics": ["clicks"]}
+    assert options("spark_job_checkpoints", found, "m1") == {"jobs": [expected]}
+
+
 def test_an_ensemble_is_asked_at_every_member() -> None:
     found = cluster({"zookeeper": ["z1", "z2"]}, ENSEMBLE)
     assert options("zookeeper_health", found, "z1") == {
