@@ -1,7 +1,9 @@
 """The pipelines: windows, sessions, deduplication, a join of streams, ranks, from Kafka or files.
 
-`python -m flights.pipelines NAME...` runs one or more of `RESULTS` in one driver. Each has two
-queries with checkpoints of their own: the result, and the events that it refused, with the reason.
+`python -m flights.pipelines NAME...` runs one or more of `RESULTS` in one driver. From Kafka to
+Kafka each is one query, which also writes the events that it refused, and those that came too late,
+with the reason. Elsewhere the refused ones have a query of their own, and the late ones are counted
+in the progress.
 
 Sinks:
 
@@ -40,6 +42,7 @@ from flights.stream import (
 )
 from millrace_job import (
     HEADERS,
+    DeadLetters,
     QueryEndedError,
     append_once,
     dead_letters,
@@ -48,6 +51,7 @@ from millrace_job import (
     stop_signal,
     supervise,
     to_topic,
+    write_topic,
 )
 
 LOG = logging.getLogger("flights.pipelines")
@@ -136,6 +140,26 @@ def writer(name: str, rows: DataFrame, arguments: argparse.Namespace) -> DataStr
     return rows.writeStream.outputMode(mode).format("json").option("path", target)
 
 
+def with_letters(name: str, rows: DataFrame, arguments: argparse.Namespace) -> DataStreamWriter:
+    """Return what writes the rows of `name` to Kafka, and what the micro-batch does not count."""
+    config, topics = arguments.client_config, PipelineTopics(arguments.topic, name)
+    letters = DeadLetters(
+        config,
+        topics.events,
+        topics.dead_letter,
+        f"{arguments.checkpoint}/{name}",
+        parse,
+        RESULTS[name].final,
+    )
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        write_topic(batch, config, topics.result)
+        letters.write(batch.sparkSession, batch_id)
+
+    mode = "update" if RESULTS[name].updates else "append"
+    return records(name, rows).writeStream.outputMode(mode).foreachBatch(write)
+
+
 def _letters(name: str, parsed: DataFrame, arguments: argparse.Namespace) -> DataStreamWriter:
     letters = dead_letters(parsed)
     if arguments.sink == "kafka":
@@ -146,12 +170,17 @@ def _letters(name: str, parsed: DataFrame, arguments: argparse.Namespace) -> Dat
 
 
 def start(spark: SparkSession, name: str, arguments: argparse.Namespace) -> list[StreamingQuery]:
-    """Start both queries of the pipeline `name`."""
+    """Start the queries of the pipeline `name`."""
     parsed = parse(read_events(spark, arguments))
-    plans = {
-        name: writer(name, result(spark, name, parsed, arguments), arguments),
-        f"{name}.dead-letter": _letters(name, parsed, arguments),
-    }
+    rows = result(spark, name, parsed, arguments)
+    plans = (
+        {name: with_letters(name, rows, arguments)}
+        if arguments.source == arguments.sink == "kafka"
+        else {
+            name: writer(name, rows, arguments),
+            f"{name}.dead-letter": _letters(name, parsed, arguments),
+        }
+    )
     started = []
     for query, plan in plans.items():
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", query)
@@ -201,7 +230,7 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
         "--late",
         default=WATERMARK,
         metavar="DELAY",
-        help="how late an event may be, default: %(default)s; a later one is dropped and counted",
+        help="how late an event may be, default: %(default)s; a later one is not computed",
     )
     parser.add_argument(
         "--max-per-trigger", type=int, metavar="N", help="offsets or files of a micro-batch"

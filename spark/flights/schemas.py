@@ -92,20 +92,28 @@ class Result:
     """The rows of a pipeline: what identifies one, and whether a row can change.
 
     `updates`: a row is written again whenever it changes, and the newest one counts; otherwise
-    once, when it is final.
+    once, when it is final. `final`: when an event's result is, in SQL, of several the first one; an
+    event that comes once the watermark has passed it is late. Without it none is.
     """
 
     key: tuple[str, ...]
     updates: bool
+    final: str = ""
 
 
 RESULTS: Final = {
-    "tumbling": Result(("carrier", "day"), updates=True),
-    "sliding": Result(("origin", "start"), updates=True),
-    "sessions": Result(("tailnum", "start"), updates=False),
-    "distinct": Result(FLIGHT, updates=False),
-    "joined": Result(FLIGHT, updates=False),
-    "top-delays": Result(("carrier", "rank"), updates=True),
+    "tumbling": Result(("carrier", "day"), True, "date_trunc('day', event_time) + interval 1 day"),
+    "sliding": Result(
+        ("origin", "start"), True, "date_trunc('hour', event_time) + interval 1 hour"
+    ),
+    "sessions": Result(
+        ("tailnum", "start"),
+        False,
+        f"if(tailnum IS NULL, NULL, event_time + interval {SESSION_GAP_HOURS} hours)",
+    ),
+    "distinct": Result(FLIGHT, False, "event_time"),
+    "joined": Result(FLIGHT, False, "event_time"),
+    "top-delays": Result(("carrier", "rank"), True),
 }
 """The pipelines of `flights.pipelines`; a record's key is the row's, with `|` between the parts."""
 

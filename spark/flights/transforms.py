@@ -2,7 +2,8 @@
 
 Each takes the events as `stream.parse` returns them, streamed or not, and how late an event may be.
 `late` is a watermark delay, such as "30 days": what is later is dropped, and counted in the
-progress (`numRowsDroppedByWatermark`). `answers` computes the same without Spark.
+progress (`numRowsDroppedByWatermark`); `RESULTS` says when an event is late. `answers` computes the
+same without Spark.
 """
 
 from typing import Any, Final
