@@ -34,9 +34,45 @@ START_SECONDS = 90.0
 """Within which a driver begins its first batch."""
 
 
+class SparkTarget(Target):
+    """Kafka and Spark, with a load of Spark's instead of the ledger."""
+
+    def main_pid(self, where: str, unit: str) -> int:
+        return int(self.sh(where, "systemctl show --property=MainPID --value %s", unit))
+
+    def restarted(self, where: str, unit: str, before: int) -> int:
+        """Wait until systemd has started a killed service again; its new process."""
+
+        def other() -> int | None:
+            pid = self.main_pid(where, unit)
+            return pid if pid not in (0, before) else None
+
+        return wait_for(other, seconds=30, what=f"{unit} on {where} again")
+
+    def workers_missing(self) -> int:
+        """How many workers serve no master."""
+        states = [master_state(self.topology, at) for at in self.topology.group("spark_masters")]
+        serving = max(int(state.get("aliveworkers", 0)) for state in states)
+        return len(self.topology.group("spark_workers")) - serving
+
+    def missing(self) -> list[str]:
+        count = self.workers_missing()
+        return [*super().missing(), *([f"{count} Spark workers"] if count else [])]
+
+    def heal(self) -> None:
+        for where in self.topology.hosts:
+            spark = self.topology.cluster.spark.get(where)
+            own = " ".join(spark.units) if spark else ""
+            again = f"systemctl reset-failed {own}; systemctl start {own}" if own else ""
+            self.hosts[where].run(HEAL + again)
+
+    def record_event(self, record: Record) -> None:
+        """There is no ledger."""
+
+
 @dataclass(kw_only=True)
-class Streams(Target):
-    """A target whose load is a stream instead of the ledger's."""
+class Streams(SparkTarget):
+    """A stream into a Delta table, which reports each of its steps."""
 
     stream: Stream
     producer: Any
@@ -95,43 +131,11 @@ class Streams(Target):
             self.drain()
         return self.stream.rows()
 
-    def main_pid(self, where: str, unit: str) -> int:
-        return int(self.sh(where, "systemctl show --property=MainPID --value %s", unit))
-
-    def restarted(self, where: str, unit: str, before: int) -> int:
-        """Wait until systemd has started a killed service again; its new process."""
-
-        def other() -> int | None:
-            pid = self.main_pid(where, unit)
-            return pid if pid not in (0, before) else None
-
-        return wait_for(other, seconds=30, what=f"{unit} on {where} again")
-
-    def workers_missing(self) -> int:
-        """How many workers serve no master."""
-        states = [master_state(self.topology, at) for at in self.topology.group("spark_masters")]
-        serving = max(int(state.get("aliveworkers", 0)) for state in states)
-        return len(self.topology.group("spark_workers")) - serving
-
-    def missing(self) -> list[str]:
-        count = self.workers_missing()
-        return [*super().missing(), *([f"{count} Spark workers"] if count else [])]
-
     def wait_for_acks(self, more: int = 2, seconds: float = SECONDS) -> None:
         """Start the stream again if a fault has ended it."""
         if not self.over and not self.stream.active:
             self.start()
             self.flows(more)
-
-    def heal(self) -> None:
-        for where in self.topology.hosts:
-            spark = self.topology.cluster.spark.get(where)
-            own = " ".join(spark.units) if spark else ""
-            again = f"systemctl reset-failed {own}; systemctl start {own}" if own else ""
-            self.hosts[where].run(HEAL + again)
-
-    def record_event(self, record: Record) -> None:
-        """There is no ledger."""
 
     def forget(self, app: str) -> None:
         """Remove what executors of an application left at the workers."""

@@ -1,0 +1,172 @@
+"""The pipelines of the flights, all in one driver, and what they are fed between the faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from testinfra.host import Host
+
+from flights.kafka_log import create_topics
+from flights.producer import Publisher, partition_of, publish
+from flights.schemas import RESULTS, PipelineTopics, Topics
+from flights.source import Message, messages
+from tests.support.faults.ledger_run import RUNS
+from tests.support.faults.stream_driver import newest, next_offsets
+from tests.support.faults.stream_target import SparkTarget
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
+from tests.support.services.spark import active_master, master_state
+from tests.support.wait import wait_for
+
+UNIT = "spark-failover-pipelines"
+SLICE = 6000
+"""Events that each fault finds to be read."""
+BATCH = 1000
+CORRUPT = 12
+SECONDS = 300.0
+"""Within which all pipelines have read a slice, in spite of a fault."""
+# Its failure is a restart, as of a job, and the faults are more than a job may have in 10 minutes.
+START = (
+    "systemctl reset-failed %s 2> /dev/null;"
+    " systemd-run --quiet --unit=%s --uid=spark --gid=spark --working-directory=/"
+    " --property=EnvironmentFile=%s --property=KillMode=mixed --property=TimeoutStopSec=60"
+    " --property=Restart=on-failure --property=RestartSec=1 --property=StartLimitIntervalSec=0"
+    " /usr/bin/python3 -m flights.pipelines "
+)
+
+
+@dataclass(kw_only=True)
+class Pipelines(SparkTarget):
+    """All of `RESULTS` from the topic `topic` to Kafka; `folder_there` is shared by the hosts."""
+
+    driver: str
+    folder_there: str
+    events: Sequence[Message]
+    publisher: Publisher
+    fed: int = 0
+
+    def start(self, job: str, weather: str) -> None:
+        """Start the driver with the package and the user of the stream `job`."""
+        words = [
+            *RESULTS,
+            f"--client-config=/etc/spark/job-{job}-kafka.properties",
+            f"--topic={self.topic}",
+            f"--weather={weather}",
+            f"--checkpoint={self.folder_there}/checkpoint",
+            f"--progress={self.folder_there}/progress",
+            f"--max-per-trigger={BATCH}",
+        ]
+        self.sh(self.driver, START + " ".join(words), UNIT, UNIT, f"/etc/spark/job-{job}")
+
+    def stop(self) -> None:
+        """End it, and forget what it wrote on the hosts."""
+        self.hosts[self.driver].run("systemctl stop %s; systemctl reset-failed %s", UNIT, UNIT)
+        self.hosts[self.driver].run("rm -rf %s", self.folder_there)
+
+    def feed(self) -> None:
+        """Publish the next slice."""
+        todo = range(self.fed, min(self.fed + SLICE, len(self.events)))
+        assigned = [partition_of(one.key, self.partitions) for one in self.events]
+        publish(self.publisher, self.events, assigned, todo)
+        self.fed += len(todo)
+
+    @property
+    def partitions(self) -> int:
+        """Of the topic of events."""
+        return Topics(self.topic).layout()[self.topic][0]
+
+    def read(self) -> dict[str, int]:
+        """How many events each pipeline has read, by its newest commit."""
+        found = {}
+        for name in RESULTS:
+            here = f"{self.folder_there}/checkpoint/{name}"
+            batch = newest(self.hosts[self.driver].run("ls %s/commits", here).stdout)
+            text = self.hosts[self.driver].run("cat %s/offsets/%s", here, str(batch)).stdout
+            found[name] = sum(next_offsets(text, self.topic).values()) if batch >= 0 else 0
+        return found
+
+    def in_the_middle(self) -> dict[str, int]:
+        """Feed a slice, and wait until the first batch of it is done: none can have read it all."""
+        before = self.fed
+        self.feed()
+
+        def begun() -> dict[str, int] | None:
+            found = self.read()
+            return found if max(found.values()) > before else None
+
+        found = wait_for(begun, seconds=SECONDS, what=f"more than {before} events read")
+        assert max(found.values()) < self.fed, f"{found} of {self.fed}: nothing is left to do"
+        return found
+
+    def drained(self) -> None:
+        """Wait until each pipeline has read all that it was fed."""
+        last: dict[str, int] = {}
+
+        def all_read() -> bool:
+            last.update(self.read())
+            return set(last.values()) == {self.fed}
+
+        wait_for(all_read, seconds=SECONDS, what=f"{self.fed} events read by each pipeline")
+
+    @property
+    def app(self) -> str:
+        """The application as the master knows it."""
+
+        def known() -> str | None:
+            apps = master_state(self.topology, active_master(self.topology))["activeapps"]
+            return next((one["id"] for one in apps if one["name"].startswith(self.topic)), None)
+
+        return wait_for(known, seconds=60, what=f"an application {self.topic}")
+
+    def wait_for_acks(self, more: int = 0, seconds: float = SECONDS) -> None:
+        """The pipelines are the load: they have to read on."""
+        del more, seconds
+        self.drained()
+
+
+@contextmanager
+def pipelines(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, job: str, slices: int
+) -> Iterator[Pipelines]:
+    """The pipelines run during the block, with topics of their own; `job` is the flights stream."""
+    driver, topic = topology.group("spark_masters")[0], f"{job}-faults"
+    shared, folder = topology.cluster.spark[driver].shared_dir, RUNS / topology.name
+    folder.mkdir(parents=True, exist_ok=True)
+    plans: list[Topics | PipelineTopics] = [
+        Topics(topic),
+        *(PipelineTopics(topic, name) for name in RESULTS),
+    ]
+    with ExitStack() as after:
+        after.callback(delete, topology, [name for plan in plans for name in plan.layout()])
+        for plan in plans:
+            create_topics(topology.connection, plan)
+        publisher = Publisher(topic, topology.connection)
+        after.callback(publisher.close)
+        target = Pipelines(
+            topology,
+            hosts,
+            plays,
+            folder,
+            topic=topic,
+            driver=driver,
+            folder_there=f"{shared}/{topic}",
+            events=messages(slices * SLICE, CORRUPT),
+            publisher=publisher,
+        )
+        after.callback(target.heal)
+        target.stop()
+        after.callback(target.stop)
+        target.sh(driver, "install --directory --owner spark --group spark %s", target.folder_there)
+        target.start(job, f"{shared}/{job}/weather.csv")
+        target.feed()
+        target.drained()
+        yield target
+
+
+def delete(topology: Topology, topics: Sequence[str]) -> None:
+    """Delete topics that are there."""
+    with clients.admin(topology.connection) as admin:
+        admin.delete_topics(sorted({*topics} & {*admin.list_topics()}))
