@@ -86,9 +86,10 @@ def _source_options(client_config: Path) -> dict[str, str]:
     return kafka_options(client_config) | {"failOnDataLoss": "true", "includeHeaders": "true"}
 
 
-def to_topic(rows: DataFrame, client_config: Path, topic: str) -> DataStreamWriter:
+def to_topic(rows: DataFrame, client_config: Path, topic: str = "") -> DataStreamWriter:
     """Return what writes the columns key, value and headers to a topic, with acks=all.
 
+    Without `topic` the column of that name says where each record goes.
     Spark's sink is at least once: a micro-batch that is repeated after a crash is written again.
 
     Raises:
@@ -99,7 +100,8 @@ def to_topic(rows: DataFrame, client_config: Path, topic: str) -> DataStreamWrit
 
 
 def _sink_options(client_config: Path, topic: str) -> dict[str, str]:
-    return kafka_options(client_config) | {"kafka.acks": "all", "topic": topic}
+    to = {"topic": topic} if topic else {}
+    return kafka_options(client_config) | {"kafka.acks": "all"} | to
 
 
 def write_topic(rows: DataFrame, client_config: Path, topic: str) -> None:
@@ -136,23 +138,31 @@ def dead_letters(parsed: DataFrame) -> DataFrame:
     text). A letter that comes twice has the same source twice. Of a record that would be too large
     for Kafka only the latter headers are kept: they say where it lies.
     """
+    headers = dead_letter_headers()
+    sizes = "aggregate({0}, 0L, (sum, one) -> sum + 16 + octet_length(one.key) + {1})"
+    sizes = sizes.format(headers, "coalesce(octet_length(one.value), 0)")
+    size = f"coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + {sizes}"
+    refused = parsed.where(f"{REASON} IS NOT NULL")
+    # One that was just within Kafka's limit is beyond it with the headers that are added.
+    return refused.selectExpr("*", f"{size} <= {LETTER_BYTES} AS _fits").selectExpr(
+        "if(_fits, key, NULL) AS key",
+        "if(_fits, value, NULL) AS value",
+        f"if(_fits, {headers}, {_added_headers()}) AS headers",
+    )
+
+
+def dead_letter_headers() -> str:
+    """Return the headers of a dead letter, as an expression on the columns of `dead_letters`."""
+    return f"concat(coalesce(headers, cast(array() AS {HEADERS})), {_added_headers()})"
+
+
+def _added_headers() -> str:
     sources = {REASON: REASON, SOURCE_PARTITION: "partition", SOURCE_OFFSET: "offset"}
     added = ", ".join(
         f"named_struct('key', '{name}', 'value', cast(cast({column} AS string) AS binary))"
         for name, column in sources.items()
     )
-    original = f"coalesce(headers, cast(array() AS {HEADERS}))"
-    refused = parsed.where(f"{REASON} IS NOT NULL")
-    headers = f"concat({original}, array({added}))"
-    sizes = "aggregate({0}, 0L, (sum, one) -> sum + 16 + octet_length(one.key) + {1})"
-    sizes = sizes.format(headers, "coalesce(octet_length(one.value), 0)")
-    size = f"coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + {sizes}"
-    # One that was just within Kafka's limit is beyond it with the headers that are added.
-    return refused.selectExpr("*", f"{size} <= {LETTER_BYTES} AS _fits").selectExpr(
-        "if(_fits, key, NULL) AS key",
-        "if(_fits, value, NULL) AS value",
-        f"if(_fits, {headers}, array({added})) AS headers",
-    )
+    return f"array({added})"
 
 
 @dataclass(frozen=True)

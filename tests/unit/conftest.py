@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from flights.operators import compile_operators
     from flights.stream import CONF
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # for functions in Python
     jar = compile_operators(tmp_path_factory.mktemp("operators") / "operators.jar")
     builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")

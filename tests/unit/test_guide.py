@@ -75,8 +75,9 @@ def test_a_section_ends_where_the_next_begins() -> None:
         guide.section("Nothing")
 
 
-def test_every_program_for_clients_is_in_a_command_of_their_page() -> None:
-    shown = [word for words in commands(guide.CLIENTS.read_text()) for word in words]
+def test_every_program_for_clients_is_in_a_command_of_a_page() -> None:
+    pages = (guide.CLIENTS.read_text(), guide.IMAGES.read_text())
+    shown = [word for page in pages for words in commands(page) for word in words]
     programs = {f"examples/clients/{x.name}" for x in ROOT.glob("examples/clients/*.py")}
     assert programs
     assert not programs - {*shown}

@@ -18,6 +18,7 @@ SPARK = ROOT / "docs/spark.md"
 JOBS = ROOT / "docs/jobs.md"
 STREAMING_SQL = ROOT / "docs/streaming-sql.md"
 CLIENTS = ROOT / "docs/clients.md"
+IMAGES = ROOT / "docs/images.md"
 
 
 def section(title: str, document: Path = GUIDE) -> str:

@@ -1,0 +1,249 @@
+"""The job of docs/images.md: frames are judged once, through a crash, or refused with a reason."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from testinfra.host import Host
+
+from flights.kafka_log import Reader, Record
+from images.frames import GOOD, encode
+from images.surfaces import surfaces
+from millrace_job import REASON, SOURCE_OFFSET, SOURCE_PARTITION
+from tests.support.clients import guide
+from tests.support.faults.target import FULL, PART_OF_FULL
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.refusal import ANSIBLE
+from tests.support.wait import scaled, wait_for
+
+pytestmark = pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
+
+FRAMES, RESULTS, LETTERS = TOPICS = ("images.frames", "images.results", "images.dead-letter")
+# Several micro-batches, and incomplete frames are refused soon.
+MORE = ["--max-offsets-per-trigger=60", "--timeout-seconds=10"]
+LARGE = 4_000_000
+"""From here on the program sends a reference."""
+
+
+@dataclass
+class Job:
+    """The job of the page on a cluster, and what its reader has on the control node."""
+
+    plays: Plays
+    topology: Topology
+    host: Host
+    folder: Path
+    """In place of build/, where files of this checkout may be, and of the inventory's jobs/."""
+    store: str
+    """On the hosts."""
+
+    def put(self, command: str) -> str:
+        """Put what is here in place of what the page names."""
+        if found := re.search(r"clients\.yml -e user=(\w+)$", command):
+            command += f" -e path={self.folder}/build/clients/{found[1]}"
+        inventory = self.topology.inventory if "ansible-playbook" in command else self.folder
+        command = command.replace("inventories/<yours>", str(inventory))
+        command = command.replace("ansible-playbook", ANSIBLE, 1)
+        command = command.replace("build/python/bin/python ", f"{sys.executable} ")
+        command = command.replace(" python ", f" {sys.executable} ")
+        command = command.replace("/srv/frames", f"{self.folder}/store")
+        return re.sub(r"(?<![\w/])build/", f"{self.folder}/build/", command)
+
+    def run(self, command: str, *more: str) -> str:
+        """What a command of the page prints; it has to succeed."""
+        words = [self.put(command), *more]
+        done = subprocess.run(  # noqa: S603 - the commands of the page
+            ["/bin/sh", "-c", f'{words[0]} "$@"', "sh", *more],
+            cwd=ROOT,
+            env=self.plays.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=scaled(900),
+            check=False,
+        )
+        assert done.returncode == 0, f"{words}\n{done.stdout[-6000:]}{done.stderr[-6000:]}"
+        return done.stdout
+
+    def read(self, topic: str) -> list[Record]:
+        with closing(Reader(topic, self.topology.connection)) as reader:
+            return list(reader.read(time.monotonic() + scaled(60)))
+
+    def results(self) -> dict[str, set[bytes]]:
+        """The different results of each frame."""
+        found = defaultdict(set)
+        for record in self.read(RESULTS):
+            found[record.key.decode()].add(record.value)
+        return found
+
+    def show(self, property: str) -> str:
+        unit = "spark-job-images"
+        return self.host.check_output("systemctl show --value -p %s %s", property, unit)
+
+    def send(self, *records: tuple[str, bytes | None, dict[str, str]]) -> None:
+        """Send records to one partition."""
+        with closing(clients.producer(self.topology.connection, acks="all")) as producer:
+            for key, value, headers in records:
+                pairs = [(name, text.encode()) for name, text in headers.items()]
+                producer.send(FRAMES, value, key=key.encode(), headers=pairs, partition=0)
+            producer.flush()
+
+
+@pytest.fixture(scope="module")
+def job(
+    topology: Topology,
+    hosts: dict[str, Host],
+    plays: Plays,
+    admin: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Job]:
+    """The job of the page, deployed; what is left of it is removed, whatever happens."""
+    if not topology.group("spark_masters"):
+        pytest.skip("no Spark here")
+    master = topology.group("spark_masters")[0]
+    shared = topology.cluster.spark[master].shared_dir
+    folder = tmp_path_factory.mktemp("images")
+    found = Job(plays, topology, hosts[master], folder, f"{shared}/images/frames")
+    [text] = guide.blocks("Deploy", "yaml", guide.IMAGES)
+    text = text.replace("{{ inventory_dir }}", str(folder)).replace("/srv/frames", found.store)
+    wanted = yaml.safe_load(text.replace("/srv/spark", shared))
+    wanted["spark_jobs"][0]["arguments"] += MORE
+    variables = ("-e", json.dumps(wanted))
+    (folder / "store").mkdir()
+    try:
+        for command in guide.commands("Deploy", guide.IMAGES):
+            if "topics.py" in command:
+                found.run(
+                    "ansible-playbook -i inventories/<yours> playbooks/clients.yml -e user=admin"
+                )
+            found.run(command, *(variables if command.startswith("ansible-playbook") else ()))
+        yield found
+    finally:
+        removed = {"spark_jobs": [{**wanted["spark_jobs"][0], "state": "absent"}]}
+        code, output = plays.run("jobs", "-e", json.dumps(removed))
+        admin.delete_topics([name for name in TOPICS if name in admin.list_topics()])
+        hosts[master].run("rm -rf %s", f"{shared}/images")
+    assert code == 0, output[-6000:]
+
+
+@pytest.fixture(scope="module")
+def labels(job: Job) -> dict[str, str]:
+    """The frames of the page with their labels, the driver having been killed among them."""
+    *make, send, report = guide.commands("Send frames", guide.IMAGES)
+    for command in make:
+        job.run(command)
+    build = job.folder / "build/frames"
+    # This machine does not share the directory: its large frames are brought there before.
+    (job.folder / "large").mkdir()
+    for path in build.glob("*.pgm"):
+        if path.stat().st_size > LARGE:
+            shutil.copy(path, job.folder / "large")
+    copy = f"src={job.folder}/large/ dest={job.store}/ mode=0644 directory_mode=0755"
+    job.host.ansible("copy", copy, check=False, become=True)  # type: ignore[call-arg]
+    printed = job.run(send)
+    assert re.search(r"[1-9]\d* references", printed), printed
+    wait_for(job.results, seconds=180, what="a result")
+    job.host.check_output("systemctl kill --signal=KILL spark-job-images")
+    with (build / "labels.csv").open(newline="") as file:
+        found = dict(csv.reader(file))
+    assert len(job.results()) < len(found), "the driver was killed when all was done"
+    assert "throughput" in job.run(f"{report} --timeout 300")
+    return found
+
+
+def test_every_frame_has_one_result_although_the_driver_was_killed(
+    job: Job, labels: dict[str, str]
+) -> None:
+    assert int(job.show("NRestarts")) >= 1
+    results = job.results()
+    assert {*results} == {*labels}
+    assert {name: values for name, values in results.items() if len(values) != 1} == {}
+    assert job.read(LETTERS) == []
+    found = {name: json.loads(next(iter(values))) for name, values in results.items()}
+    right = sum(found[name]["label"] == label for name, label in labels.items())
+    assert right > 0.8 * len(labels)
+    assert {one["model"] for one in found.values()} == {found[next(iter(labels))]["model"]}
+
+
+def test_frames_that_come_again_change_nothing(job: Job, labels: dict[str, str]) -> None:
+    before = job.results()
+    *_, send, _ = guide.commands("Send frames", guide.IMAGES)
+    job.run(send, "--chunk", "500000")
+    wait_for_the_end(job)
+    assert job.results() == before
+    assert {*before} == {*labels}
+
+
+def wait_for_the_end(job: Job) -> None:
+    """Wait until a frame that is sent now has its result."""
+    number = os.urandom(4).hex()
+    [picture] = surfaces(1, 128, seed=int(number, 16))[0]
+    name, data = f"last-{number}", encode(picture)
+    job.send((name, data, headers(data, index="0", count="1")))
+    wait_for(lambda: name in job.results(), seconds=180, what="the last result")
+    assert json.loads(next(iter(job.results()[name])))["label"] in {GOOD, "defect"}
+
+
+def headers(data: bytes, **more: str) -> dict[str, str]:
+    return {"sha256": hashlib.sha256(data).hexdigest(), "shape": "128x128", **more}
+
+
+@pytest.mark.usefixtures("labels")
+def test_what_is_refused_is_in_the_dead_letters_with_the_reason(job: Job) -> None:
+    [picture] = surfaces(1, 128, seed=9)[0]
+    data, whole = encode(picture), {"index": "0", "count": "1"}
+    parts = [{"index": str(index), "count": "2"} for index in range(2)]
+    sent = [
+        ("incomplete", data[:99], headers(data, **parts[0])),
+        ("damaged", data[:99], headers(data, **parts[0])),
+        ("damaged", data[100:], headers(data, **parts[1])),
+        ("shape", data, {**headers(data, **whole), "shape": "64x256"}),
+        ("no-picture", b"GIF89a", headers(b"GIF89a", **whole)),
+        ("missing", None, headers(data, reference="no-such.pgm")),
+        ("outside", None, headers(data, reference="../model.json")),
+        ("absolute", None, headers(data, reference="/etc/shadow")),
+        ("bare", data, {}),
+    ]
+    job.send(*sent)
+    expected = {
+        "damaged": "wrong checksum",
+        "shape": "wrong shape",
+        "no-picture": "not decodable",
+        "missing": "unknown reference",
+        "outside": "reference outside the root",
+        "absolute": "reference outside the root",
+        "bare": "no checksum",
+        "incomplete": "incomplete: 1 of 2 chunks",
+    }
+
+    def letters() -> list[Record] | None:
+        # An incomplete frame is refused when a later record comes into its partition.
+        job.send(("bare", data, {}))
+        found = job.read(LETTERS)
+        return found if {one.key.decode() for one in found} == {*expected} else None
+
+    found = wait_for(letters, seconds=180, what="all dead letters")
+    assert {one.key.decode(): one.headers[REASON].decode() for one in found} == expected
+    once = {(one.headers[SOURCE_PARTITION], one.headers[SOURCE_OFFSET]): one for one in found}
+    back: list[tuple[str, bytes | None]] = [(x.key.decode(), x.value) for x in once.values()]
+    assert sorted(back.count(one[:2]) for one in sent[:-1]) == [1] * len(sent[:-1])
+    wait_for_the_end(job)
+    assert job.results().keys().isdisjoint(expected)
