@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
@@ -12,7 +13,7 @@ from testinfra.host import Host
 from flights.kafka_log import create_topics
 from flights.producer import Publisher, partition_of, publish
 from flights.schemas import RESULTS, PipelineTopics, Topics
-from flights.source import Message, messages
+from flights.source import Message, events, messages
 from tests.support.faults.ledger_run import RUNS
 from tests.support.faults.stream_driver import next_offsets
 from tests.support.faults.stream_target import SparkTarget
@@ -38,6 +39,13 @@ START = (
 )
 
 
+WEATHER = (
+    'awk -F, \'NR == 1 || ($2 >= "{since}" && $2 < "{until}")\' {source} > {folder}/.next'
+    " && chmod 644 {folder}/.next && mv {folder}/.next {folder}/{number}.csv"
+)
+"""Copies the rows of some hours into a file of their own, which is there whole or not at all."""
+
+
 @dataclass(kw_only=True)
 class Pipelines(SparkTarget):
     """All of `RESULTS` from the topic `topic` to Kafka; `folder_there` is shared by the hosts."""
@@ -46,15 +54,17 @@ class Pipelines(SparkTarget):
     folder_there: str
     events: Sequence[Message]
     publisher: Publisher
+    weather: str
     fed: int = 0
+    weather_until: str = ""
 
-    def start(self, job: str, weather: str) -> None:
+    def start(self, job: str) -> None:
         """Start the driver with the package and the user of the stream `job`."""
         words = [
             *RESULTS,
             f"--client-config=/etc/spark/job-{job}-kafka.properties",
             f"--topic={self.topic}",
-            f"--weather={weather}",
+            f"--weather={self.folder_there}/weather",
             f"--checkpoint={self.folder_there}/checkpoint",
             f"--progress={self.folder_there}/progress",
             f"--max-per-trigger={BATCH}",
@@ -67,8 +77,20 @@ class Pipelines(SparkTarget):
         self.hosts[self.driver].run("rm -rf %s", self.folder_there)
 
     def feed(self) -> None:
-        """Publish the next slice."""
+        """Publish the next slice, and before it the weather up to a day after it.
+
+        Of two streams the slower one decides the watermark, and after a restart one that has no new
+        rows would hold it where it is.
+        """
         todo = range(self.fed, min(self.fed + SLICE, len(self.events)))
+        *_, last = events(todo.stop)
+        until = (datetime.fromisoformat(str(last["event_time"])) + timedelta(days=1)).isoformat()
+        folder, since = f"{self.folder_there}/weather", self.weather_until
+        command = WEATHER.format(
+            since=since, until=until, source=self.weather, folder=folder, number=self.fed
+        )
+        self.sh(self.driver, command)
+        self.weather_until = until
         assigned = [partition_of(one.key, self.partitions) for one in self.events]
         publish(self.publisher, self.events, assigned, todo)
         self.fed += len(todo)
@@ -162,13 +184,15 @@ def pipelines(
             folder_there=f"{shared}/{topic}",
             events=messages(slices * SLICE, CORRUPT),
             publisher=publisher,
+            weather=f"{shared}/{job}/weather.csv",
         )
         after.callback(target.heal)
         target.stop()
         after.callback(target.stop)
-        target.sh(driver, "install --directory --owner spark --group spark %s", target.folder_there)
-        target.start(job, f"{shared}/{job}/weather.csv")
+        for place in (target.folder_there, f"{target.folder_there}/weather"):
+            target.sh(driver, "install --directory --owner spark --group spark %s", place)
         target.feed()
+        target.start(job)
         target.drained()
         yield target
 
