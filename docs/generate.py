@@ -130,8 +130,9 @@ def defaults_around(key: str, release: str) -> list[str]:
 
 
 def _other_products() -> list[str]:
-    """Return the sections about the properties of ZooKeeper, Spark and HDFS."""
+    """Return the sections about the properties of ZooKeeper, Kafka Connect, Spark and HDFS."""
     from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+        connect,
         hdfs,
         spark,
         zookeeper,
@@ -140,6 +141,7 @@ def _other_products() -> list[str]:
     lines: list[str] = []
     for name, (variable,), owned in (
         ("ZooKeeper", zookeeper.LAYERS, zookeeper.OWNED),
+        ("Kafka Connect", connect.LAYERS, connect.OWNED),
         ("Spark", spark.LAYERS, spark.OWNED),
         ("HDFS", hdfs.LAYERS, hdfs.OWNED),
     ):
@@ -198,9 +200,9 @@ def variables() -> dict[Path, str]:
         "",
         _generated("variables", "roles/*/meta/argument_specs.yml and meta/parameters.yml"),
         "",
-        "Set them in the inventory. A property of Kafka, Spark, ZooKeeper or HDFS is not a",
-        "variable but a key of `kafka_config`, `spark_config`, `zookeeper_config` or",
-        "`hdfs_config`: [configuration](configuration.md).",
+        "Set them in the inventory. A property of Kafka, Spark, ZooKeeper, HDFS or a worker of",
+        "Kafka Connect is not a variable but a key of `kafka_config`, `spark_config`,",
+        "`zookeeper_config`, `hdfs_config` or `connect_config`: [configuration](configuration.md).",
         "`tasks_from` of `include_role` chooses an entry point.",
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):

@@ -1,4 +1,4 @@
-"""Ansible action: the certificates that the services of a host show a closed ensemble."""
+"""Ansible action: the certificates that a host shows a closed ensemble, or as a worker."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ class ActionModule(Action):
             {"certificate": one.certificate.path, "trusted": one.trusted(secrets)}
             for one in identities
         ]
+        if worker := self.cluster.connect.get(self.host):
+            authority = secrets.connect_authority
+            stores += [
+                {"certificate": one.path, "trusted": authority} for one in worker.certificates
+            ]
         if not stores:
             return {"changed": False, "wrong": [], "expiring": []}
         return self.call({"stores": stores, **args})

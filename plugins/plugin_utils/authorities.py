@@ -8,6 +8,7 @@ These are files of the secrets:
 
     zookeeper-ca.pem, .key            the CA of ZooKeeper's members
     zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
+    connect-ca.pem, .key              the CA of Kafka Connect's REST interface
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..module_utils.model import ca_change, transition, zookeeper_tls
+from ..module_utils.model import ca_change, connect, transition, zookeeper_tls
 from ..module_utils.model.ca_change import FORMER, NEXT, PhaseError
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.pem import same_authority
@@ -30,6 +31,7 @@ CERTIFICATE, KEY, NEXT_KEY = AUTHORITY_FILE, "ca.key", "ca_next.key"
 ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY = zookeeper_tls.AUTHORITY_FILE, "zookeeper-ca.key"
 CLIENTS_CERTIFICATE = zookeeper_tls.CLIENTS_AUTHORITY_FILE
 CLIENTS_KEY = "zookeeper-clients-ca.key"
+CONNECT_CERTIFICATE, CONNECT_KEY = connect.AUTHORITY_FILE, "connect-ca.key"
 PLAYBOOK = "rotate_certificates.yml -e rotate=ca"
 Files = dict[str, str]
 
@@ -70,7 +72,8 @@ def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Autho
     if found.authority:
         key = _read(Path(found.directory) / KEY)
         return Authorities(found.authority, Authority(found.authority, key))
-    if any(not zookeeper_tls.is_identity(name) for name in found.certificates):
+    others = (zookeeper_tls.is_identity, connect.is_rest)
+    if any(not any(is_one(name) for is_one in others) for name in found.certificates):
         raise CertificateError(_missing(CERTIFICATE, AUTHORITY))
     made = new_authority(_name(cluster_id))
     return Authorities(made.certificate, made, new={KEY: made.key})
@@ -110,6 +113,20 @@ def of_clients(found: Secrets) -> Authorities:
     return _made("Millrace ZooKeeper clients", CLIENTS_CERTIFICATE, CLIENTS_KEY)
 
 
+def of_connect(found: Secrets) -> Authorities:
+    """Return the CA of Kafka Connect's REST interface, made where there is none.
+
+    Raises:
+        CertificateError: its certificate is missing, and workers trust it.
+
+    """
+    if found.connect_authority:
+        return _kept(found, found.connect_authority, CONNECT_KEY)
+    if any(map(connect.is_rest, found.certificates)):
+        raise CertificateError(_missing(CONNECT_CERTIFICATE, connect.AUTHORITY))
+    return _made("Millrace Kafka Connect", CONNECT_CERTIFICATE, CONNECT_KEY)
+
+
 def _kept(found: Secrets, certificate: str, key: str) -> Authorities:
     kept = Authority(certificate, _read(Path(found.directory) / key))
     return Authorities(certificate, kept, key=key)
@@ -127,7 +144,7 @@ def missing_key(known: Authorities, directory: str) -> str:
         f"the key of the CA is missing in {directory}, so no certificate can be made; copy "
         f"{known.key} from the control node that made it"
     )
-    if known.key in (ENSEMBLE_KEY, CLIENTS_KEY):
+    if known.key in (ENSEMBLE_KEY, CLIENTS_KEY, CONNECT_KEY):
         return text
     return (
         f"{text}, and {NEXT_KEY} if it is there, or set kafka_ca_certificate and kafka_ca_key if "

@@ -5,6 +5,8 @@ They are files of one directory that only its owner can read:
     ca.pem, ca.key                the cluster's own CA; authorities.py has more of it
     zookeeper-ca.pem, .key        the CA of ZooKeeper's members
     zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
+    connect-ca.pem, .key          the CA of Kafka Connect's REST interface
+    certificates/connect-admin.pem    what people show that interface
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     requests, signed              signing_requests.py
     passwords/USER                a generated password
@@ -130,6 +132,7 @@ def read(directory: Path) -> Secrets:
         },
         files.get(authorities.ENSEMBLE_CERTIFICATE, ""),
         files.get(authorities.CLIENTS_CERTIFICATE, ""),
+        files.get(authorities.CONNECT_CERTIFICATE, ""),
     )
     try:
         for record in transition.RECORDS:
@@ -195,7 +198,8 @@ def complete(
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
-    if not any(of_kafka) and not texts and not cluster.identities:
+    others = (*cluster.identities, *cluster.rest_certificates)
+    if not any(of_kafka) and not texts and not others:
         return read(directory) if store else cluster.inventory.secrets
     try:
         with lock(directory, store=store):
@@ -260,6 +264,14 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
             own, wanted = members if one.is_member else clients, one.certificate
             pem = certificates.get(wanted.name, "")
             certificates[wanted.name] = _certificate(own, wanted, pem, work, renew=False)
+    of_connect = found.connect_authority
+    if cluster.rest_certificates:
+        rest = authorities.of_connect(found)
+        of_connect = rest.trusted
+        work.new |= rest.new
+        for wanted in cluster.rest_certificates:
+            pem = certificates.get(wanted.name, "")
+            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=False)
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
@@ -278,7 +290,9 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     if outside:
         outside.refuse(stored=work.store)
     every = {**found.texts, **texts}
-    return Secrets(str(work.directory), trusted, certificates, passwords, every, *of_ensemble)
+    return Secrets(
+        str(work.directory), trusted, certificates, passwords, every, *of_ensemble, of_connect
+    )
 
 
 def _users(nodes: Iterable[KafkaNode]) -> set[str]:

@@ -25,6 +25,7 @@ LACKS = {
     r"no Spark here": "spark_masters",
     r"no ZooKeeper here": "zookeeper_id",
     r"no HDFS here": "hdfs_namenode",
+    r"no Kafka Connect here": "kafka_connect",
     r"no history server here": "spark_history",
     r"no racks here": "kafka_rack",
     r"ZooKeeper elects the controller here": "kafka_controllers",

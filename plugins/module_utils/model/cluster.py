@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from . import firewall, hdfs, kafka, spark, spark_jobs, variables, zookeeper, zookeeper_tls
+from . import connect, firewall, hdfs, kafka, spark, spark_jobs, variables, zookeeper, zookeeper_tls
+from .connect import Worker
 from .files import Entry
 from .firewall import Firewall
 from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
-from .security import AUTHORITY_FILE
+from .security import AUTHORITY_FILE, Certificate
 from .service import Listening, Service
 from .spark import SparkHost
 from .values import canonical, is_public
@@ -48,6 +49,7 @@ class Cluster:
     kafka: Mapping[str, KafkaNode] = field(default_factory=dict)
     spark: Mapping[str, SparkHost] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsHost] = field(default_factory=dict)
+    connect: Mapping[str, Worker] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -67,6 +69,7 @@ class Cluster:
         found: dict[str, Mapping[str, Service]] = {
             "zookeeper": self.zookeeper,
             "kafka": self.kafka,
+            "connect": self.connect,
             "hdfs": self.hdfs,
             "spark": self.spark,
         }
@@ -172,6 +175,12 @@ class Cluster:
         services = [one for host in self.hosts for one in self.services(host).values()]
         return [one.identity for one in services if one.identity]
 
+    @property
+    def rest_certificates(self) -> list[Certificate]:
+        """What workers of Kafka Connect and those who operate them show each other."""
+        found = [one for worker in self.connect.values() for one in worker.certificates]
+        return [*found, connect.admin_certificate()] if found else []
+
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
         return [*self._missing_of_ensemble(host, service), *self._missing_own(host, service)]
@@ -197,6 +206,8 @@ class Cluster:
             authority = [AUTHORITY_FILE] if wanted and not secrets.authority else []
             lacking = [one.name for one in wanted if not secrets.certificates.get(one.name)]
             return [*lacking, *authority]
+        if service == "connect":
+            return self.connect[host].missing_secrets
         if service != "spark":
             return []
         spark = self.spark[host]
@@ -229,9 +240,12 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     secured = any(one.is_secured for one in members.values())
     drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
     job_users = [user for one in drivers for user in spark_jobs.users(spark_jobs.of_settings(one))]
-    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=job_users)
+    workers = [hosts[name].settings for name in inventory.members(connect.GROUP)]
+    users = [*connect.users(workers), *job_users]
+    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=users)
     broker = next((node for node in nodes.values() if node.is_broker), None)
     stores = hdfs.resolve(inventory, hosts)
     store = next(iter(stores.values()), None)
     sparks = spark.resolve(inventory, hosts, ensemble, broker, store, ensemble_secured=secured)
-    return Cluster(inventory, hosts, members, nodes, sparks, stores, invalid)
+    connects = connect.resolve(inventory, hosts, broker)
+    return Cluster(inventory, hosts, members, nodes, sparks, stores, connects, invalid)

@@ -15,7 +15,10 @@ CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
     *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
 )
-GROUPS = ("kafka_controllers", "kafka_brokers", "zookeeper", *HDFS_GROUPS, *SPARK_GROUPS)
+GROUPS = (
+    *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect"),
+    *(*HDFS_GROUPS, *SPARK_GROUPS),
+)
 
 
 @dataclass(frozen=True)
@@ -84,10 +87,10 @@ class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
     `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of the CA of
-    ZooKeeper's members, `zookeeper_clients_authority` that of its clients, `certificates` are keys
-    with certificates and chain by their names (`host/node`), `passwords` those of Kafka's users
-    that the inventory does not give, `texts` other secrets by their names. Everything is PEM or
-    plain text.
+    ZooKeeper's members, `zookeeper_clients_authority` that of its clients, `connect_authority` that
+    of Kafka Connect's REST interface, `certificates` are keys with certificates and chain by their
+    names (`host/node`), `passwords` those of Kafka's users that the inventory does not give,
+    `texts` other secrets by their names. Everything is PEM or plain text.
     """
 
     directory: str = ""
@@ -97,6 +100,7 @@ class Secrets:
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     zookeeper_authority: str = field(default="", repr=False)
     zookeeper_clients_authority: str = field(default="", repr=False)
+    connect_authority: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

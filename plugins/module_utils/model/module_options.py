@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import kafka, security
+from . import connect, kafka, security
 from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD
 from .kafka import KafkaNode
@@ -79,6 +79,12 @@ def _hdfs_directories(cluster: Cluster, host: str) -> Options:
 def _hdfs_image(cluster: Cluster, host: str) -> Options:
     own = cluster.hdfs[host]
     return {"namenode": own.namenode_ui, "name_dirs": own.name_dirs}
+
+
+def _connect_health(cluster: Cluster, host: str) -> Options:
+    own = cluster.connect[host]
+    files = {"certificate": connect.REST_STORE, "authority": connect.AUTHORITY}
+    return {"workers": own.rest_addresses, **(files if own.is_secured else {})}
 
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:
@@ -242,6 +248,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "hdfs_directories": _hdfs_directories,
     "hdfs_image": _hdfs_image,
     "spark_job_checkpoints": _spark_job_checkpoints,
+    "connect_health": _connect_health,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from . import hdfs, kafka, spark, zookeeper
+from . import connect, hdfs, kafka, spark, zookeeper
 
 USERS = "kafka_users"
 CONFIGS = (
-    *(*kafka.LAYERS, *zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
+    *(*kafka.LAYERS, *connect.LAYERS, *zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
     *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
 )
 """Variables with properties, of which some are secrets."""
-OPTIONS = tuple(f"{product}_java_options" for product in ("kafka", "zookeeper", "spark", "hdfs"))
+OPTIONS = tuple(
+    f"{product}_java_options" for product in ("kafka", "connect", "zookeeper", "spark", "hdfs")
+)
 """Variables with options of a JVM, of which some may be secrets."""
 TEXTS = ("kafka_ca_key",)
 """Variables that are a secret as a whole."""

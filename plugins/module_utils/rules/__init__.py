@@ -10,6 +10,7 @@ from __future__ import annotations
 from . import (
     certificates,
     clear_text,
+    connect,
     connection,
     contradictions,
     directories,
@@ -60,7 +61,7 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, hdfs, spark, spark_jobs),
+    *(zookeeper, connect, hdfs, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

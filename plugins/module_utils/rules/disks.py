@@ -15,7 +15,10 @@ from .shared import falls_back_to_default, shared_values
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 # While unpacking, the archive is on the same disk as the unpacked tree.
-_ROOM = {"kafka": 400 * MIB, "zookeeper": 400 * MIB, "hdfs": 400 * MIB, "spark": 1100 * MIB}
+_ROOM = {
+    **dict.fromkeys(("kafka", "zookeeper", "hdfs"), 400 * MIB),
+    **{"connect": 500 * MIB, "spark": 1100 * MIB},
+}
 # The parents of the default data directories, which the roles create.
 _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
 # File systems that may be mounted twice.

@@ -77,12 +77,14 @@ def _identities(cluster: Cluster) -> dict[str, list[str]]:
         "spark": cluster.spark,
         "zookeeper": cluster.zookeeper,
         "hdfs": cluster.hdfs,
+        "connect": cluster.connect,
     }
     variables = (
         "kafka_node_id",
         "kafka_advertised_host",
         "spark_host",
         "hdfs_host",
+        "connect_host",
         "zookeeper_id",
     )
     found = {name: [*services[name.partition("_")[0]]] for name in (*variables, "zookeeper_host")}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.cluster import Cluster
+from ..model.connect import ALLOWED_PATHS, CLIENT_AUTHENTICATION, SECRETS
 from ..model.key_table import table_key
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
@@ -131,6 +132,20 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
             "spark.master.ui.decommission.allow.mode",
             lambda value: str(value).upper() == "ALLOW",
             "Whoever reaches the master's web interface may remove workers",
+        ),
+    ),
+    "connect": (
+        _Weakness(
+            CLIENT_AUTHENTICATION,
+            _other_than("REQUIRED"),
+            "Whoever reaches the REST interface may change connectors",
+        ),
+        _Weakness("listeners.https.ssl.enabled.protocols", _is_old, _OLD),
+        _Weakness("listeners.https.ssl.endpoint.identification.algorithm", _is_empty, _NAMES),
+        _Weakness(
+            ALLOWED_PATHS,
+            lambda value: str(value) != SECRETS,
+            "The configuration of a connector may show any file that the workers can read",
         ),
     ),
     "hdfs": (

@@ -35,6 +35,7 @@ _SIZES = (
         "hdfs_namenode_heap",
         "hdfs_datanode_heap",
         "kafka_heap",
+        "connect_heap",
         "zookeeper_heap",
         "spark_daemon_heap",
         "spark_worker_memory",
@@ -216,6 +217,7 @@ def _name_is_loopback(host: InspectedHost) -> Findings:
     yield from _loopback(host, "zookeeper", [*host.cluster.zookeeper])
     yield from _loopback(host, "spark", [*host.cluster.spark])
     yield from _loopback(host, "hdfs", [*host.cluster.hdfs])
+    yield from _loopback(host, "connect", [*host.cluster.connect])
 
 
 @host_rule("advertised-is-loopback", severity="warning")

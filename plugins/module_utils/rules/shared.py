@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..model import hdfs, kafka, spark, zookeeper
+from ..model import connect, hdfs, kafka, spark, zookeeper
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.jvm_options import java_words
@@ -21,6 +21,7 @@ HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 # The variables in which the inventory sets properties of each service.
 LAYERS: Mapping[str, tuple[str, ...]] = {
     "kafka": kafka.LAYERS,
+    "connect": connect.LAYERS,
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
     "hdfs": hdfs.LAYERS,
@@ -36,6 +37,7 @@ _OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)Jav
 HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
     "kafka": "kafka_heap",
+    "connect": "connect_heap",
     "spark": "spark_daemon_heap",
     "hdfs": "hdfs_namenode_heap",
 }

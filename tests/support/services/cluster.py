@@ -27,7 +27,8 @@ from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.services.spark import DRIVER, active_master
 from tests.support.wait import slower
 
-JOURNAL = "journalctl --no-pager --lines 40 -u kafka -u zookeeper -u 'hdfs-*' -u 'spark-*'"
+UNITS = ("kafka", "zookeeper", "connect", "'hdfs-*'", "'spark-*'")
+JOURNAL = " ".join(["journalctl --no-pager --lines 40", *(f"-u {unit}" for unit in UNITS)])
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +87,8 @@ def summary(topology: Topology) -> dict[str, Any]:
             what.append(f"ZooKeeper {member.version} member {member.id}")
         if node := cluster.kafka.get(name):
             what.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
+        if worker := cluster.connect.get(name):
+            what.append(f"Kafka Connect {worker.version} worker")
         if hdfs := cluster.hdfs.get(name):
             what += [f"HDFS {hdfs.version} {role}" for role in hdfs.roles]
         if spark := cluster.spark.get(name):

@@ -37,8 +37,8 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for name in ("kafka_security", "spark_security", "zookeeper_security", "hdfs_security"):
-        variables.setdefault(name, "open")
+    for product in ("kafka", "connect", "spark", "zookeeper", "hdfs"):
+        variables.setdefault(f"{product}_security", "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)
     own = of_hosts or {}
@@ -51,6 +51,7 @@ def with_secrets(found: Cluster) -> Cluster:
     nodes = found.kafka.values()
     wanted = [one for x in nodes for one in x.certificates]
     wanted += [one.certificate for one in found.identities]
+    wanted += found.rest_certificates
     secrets = Secrets(
         "/secrets",
         "(certificate of the CA)\n",
@@ -63,6 +64,7 @@ def with_secrets(found: Cluster) -> Cluster:
         },
         "(certificate of the CA of ZooKeeper)\n",
         "(certificate of the CA of ZooKeeper's clients)\n",
+        "(certificate of the CA of Kafka Connect)\n",
     )
     facts = {name: host.facts for name, host in found.hosts.items() if host.facts}
     return resolve(replace(found.inventory, secrets=secrets), facts)

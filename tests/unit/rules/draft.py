@@ -55,6 +55,7 @@ class Draft:
                 "spark_security": "open",
                 "zookeeper_security": "open",
                 "hdfs_security": "open",
+                "connect_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }
@@ -178,7 +179,8 @@ class Draft:
     def add_host(self, name: str, **variables: object) -> Self:
         """Add a host to no group."""
         self.groups["all"].append(name)
-        security = ("kafka_security", "spark_security", "zookeeper_security", "hdfs_security")
+        products = ("kafka", "connect", "spark", "zookeeper", "hdfs")
+        security = [f"{product}_security" for product in products]
         self.variables[name] = {**dict.fromkeys(security, "open"), **variables}
         return self
 
@@ -262,6 +264,11 @@ class Draft:
             if name not in self.groups["all"]:
                 self.add_host(name)
             self.variable("zookeeper_id", number, on=(name,))
+        return self
+
+    def connect(self, *workers: str) -> Self:
+        """Put workers of Kafka Connect on hosts."""
+        self.groups["kafka_connect"] = list(workers or NODES[:2])
         return self
 
     def hdfs(self, *datanodes: str) -> Self:

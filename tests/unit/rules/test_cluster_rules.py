@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
 
 from tests.unit.rules import (
     certificate_cases,
+    connect_cases,
     connection_cases,
     firewall_cases,
     hdfs_cases,
@@ -44,6 +45,7 @@ REFUSED = [
     *refused_kafka.CASES,
     *refused_properties.CASES,
     *certificate_cases.REFUSED,
+    *connect_cases.REFUSED,
     *connection_cases.REFUSED,
     *firewall_cases.REFUSED,
     *hdfs_cases.REFUSED,
@@ -59,6 +61,7 @@ REFUSED = [
 LEGAL = [
     *legal.CASES,
     *certificate_cases.LEGAL,
+    *connect_cases.LEGAL,
     *connection_cases.LEGAL,
     *firewall_cases.LEGAL,
     *hdfs_cases.LEGAL,

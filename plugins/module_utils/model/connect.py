@@ -1,0 +1,293 @@
+"""A worker of Kafka Connect, one of the group on which connectors run.
+
+The layers of a property: topology < security < connect_config < owned keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import files
+from .artifacts import HOMES
+from .files import Entry
+from .host import HostSettings
+from .inventory import Inventory, Secrets
+from .kafka import KafkaNode
+from .security import STANDARD, Certificate, User
+from .service import ADMINS, NODES, Server
+from .values import by_name, canonical
+
+LAYERS = ("connect_config",)
+GROUP = "kafka_connect"
+KAFKA_USER = "connect"
+"""The user of Kafka that the workers are; connectors have users of their own."""
+CONFIG = "/etc/connect"
+PROPERTIES = f"{CONFIG}/connect-distributed.properties"
+SECRETS = f"{CONFIG}/secrets"
+"""The one directory from which the configuration of a connector may take values."""
+AUTHORITY_FILE = "connect-ca.pem"
+"""The certificate of the CA of the REST interface, among the secrets and on the workers."""
+ADMIN_CERTIFICATE = "connect-admin"
+"""Among the secrets, the key and certificate by which people use the REST interface."""
+_DIRECTORY = f"{CONFIG}/certificates"
+REST_STORE, AUTHORITY = f"{_DIRECTORY}/rest.pem", f"{_DIRECTORY}/{AUTHORITY_FILE}"
+KAFKA_AUTHORITY = f"{_DIRECTORY}/kafka-ca.pem"
+_STORES = f"{HOMES}/connect-stores"
+_KEY_STORE, _TRUST_STORE = "/run/connect/key.p12", "/run/connect/trust.p12"
+# It protects nothing: whoever may read the store may read this too.
+_STORE_PASSWORD = "changeit"  # noqa: S105 - as Java calls it
+_REST = "listeners.https."
+CLIENT_AUTHENTICATION = f"{_REST}ssl.client.auth"
+ALLOWED_PATHS = "config.providers.file.param.allowed.paths"
+EXACTLY_ONCE = "exactly.once.source.support"
+_LOGIN = "sasl.jaas.config"
+_CLIENTS = ("producer.", "consumer.", "admin.")
+_CLIENT_KEYS = ("security.", "sasl.", "ssl.")
+_TOPICS = ("config", "offset", "status")
+_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+_TOPOLOGY: Mapping[str, Any] = {
+    "key.converter": _CONVERTER,
+    "value.converter": _CONVERTER,
+    # Without it the records of a source that fails are there twice.
+    EXACTLY_ONCE: "enabled",
+    # A worker that is restarted gets its tasks back if it returns within this time; those of one
+    # that does not are started elsewhere only then. Kafka's own 5 minutes are for slow clusters.
+    "scheduled.rebalance.max.delay.ms": 30000,
+    # Reads the manifests of plugins and not all of their classes.
+    "plugin.discovery": "service_load",
+    "config.providers": "file",
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    ALLOWED_PATHS: SECRETS,
+}
+# Keys that only Millrace writes, with the variable that sets each.
+OWNED: Mapping[str, str] = {
+    "bootstrap.servers": "the group kafka_brokers",
+    "config.storage.topic": "connect_group",
+    "group.id": "connect_group",
+    "listeners": "connect_port",
+    "offset.storage.topic": "connect_group",
+    "plugin.path": "nothing, it is the directory of connect_version",
+    "rest.advertised.host.name": "connect_host",
+    "rest.advertised.listener": "connect_security",
+    "rest.advertised.port": "connect_port",
+    "status.storage.topic": "connect_group",
+}
+
+
+@dataclass(frozen=True)
+class Worker(Server):
+    """One worker; `workers` are all of the group by name, itself included.
+
+    `broker` is one of Kafka's in the inventory, None without any.
+    """
+
+    workers: Mapping[str, HostSettings]
+    broker: KafkaNode | None = None
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
+    product = "connect"
+    title = "Apache Kafka Connect"
+    address_variable = "connect_host"
+    own_layers = LAYERS
+    owned = OWNED
+    leftovers = (CONFIG,)
+
+    @property
+    def group(self) -> str:
+        """The name of the group of workers."""
+        return str(self.settings["connect_group"])
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """None: connectors, offsets and states are in Kafka."""
+        return []
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Variable -> port."""
+        return {"connect_port": self.settings["connect_port"]}
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: the other workers, and who operates connectors."""
+        return (NODES, ADMINS)
+
+    @property
+    def rest_addresses(self) -> list[str]:
+        """Where each worker of the group serves REST, `host:port`."""
+        return [
+            f"{host.address(self.address_variable)}:{host.settings['connect_port']}"
+            for host in self.workers.values()
+        ]
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `connect_security: standard` is."""
+        return bool(self.settings["connect_security"] == STANDARD)
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """What it shows clients and other workers, of the CA of the REST interface."""
+        if not self.is_secured:
+            return []
+        names = tuple(
+            dict.fromkeys(canonical(one) for one in (self.name, self.address, "localhost"))
+        )
+        return [Certificate(f"{self.name}/connect", REST_STORE, "connect", names, client=True)]
+
+    @property
+    def kafka_login(self) -> Mapping[str, Any]:
+        """The client properties with which workers log in to Kafka, empty if they need not."""
+        broker = self.broker
+        return broker.user_client_config(KAFKA_USER, KAFKA_AUTHORITY) if broker else {}
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        wanted = {one.name: self.secrets.certificates.get(one.name) for one in self.certificates}
+        if wanted:
+            wanted[AUTHORITY_FILE] = self.secrets.connect_authority
+        users = self.broker.users_without_password if self.broker and self.kafka_login else []
+        passwords = [f"the password of {one.name}" for one in users if one.name == KAFKA_USER]
+        return [*(name for name, text in wanted.items() if not text), *passwords]
+
+    def _defaults(self) -> dict[str, dict[str, Any]]:
+        copies = self.broker.replication_factor if self.broker else 1
+        topics = {f"{one}.storage.replication.factor": copies for one in _TOPICS}
+        return {
+            "topology": {**_TOPOLOGY, **topics},
+            "security": {**self._kafka_client(), **(_rest_tls() if self.is_secured else {})},
+        }
+
+    def _kafka_client(self) -> dict[str, Any]:
+        """Return how workers connect to Kafka, and connectors, which get no login of theirs."""
+        known = self.kafka_login or (self.broker.client_config if self.broker else {})
+        given = by_name(self.settings["connect_config"])
+        every = {**known, **{k: one for k, one in given.items() if k.startswith(_CLIENT_KEYS)}}
+        every.pop("bootstrap.servers", None)
+        of_connectors = {
+            f"{prefix}{key}": value
+            for prefix in _CLIENTS
+            for key, value in every.items()
+            if key != _LOGIN
+        }
+        return {**every, **of_connectors}
+
+    def _owned_config(self) -> dict[str, Any]:
+        scheme, port = "https" if self.is_secured else "http", self.settings["connect_port"]
+        brokers = self.broker.client_bootstrap if self.broker else []
+        return {
+            "bootstrap.servers": ",".join(brokers),
+            "group.id": self.group,
+            "listeners": f"{scheme}://{self.address}:{port}",
+            "plugin.path": f"{self.distribution.home}/plugins",
+            "rest.advertised.host.name": self.address.strip("[]"),
+            "rest.advertised.listener": scheme,
+            "rest.advertised.port": port,
+            **{f"{one}.storage.topic": topic for one, topic in internal_topics(self.group).items()},
+        }
+
+    def files(self) -> dict[str, Entry]:
+        """Return the configuration files; `restart` marks what only a restart brings."""
+        logging = f"-Dlog4j2.configurationFile={CONFIG}/log4j2.yaml"
+        program = f"org.apache.kafka.connect.cli.ConnectDistributed {PROPERTIES}"
+        prepare = {"prepare": f"/bin/sh {_STORES}"} if self.is_secured else {}
+        return {
+            **super().files(),
+            PROPERTIES: files.property_file(self.config, mode="0640", group=self.user, secret=True),
+            SECRETS: files.directory("root", "0750", self.user),
+            **self.copy("log4j2.yaml"),
+            **self._certificate_files(),
+            **self.server(f"worker of {self.group}", logging, program, **prepare),
+        }
+
+    def _certificate_files(self) -> dict[str, Entry]:
+        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+        found = {_DIRECTORY: files.directory()}
+        if self.broker and self.kafka_login:
+            text = self.broker.secrets.authority
+            found[KAFKA_AUTHORITY] = files.text(text, restart=True)
+        if not self.is_secured:
+            return found
+        stores = files.render(
+            "connect-stores.sh.j2",
+            keytool=f"{self.host.java.binary.removesuffix('java')}keytool",
+            certificate=REST_STORE,
+            authority=AUTHORITY,
+            key_store=_KEY_STORE,
+            trust_store=_TRUST_STORE,
+            password=_STORE_PASSWORD,
+        )
+        return {
+            **found,
+            _STORES: files.text(stores, mode="0755", restart=True),
+            AUTHORITY: files.text(self.secrets.connect_authority, restart=True),
+            **{
+                one.path: files.text(
+                    self.secrets.certificates.get(one.name, ""), restart=True, **own
+                )
+                for one in self.certificates
+            },
+        }
+
+
+def _rest_tls() -> dict[str, Any]:
+    """Return the properties of a REST interface that takes only certificates of its CA."""
+    return {
+        CLIENT_AUTHENTICATION: "required",
+        f"{_REST}ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
+        f"{_REST}ssl.endpoint.identification.algorithm": "https",
+        f"{_REST}ssl.keystore.location": _KEY_STORE,
+        f"{_REST}ssl.keystore.type": "PKCS12",
+        f"{_REST}ssl.keystore.password": _STORE_PASSWORD,
+        f"{_REST}ssl.key.password": _STORE_PASSWORD,
+        f"{_REST}ssl.truststore.location": _TRUST_STORE,
+        f"{_REST}ssl.truststore.type": "PKCS12",
+        f"{_REST}ssl.truststore.password": _STORE_PASSWORD,
+    }
+
+
+def internal_topics(group: str) -> dict[str, str]:
+    """Return what the workers of a group keep in Kafka -> the topic: each is compacted."""
+    return {one: f"{group}-{one}{'' if one == 'status' else 's'}" for one in _TOPICS}
+
+
+def is_rest(name: str) -> bool:
+    """Return whether a certificate of the secrets is one of the REST interface, by its name."""
+    return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] == "connect"
+
+
+def admin_certificate() -> Certificate:
+    """Return the certificate by which people use the REST interface from anywhere."""
+    return Certificate(ADMIN_CERTIFICATE, "", ADMIN_CERTIFICATE, (ADMIN_CERTIFICATE,), client=True)
+
+
+def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
+    """Return the user that the workers are, with the least grants that let them work.
+
+    `settings` are those of each worker. They make their topics themselves, and refuse one that is
+    not compacted. The leader writes the topic of configurations in transactions, so that a former
+    leader cannot (KIP-618).
+    """
+    groups = dict.fromkeys(str(one["connect_group"]) for one in settings)
+    operations = ["create", "describe_configs", "read", "write"]
+    grants = [
+        grant
+        for group in groups
+        for grant in (
+            *({"topic": x, "operations": operations} for x in internal_topics(group).values()),
+            {"group": group, "operations": ["read"]},
+            {"transactional_id": f"connect-cluster-{group}", "operations": ["write"]},
+        )
+    ]
+    return [User(KAFKA_USER, grants)] if grants else []
+
+
+def resolve(
+    inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
+) -> dict[str, Worker]:
+    """Return host -> worker of all hosts of the group kafka_connect."""
+    workers = {name: hosts[name] for name in inventory.members(GROUP)}
+    return {
+        name: Worker(host, workers, broker, inventory.secrets) for name, host in workers.items()
+    }

@@ -1,0 +1,69 @@
+"""The rules about Kafka Connect: what its workers need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster
+from ..model.connect import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker
+from ..model.values import integer, listing
+from .engine import Finding, Findings, rule
+from .shared import Property, differing, properties
+
+_TOPICS = ("config", "offset", "status")
+
+
+def _workers(cluster: Cluster) -> Iterator[tuple[str, Worker]]:
+    yield from cluster.connect.items()
+
+
+@rule("connect-without-kafka", where=f"group {GROUP}")
+def _connect_without_kafka(cluster: Cluster) -> Findings:
+    """Workers keep connectors, offsets and states in topics of the inventory's brokers."""
+    if cluster.connect and not cluster.brokers:
+        what = f"There are workers of Kafka Connect ({listing(cluster.connect)}) and no brokers."
+        yield Finding(what, f"Add the group kafka_brokers, or delete the group {GROUP}.")
+
+
+@rule("connect-groups-differ", where="connect_group")
+def _connect_groups_differ(cluster: Cluster) -> Findings:
+    """Each name makes a group of its own, with connectors of its own; the rest of the inventory has
+    one.
+    """
+    values = {name: one.group for name, one in cluster.connect.items()}
+    if found := differing(cluster, "connect_group", values):
+        yield Finding(f"connect_group is {found}.", "Set it once, for the whole group.")
+
+
+@rule("connect-name-taken", where="kafka_users")
+def _connect_name_taken(cluster: Cluster) -> Findings:
+    """Workers log in as this user, whose grants Millrace makes: an entry of the inventory would
+    replace them.
+    """
+    for node in cluster.kafka.values() if cluster.connect else ():
+        given = [str(one.get("name")) for one in node.settings["kafka_users"]]
+        if KAFKA_USER in given and not node.is_open:
+            what = f"kafka_users has an entry {KAFKA_USER}, the user of the workers."
+            yield Finding(what, "Delete it, or give it another name.")
+            return
+
+
+@rule("connect-replication", each=properties("connect"))
+def _connect_replication(worker: Worker, one: Property) -> Findings:
+    """No broker can have a second copy of a partition: the workers would not start."""
+    topics = [f"{kind}.storage.replication.factor" for kind in _TOPICS]
+    most = len(worker.broker.brokers) if worker.broker else 0
+    copies = integer(one.value)
+    if one.key in topics and most and (copies is None or not (copies == -1 or 1 <= copies <= most)):
+        what = f"{one.key} is {one.value}, with {most} broker{'s' if most > 1 else ''}."
+        yield Finding(what, f"Set {one.key}: {min(3, most)}, or delete it.", one.where)
+
+
+@rule("connect-repeats", each=properties("connect", key=EXACTLY_ONCE), severity="warning")
+def _connect_repeats(_: Worker, one: Property) -> Findings:
+    """A source connector whose worker fails writes records again that it has written before, and a
+    worker that was cut off goes on writing beside its successor.
+    """
+    if str(one.value).lower() != "enabled":
+        what = f"{EXACTLY_ONCE} is {one.value}."
+        yield Finding(what, f"Delete {one.where}.", one.where)

@@ -1,0 +1,97 @@
+#!/usr/bin/python
+"""Ansible module: whether Kafka Connect is healthy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host.connect_rest import Rest, RestError
+from ..module_utils.operations import connect_health, health_check
+
+DOCUMENTATION = r"""
+module: connect_health
+short_description: Whether Kafka Connect is healthy
+description:
+  - Asks every worker over REST with the certificate of its host, and reports every problem. All
+    workers of the inventory must have joined the group, no connector and no task may have failed
+    or run nowhere, and none may be on a worker that the inventory does not have.
+options:
+  connectors:
+    description: Whether connectors and tasks count, or workers alone.
+    type: bool
+    default: true
+  wait:
+    description: Seconds to wait until it is healthy; with 0 it is checked once.
+    type: float
+    default: 0
+  fail:
+    description: Whether an unhealthy group fails the task.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
+
+REQUEST_SECONDS = 10
+
+
+def not_ready(rest: Rest) -> dict[str, str]:
+    """Return worker -> why it is not ready, of those that are not."""
+    found = {}
+    for worker in rest.workers:
+        try:
+            rest.ask(worker, "GET", "/health", timeout=REQUEST_SECONDS)
+        except RestError as error:
+            found[worker] = str(error)
+    return found
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "workers": {"type": "list", "elements": "str", "required": True},
+            "certificate": {"type": "path", "default": ""},
+            "authority": {"type": "path", "default": ""},
+            "connectors": {"type": "bool", "default": True},
+            "wait": {"type": "float", "default": 0},
+            "fail": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+    try:
+        rest = Rest(given["workers"], given["certificate"], given["authority"])
+    except OSError as error:
+        module.fail_json(msg=f"the certificate of this worker cannot be used: {error}")
+
+    def check() -> tuple[dict[str, Any], list[str]]:
+        silent = not_ready(rest)
+        found: dict[str, connect_health.Connector] = {}
+        if given["connectors"] and len(silent) < len(rest.workers):
+            rest.workers.sort(key=lambda name: name in silent)
+            try:
+                found = connect_health.connectors(rest.call("GET", "/connectors?expand=status"))
+            except (RestError, LookupError, TypeError, AttributeError) as error:
+                return {}, [f"connectors cannot be listed: {error}"]
+        facts = {
+            "workers": [name for name in given["workers"] if name not in silent],
+            "states": {
+                name: {
+                    "connector": one.own.state,
+                    "tasks": {str(number): task.state for number, task in one.tasks.items()},
+                }
+                for name, one in found.items()
+            },
+        }
+        return facts, connect_health.problems(silent, given["workers"], found)
+
+    health_check.run(module, "group of Kafka Connect is not healthy", check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Wrong inventories and legal variations: what operators write about Kafka Connect."""
+
+from __future__ import annotations
+
+from tests.unit.rules.draft import Case, Draft, Legal
+
+
+def closed(draft: Draft) -> Draft:
+    """Let the REST interface be for who has a certificate."""
+    return draft.connect().variable("connect_security", "standard")
+
+
+REFUSED: list[Case] = [
+    (
+        "connect-without-kafka",
+        "workers alone",
+        lambda d: d.connect().drop_group("kafka_brokers").drop_group("kafka_controllers"),
+        ("k1 and k2", "kafka_brokers"),
+    ),
+    (
+        "connect-groups-differ",
+        "one of two",
+        lambda d: d.connect().variable("connect_group", "other", on=("k1",)),
+        ("other on k1", "connect on k2"),
+    ),
+    (
+        "connect-name-taken",
+        "an entry",
+        lambda d: (
+            d.connect()
+            .variable("kafka_security", "standard")
+            .variable("kafka_users", [{"name": "connect"}])
+        ),
+        ("kafka_users", "connect"),
+    ),
+    *(
+        (
+            "connect-replication",
+            str(copies),
+            lambda d, copies=copies: d.connect().variable(
+                "connect_config", {"status.storage.replication.factor": copies}
+            ),
+            (f"status.storage.replication.factor is {copies}", ": 3"),
+        )
+        for copies in (4, 0, "two")
+    ),
+    (
+        "connect-repeats",
+        "prepared only",
+        lambda d: d.connect().variable(
+            "connect_config", {"exactly.once.source.support": "preparing"}
+        ),
+        ("preparing", "connect_config[exactly.once.source.support]"),
+    ),
+    *(
+        (
+            "protection-weakened",
+            f"of Kafka Connect: {key}",
+            lambda d, key=key, value=value: closed(d).variable("connect_config", {key: value}),
+            (key, follows),
+        )
+        for key, value, follows in (
+            ("listeners.https.ssl.client.auth", "requested", "change connectors"),
+            ("listeners.https.ssl.enabled.protocols", "TLSv1.1", "old protocol"),
+            ("config.providers.file.param.allowed.paths", "/", "any file"),
+        )
+    ),
+    (
+        "owned-key",
+        "of Kafka Connect",
+        lambda d: d.connect().variable("connect_config", {"group.id": "mine"}),
+        ("group.id", "connect_group"),
+    ),
+    (
+        "open-to-everybody",
+        "Kafka Connect",
+        lambda d: (
+            d.without_spark()
+            .connect()
+            .variable("kafka_security", "standard")
+            .reached_at("k2", "8.8.8.8")
+        ),
+        ("connect_security: standard", "8.8.8.8"),
+    ),
+]
+
+LEGAL: list[Legal] = [
+    ("connect-without-kafka", "workers beside brokers", lambda d: d.connect()),
+    (
+        "connect-groups-differ",
+        "one name",
+        lambda d: d.connect().variable("connect_group", "databases"),
+    ),
+    (
+        "connect-name-taken",
+        "no workers",
+        lambda d: d.variable("kafka_security", "standard").variable(
+            "kafka_users", [{"name": "connect"}]
+        ),
+    ),
+    (
+        "connect-replication",
+        "two copies",
+        lambda d: d.connect().variable("connect_config", {"config.storage.replication.factor": 2}),
+    ),
+    (
+        "connect-repeats",
+        "as it is anyway",
+        lambda d: d.connect().variable(
+            "connect_config", {"exactly.once.source.support": "enabled"}
+        ),
+    ),
+]
