@@ -9,6 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ..module_utils.model import desired
+from ..module_utils.model.files import Entry
 from ..module_utils.model.key_table import nearest
 from ..module_utils.model.spark import SparkHost
 from ..module_utils.model.spark_jobs import Job
@@ -76,7 +77,7 @@ class ActionModule(Action):
                 return desired.of_former_jobs(self._spark, former)
             if args["parts"] == [LOGINS]:
                 self._refuse_missing_secrets(product)
-                return {"files": self._spark.kafka_login_files()}
+                return {"files": self._logins(product)}
             if args["state"] == "absent":
                 self._refuse_defaults()
                 return desired.removal(self.cluster, self.host, product)
@@ -87,6 +88,13 @@ class ActionModule(Action):
             raise AnsibleActionFail(message) from error
         names = {name for part in args["parts"] or PARTS for name in PARTS[part]}
         return {name: option for name, option in options.items() if name in names}
+
+    def _logins(self, product: str) -> dict[str, Entry]:
+        """Return the files by which what runs on a service logs in to Kafka and elsewhere."""
+        if product == "connect":
+            self.cluster.service(self.host, product)
+            return self.cluster.connect[self.host].secret_files()
+        return self._spark.kafka_login_files()
 
     @property
     def _spark(self) -> SparkHost:

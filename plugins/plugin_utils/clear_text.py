@@ -23,7 +23,7 @@ from ansible.template import Templar
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from ..module_utils.model.inventory import Expression
-from ..module_utils.model.secret_variables import CONFIGS, LOGINS, OPTIONS, TEXTS, USERS
+from ..module_utils.model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, TEXTS, USERS
 from ..module_utils.model.values import mapping, sequence
 from ..module_utils.model.variables import defaults
 
@@ -196,7 +196,7 @@ def expressions(
     Ansible's own passwords are there in any case, since only Ansible resolves them.
     """
     found = {}
-    for variable in (*CONFIGS, *OPTIONS, *TEXTS, USERS, *LOGINS):
+    for variable in (*CONFIGS, *OPTIONS, *FILES, *TEXTS, USERS, *LOGINS):
         for place, value in _places(variable, raw.get(variable), values.get(variable)):
             parts = _Parts(scope, given, files)
             parts.add(variable, value)

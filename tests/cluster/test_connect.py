@@ -15,7 +15,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     ConfigResourceType,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.connect import (
-    ADMIN_CERTIFICATE,
     AUTHORITY_FILE,
     Worker,
     internal_topics,
@@ -24,52 +23,33 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.connect i
 from tests.support.lab.topology import Topology
 
 
-@pytest.fixture(scope="module")
-def workers(topology: Topology) -> dict[str, Worker]:
-    if not topology.cluster.connect:
-        pytest.skip("no Kafka Connect here")
-    return dict(topology.cluster.connect)
-
-
-@pytest.fixture(scope="module")
-def secrets(topology: Topology, workers: dict[str, Worker]) -> Path:
-    return Path(topology.cluster.inventory.secrets.directory)
-
-
-@pytest.fixture(scope="module")
-def addresses(topology: Topology, workers: dict[str, Worker]) -> list[str]:
-    return [f"{topology.addresses[x]}:{one.ports['connect_port']}" for x, one in workers.items()]
-
-
-@pytest.fixture(scope="module")
-def rest(workers: dict[str, Worker], addresses: list[str], secrets: Path) -> Rest:
-    """The interface, with the certificate that is for people."""
-    if not next(iter(workers.values())).is_secured:
-        return Rest(addresses)
-    pem = secrets / "certificates" / f"{ADMIN_CERTIFICATE}.pem"
-    return Rest(addresses, str(pem), str(secrets / AUTHORITY_FILE))
-
-
-def test_every_worker_is_ready_and_has_all_plugins(rest: Rest) -> None:
+def test_every_worker_is_ready_and_has_all_plugins(connect_rest: Rest) -> None:
     found = []
-    for worker in rest.workers:
-        assert rest.ask(worker, "GET", "/health")["status"] == "healthy"
-        found.append({one["class"] for one in rest.ask(worker, "GET", "/connector-plugins")})
+    for worker in connect_rest.workers:
+        assert connect_rest.ask(worker, "GET", "/health")["status"] == "healthy"
+        found.append(
+            {one["class"] for one in connect_rest.ask(worker, "GET", "/connector-plugins")}
+        )
     assert all(one == found[0] for one in found)
     assert "io.debezium.connector.postgresql.PostgresConnector" in found[0]
 
 
 @pytest.mark.parametrize("shown", ["", "node", "clients"])
 def test_the_interface_refuses_others(
-    workers: dict[str, Worker], addresses: list[str], secrets: Path, shown: str
+    topology: Topology,
+    connect_workers: dict[str, Worker],
+    connect_addresses: list[str],
+    connect_secrets: Path,
+    shown: str,
 ) -> None:
     """Those without a certificate, and those with one by which Kafka would take them."""
-    if not next(iter(workers.values())).is_secured:
+    pem = connect_secrets / "certificates" / next(iter(topology.cluster.kafka)) / f"{shown}.pem"
+    if not next(iter(connect_workers.values())).is_secured or (shown and not pem.exists()):
         pytest.skip("they are open here")
-    context = ssl.create_default_context(cafile=str(secrets / AUTHORITY_FILE))
+    context = ssl.create_default_context(cafile=str(connect_secrets / AUTHORITY_FILE))
     if shown:
-        context.load_cert_chain(secrets / "certificates" / next(iter(workers)) / f"{shown}.pem")
-    for address in addresses:
+        context.load_cert_chain(pem)
+    for address in connect_addresses:
         with pytest.raises((OSError, urllib.error.URLError), match=r"alert|reset|closed"):
             urllib.request.urlopen(f"https://{address}/", context=context, timeout=10)
         with pytest.raises((OSError, ValueError)):
@@ -77,9 +57,9 @@ def test_the_interface_refuses_others(
 
 
 def test_what_the_workers_keep_is_compacted_and_has_all_copies(
-    topology: Topology, admin: Any, workers: dict[str, Worker]
+    topology: Topology, admin: Any, connect_workers: dict[str, Worker]
 ) -> None:
-    topics = list(internal_topics(next(iter(workers.values())).group).values())
+    topics = list(internal_topics(next(iter(connect_workers.values())).group).values())
     copies = min(3, len(topology.brokers))
     for topic in admin.describe_topics(topics):
         assert {len(one["replica_nodes"]) for one in topic["partitions"]} == {copies}, topic

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
 from tests.support.clients import guide
+from tests.support.clients.sender import Sender
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
@@ -25,31 +24,6 @@ from tests.support.wait import wait_for
 PAGE = ROOT / "docs/hdfs.md"
 JOB = "archive"
 CLIENT = f"/etc/spark/job-{JOB}-kafka.properties"
-PAUSE_SECONDS = 0.01
-
-
-class Sender:
-    """Sends records to a topic, one after the other, until it is stopped."""
-
-    def __init__(self, topology: Topology, topic: str) -> None:
-        self.acknowledged = 0
-        self._topic, self._stop = topic, threading.Event()
-        self._producer = clients.producer(topology.connection, acks="all")
-        self._thread = threading.Thread(target=self._send)
-        self._thread.start()
-
-    def _send(self) -> None:
-        while not self._stop.wait(PAUSE_SECONDS):
-            number = self.acknowledged
-            key, value = str(number % 17).encode(), f"record {number}".encode()
-            self._producer.send(self._topic, value, key=key).get(timeout=60)
-            self.acknowledged += 1
-
-    def stop(self) -> None:
-        """Send no more."""
-        self._stop.set()
-        self._thread.join()
-        self._producer.close()
 
 
 @dataclass(frozen=True)

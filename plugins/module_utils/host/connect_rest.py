@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from http.client import HTTPException
 from typing import Any
 
-REQUEST_SECONDS = 30
+REQUEST_SECONDS = 95
+"""A worker itself gives up after 90 s."""
 
 
 class RestError(Exception):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from . import files
+from . import connectors, files
 from .artifacts import HOMES
+from .connectors import SECRETS, Connector
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory, Secrets
@@ -25,8 +27,6 @@ KAFKA_USER = "connect"
 """The user of Kafka that the workers are; connectors have users of their own."""
 CONFIG = "/etc/connect"
 PROPERTIES = f"{CONFIG}/connect-distributed.properties"
-SECRETS = f"{CONFIG}/secrets"
-"""The one directory from which the configuration of a connector may take values."""
 AUTHORITY_FILE = "connect-ca.pem"
 """The certificate of the CA of the REST interface, among the secrets and on the workers."""
 ADMIN_CERTIFICATE = "connect-admin"
@@ -42,7 +42,6 @@ _REST = "listeners.https."
 CLIENT_AUTHENTICATION = f"{_REST}ssl.client.auth"
 ALLOWED_PATHS = "config.providers.file.param.allowed.paths"
 EXACTLY_ONCE = "exactly.once.source.support"
-_LOGIN = "sasl.jaas.config"
 _CLIENTS = ("producer.", "consumer.", "admin.")
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.")
 _TOPICS = ("config", "offset", "status")
@@ -141,6 +140,46 @@ class Worker(Server):
         broker = self.broker
         return broker.user_client_config(KAFKA_USER, KAFKA_AUTHORITY) if broker else {}
 
+    @cached_property
+    def connectors(self) -> list[Connector]:
+        """The connectors that the inventory names, those to be removed among them."""
+        return connectors.of_settings(self.settings)
+
+    def connector_config(self, connector: Connector) -> dict[str, str]:
+        """Return the configuration of a connector as the workers get it."""
+        return connector.config(logs_in=bool(self.kafka_login))
+
+    def secret_files(self) -> dict[str, Entry]:
+        """Return what connectors read: the values of `connect_secrets`, and their users' logins.
+
+        A connector reads them when it starts, so that a worker need not be restarted.
+        """
+        own = {"mode": "0640", "group": self.user, "secret": True}
+        found = {SECRETS: files.directory("root", "0750", self.user)}
+        for name, values in by_name(self.settings[connectors.SECRETS_VARIABLE]).items():
+            text = files.properties(by_name(values))
+            found[connectors.secret_file(name)] = files.text(text, **own)
+        for user, login in self._logins.items():
+            path = connectors.login_file(user)
+            if login:
+                text = files.properties({connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]})
+                found[path] = files.text(text, **own)
+            else:
+                found[path] = {"state": "absent"}
+        return found
+
+    @property
+    def _logins(self) -> dict[str, Mapping[str, Any]]:
+        """User of a connector -> its client properties, none for one that is to be removed."""
+        if self.broker is None or not self.kafka_login:
+            return {}
+        wanted = {one.user: one for one in self.connectors if one.user and one.present}
+        every = dict.fromkeys(one.user for one in self.connectors if one.user)
+        return {
+            user: self.broker.user_client_config(user, KAFKA_AUTHORITY) if user in wanted else {}
+            for user in every
+        }
+
     @property
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
@@ -148,7 +187,8 @@ class Worker(Server):
         if wanted:
             wanted[AUTHORITY_FILE] = self.secrets.connect_authority
         users = self.broker.users_without_password if self.broker and self.kafka_login else []
-        passwords = [f"the password of {one.name}" for one in users if one.name == KAFKA_USER]
+        own = {KAFKA_USER, *(one.user for one in self.connectors if one.present)}
+        passwords = [f"the password of {one.name}" for one in users if one.name in own]
         return [*(name for name, text in wanted.items() if not text), *passwords]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
@@ -169,7 +209,7 @@ class Worker(Server):
             f"{prefix}{key}": value
             for prefix in _CLIENTS
             for key, value in every.items()
-            if key != _LOGIN
+            if key != connectors.LOGIN_KEY
         }
         return {**every, **of_connectors}
 
@@ -195,7 +235,7 @@ class Worker(Server):
         return {
             **super().files(),
             PROPERTIES: files.property_file(self.config, mode="0640", group=self.user, secret=True),
-            SECRETS: files.directory("root", "0750", self.user),
+            **self.secret_files(),
             **self.copy("log4j2.yaml"),
             **self._certificate_files(),
             **self.server(f"worker of {self.group}", logging, program, **prepare),
@@ -263,11 +303,11 @@ def admin_certificate() -> Certificate:
 
 
 def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
-    """Return the user that the workers are, with the least grants that let them work.
+    """Return the users that workers and connectors are, with the least grants that let them work.
 
-    `settings` are those of each worker. They make their topics themselves, and refuse one that is
-    not compacted. The leader writes the topic of configurations in transactions, so that a former
-    leader cannot (KIP-618).
+    `settings` are those of each worker; all have the same connectors. Workers make their topics
+    themselves, and refuse one that is not compacted. The leader writes the topic of configurations
+    in transactions, so that a former leader cannot (KIP-618).
     """
     groups = dict.fromkeys(str(one["connect_group"]) for one in settings)
     operations = ["create", "describe_configs", "read", "write"]
@@ -280,7 +320,10 @@ def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
             {"transactional_id": f"connect-cluster-{group}", "operations": ["write"]},
         )
     ]
-    return [User(KAFKA_USER, grants)] if grants else []
+    if not settings:
+        return []
+    group, own = str(settings[0]["connect_group"]), connectors.of_settings(settings[0])
+    return [User(KAFKA_USER, grants), *connectors.users(group, own)]
 
 
 def resolve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, kafka, security
+from . import connect, connectors, kafka, security
 from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD
 from .kafka import KafkaNode
@@ -85,6 +85,23 @@ def _connect_health(cluster: Cluster, host: str) -> Options:
     own = cluster.connect[host]
     files = {"certificate": connect.REST_STORE, "authority": connect.AUTHORITY}
     return {"workers": own.rest_addresses, **(files if own.is_secured else {})}
+
+
+def _connect_connectors(cluster: Cluster, host: str) -> Options:
+    own = cluster.connect[host]
+    found = [(one, own.connector_config(one)) for one in own.connectors]
+    return {
+        **_connect_health(cluster, host),
+        "connectors": [
+            {
+                "name": one.name,
+                "config": config if one.present else {},
+                "state": one.state,
+                "files": sorted({path for _, path, _ in connectors.references(config)}),
+            }
+            for one, config in found
+        ],
+    }
 
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:
@@ -223,6 +240,12 @@ def _kafka_users(cluster: Cluster, host: str) -> Options:
     }
 
 
+def _kafka_topics(cluster: Cluster, host: str) -> Options:
+    worker = next(iter(cluster.connect.values()), None)
+    found = connectors.topics_read(worker.connectors) if worker else {}
+    return {"bootstrap": cluster.kafka[host].bootstrap, "topics": found}
+
+
 def _kafka_listeners(cluster: Cluster, host: str) -> Options:
     # Who still uses the former listeners counts when they are about to be closed.
     node = cluster.kafka[host]
@@ -249,6 +272,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "hdfs_image": _hdfs_image,
     "spark_job_checkpoints": _spark_job_checkpoints,
     "connect_health": _connect_health,
+    "connect_connectors": _connect_connectors,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,
@@ -257,6 +281,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "kafka_dynamic_config": _kafka_dynamic_config,
     "kafka_listeners": _kafka_listeners,
     "kafka_users": _kafka_users,
+    "kafka_topics": _kafka_topics,
 }
 
 

@@ -14,6 +14,8 @@ OPTIONS = tuple(
     f"{product}_java_options" for product in ("kafka", "connect", "zookeeper", "spark", "hdfs")
 )
 """Variables with options of a JVM, of which some may be secrets."""
+FILES = ("connect_secrets",)
+"""Variables with files of secrets: file -> key -> secret."""
 TEXTS = ("kafka_ca_key",)
 """Variables that are a secret as a whole."""
 LOGINS = tuple(

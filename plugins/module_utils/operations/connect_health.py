@@ -74,7 +74,7 @@ def problems(
         for name, why in silent.items()
     ]
     for name, connector in found.items():
-        wrong += _problems_of(name, connector)
+        wrong += problems_of(name, connector)
     having = {part.worker for one in found.values() for part in (one.own, *one.tasks.values())}
     wrong += [
         f"the worker at {name} has work of the group, and the inventory does not have it"
@@ -83,7 +83,8 @@ def problems(
     return wrong
 
 
-def _problems_of(name: str, connector: Connector) -> list[str]:
+def problems_of(name: str, connector: Connector) -> list[str]:
+    """Return what is wrong with a connector and its tasks."""
     own, tasks = connector.own, connector.tasks
     wrong = [text for text in [_problem(f"connector {name}", own)] if text]
     if own.state == RUNNING and not tasks:

@@ -12,6 +12,7 @@ from . import (
     clear_text,
     connect,
     connection,
+    connectors,
     contradictions,
     directories,
     disks,
@@ -61,7 +62,7 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, connect, hdfs, spark, spark_jobs),
+    *(zookeeper, connect, connectors, hdfs, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..model import kafka, secret_texts
 from ..model.cluster import Cluster
 from ..model.inventory import Expression, HostVariables
-from ..model.secret_variables import CONFIGS, LOGINS, OPTIONS, TEXTS, USERS
+from ..model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, TEXTS, USERS
 from ..model.spark import SECRET
 from ..model.values import mapping, sequence
 from .engine import Finding, Findings, rule
@@ -65,6 +65,11 @@ def _texts(written: HostVariables) -> Iterator[tuple[str, str, str, str]]:
     for variable in OPTIONS:
         for text in secret_texts.of_options(values.get(variable)):
             yield f"A secret in {variable}", variable, variable, text
+    for variable in FILES:
+        for name, entries in mapping(values.get(variable)).items():
+            place = f"{variable}[{name}]"
+            for key, text in mapping(entries).items():
+                yield f"{key} of {place}", place, place, str(text or "")
     for variable in TEXTS:
         if values.get(variable) is not None:
             yield variable, variable, variable, str(values[variable])

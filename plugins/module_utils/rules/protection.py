@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.cluster import Cluster
-from ..model.connect import ALLOWED_PATHS, CLIENT_AUTHENTICATION, SECRETS
+from ..model.connect import ALLOWED_PATHS, CLIENT_AUTHENTICATION
+from ..model.connectors import SECRETS
 from ..model.key_table import table_key
 from ..model.service import Service
 from ..model.spark import UI_FILTERS

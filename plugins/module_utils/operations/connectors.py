@@ -1,0 +1,178 @@
+"""What to do so that the connectors of a group are those of the inventory.
+
+Pure: the caller asks the workers and sends what follows from it.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model import secret_texts
+from .connect_health import FAILED, PAUSED, RUNNING, STOPPED
+
+HIDDEN = "(hidden)"
+_STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
+_VERBS = {"running": "resume", "paused": "pause", "stopped": "stop"}
+_CLASS = "connector.class"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A connector of the inventory; `state` is running, paused, stopped or absent."""
+
+    name: str
+    config: Mapping[str, str]
+    state: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A connector of the group: its configuration, its state, and those of its tasks."""
+
+    config: Mapping[str, str]
+    state: str
+    tasks: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request about a connector, and what it does in words."""
+
+    name: str
+    what: str
+    method: str
+    path: str
+    body: Any = None
+
+
+def path(name: str, rest: str = "") -> str:
+    """Return the path of a connector."""
+    return f"/connectors/{urllib.parse.quote(name, safe='')}{rest}"
+
+
+def read(answer: Mapping[str, Any]) -> dict[str, Found]:
+    """Read what a worker answers to `GET /connectors?expand=info&expand=status`.
+
+    Raises:
+        LookupError, TypeError, AttributeError: it is not an answer of a worker.
+
+    """
+    return {
+        str(name): Found(
+            {str(key): str(value) for key, value in one["info"]["config"].items()},
+            str(one["status"]["connector"]["state"]),
+            {int(task["id"]): str(task["state"]) for task in one["status"]["tasks"]},
+        )
+        for name, one in answer.items()
+    }
+
+
+def to_validate(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:
+    """Return the connectors whose configuration is new to the group."""
+    return [
+        one
+        for one in wanted
+        if one.state != "absent" and (one.name not in found or found[one.name].config != one.config)
+    ]
+
+
+def errors(answer: Mapping[str, Any]) -> list[str]:
+    """Return what the plugin refuses of a configuration, of what its endpoint answers.
+
+    It answers with success in any case; the errors are those of single properties.
+
+    Raises:
+        LookupError, TypeError: it is not an answer of a worker.
+
+    """
+    return [
+        f"{one['value']['name']}: {' '.join(str(text).split())}"
+        for one in answer["configs"]
+        for text in one["value"]["errors"] or ()
+    ]
+
+
+def unknown_class(wanted: Wanted, plugins: Collection[str]) -> bool:
+    """Return whether no worker has the class of a connector; its short name is enough, too."""
+    given = wanted.config.get(_CLASS, "")
+    short = {name.rpartition(".")[2] for name in plugins}
+    return given not in plugins and given not in {
+        *short,
+        *(name.removesuffix("Connector") for name in short),
+    }
+
+
+def steps(
+    wanted: Sequence[Wanted],
+    found: Mapping[str, Found],
+    *,
+    restart: Collection[str] = (),
+    restart_failed: bool = False,
+) -> list[Step]:
+    """Return what to send, in order; `restart` are connectors that read other secrets now."""
+    every: list[Step] = []
+    for one in wanted:
+        every += _of(one, found.get(one.name), one.name in restart, restart_failed)
+    return every
+
+
+def _of(one: Wanted, now: Found | None, restart: bool, restart_failed: bool) -> list[Step]:
+    if one.state == "absent":
+        return [Step(one.name, f"remove {one.name}", "DELETE", path(one.name))] if now else []
+    state = _STATES[one.state]
+    if now is None:
+        body = {"name": one.name, "config": dict(one.config), "initial_state": state}
+        return [Step(one.name, f"create {one.name}", "POST", "/connectors", body)]
+    found: list[Step] = []
+    changed = now.config != one.config
+    if changed:
+        body = dict(one.config)
+        found.append(Step(one.name, f"change {one.name}", "PUT", path(one.name, "/config"), body))
+    is_state = now.state if now.state in (PAUSED, STOPPED) else RUNNING
+    if is_state != state:
+        verb = _VERBS[one.state]
+        found.append(Step(one.name, f"{verb} {one.name}", "PUT", path(one.name, f"/{verb}")))
+    elif state == RUNNING and not changed:
+        # A changed connector is restarted with its tasks anyway.
+        failed = FAILED in (now.state, *now.tasks.values())
+        if restart:
+            query = "/restart?includeTasks=true&onlyFailed=false"
+            found.append(Step(one.name, f"restart {one.name}", "POST", path(one.name, query)))
+        elif failed and restart_failed:
+            query = "/restart?includeTasks=true&onlyFailed=true"
+            found.append(
+                Step(one.name, f"restart what failed of {one.name}", "POST", path(one.name, query))
+            )
+    return found
+
+
+def text(config: Mapping[str, str]) -> str:
+    """Return a configuration for people; a secret that somebody wrote into it is hidden."""
+    lines = (
+        f"{key} = {HIDDEN if secret_texts.of_property(key, value) else value}\n"
+        for key, value in sorted(config.items())
+    )
+    return "".join(lines)
+
+
+def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str, str]]:
+    """Return before and after of each connector that differs."""
+    parts = []
+    for one in wanted:
+        now = found.get(one.name)
+        before = f"{text(now.config)}state = {_state(now)}\n" if now else ""
+        after = "" if one.state == "absent" else f"{text(one.config)}state = {one.state}\n"
+        if before != after:
+            header = f"connector {one.name}"
+            parts.append(
+                {"before_header": header, "after_header": header, "before": before, "after": after}
+            )
+    return parts
+
+
+def _state(now: Found) -> str:
+    """Return the state that somebody has asked for: one that failed is to run."""
+    return now.state.lower() if now.state in (PAUSED, STOPPED) else "running"

@@ -1,0 +1,184 @@
+"""The rules about the connectors of Kafka Connect: names, secrets, and their users of Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ..model import connectors, secret_texts
+from ..model.cluster import Cluster
+from ..model.connect import KAFKA_USER, Worker
+from ..model.connectors import CLASS, SECRETS_VARIABLE, VARIABLE, Connector
+from ..model.key_table import nearest
+from ..model.security import own_users
+from ..model.values import by_name, listing, mapping, sequence, texts
+from .engine import Finding, Findings, rule
+from .shared import falls_back_to_default, holders, shared_values
+from .users import wrong_grants, wrong_name
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_OWN_USERS = frozenset({KAFKA_USER, *(one.name for one in own_users(with_spark=True))})
+
+
+def _first(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker]]:
+    """Yield the first worker: all have the same connectors."""
+    for name, worker in [*cluster.connect.items()][:1]:
+        if not falls_back_to_default(cluster, name, VARIABLE, SECRETS_VARIABLE):
+            yield name, cluster, worker
+
+
+def _every(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker, Connector]]:
+    """Yield the connectors that are to be there."""
+    for name, _, worker in _first(cluster):
+        for one in worker.connectors:
+            if one.present:
+                yield name, cluster, worker, one
+
+
+def _at(connector: Connector, key: str) -> str:
+    return f"{VARIABLE}[{connector.name}].{key}"
+
+
+@rule("connectors-differ")
+def _connectors_differ(cluster: Cluster) -> Findings:
+    """Any worker may get any connector, and reads its secrets there."""
+    for variable in (VARIABLE, SECRETS_VARIABLE):
+        values = {
+            name: repr(worker.settings[variable])
+            for name, worker in cluster.connect.items()
+            if not falls_back_to_default(cluster, name, variable)
+        }
+        groups = [listing(hosts) for hosts in holders(values).values()]
+        if len(groups) > 1:
+            what = f"{variable} is not the same on {listing(groups, 'as on')}."
+            fix = f"Set {variable} once, in the group variables of all workers."
+            yield Finding(what, fix, variable, tuple(values))
+
+
+@rule("connector-duplicate", each=_first, where=VARIABLE)
+def _connector_duplicate(_: Cluster, worker: Worker) -> Findings:
+    """One of the two would take the place of the other."""
+    for name, places in shared_values({n: one.name for n, one in enumerate(worker.connectors)}):
+        fix = "Give each connector a name of its own."
+        yield Finding(f"{name} is named {len(places)} times.", fix)
+
+
+@rule("connector-name", each=_every, where=VARIABLE)
+def _connector_name(_: Cluster, __: Worker, one: Connector) -> Findings:
+    """It is part of the names of topics, groups and transactions, and by it the offsets of a
+    connector are found again.
+    """
+    given = one.given.get("name", one.name)
+    if not _NAME.fullmatch(one.name):
+        fix = "Choose letters, digits, ., - and _, at most 100; a letter or a digit comes first."
+        yield Finding(f"{one.name!r} is no name for a connector.", fix)
+    elif given != one.name:
+        what = f"The configuration of {one.name} names it {given}."
+        yield Finding(what, "Delete name there.", _at(one, "config"))
+
+
+@rule("connector-class", each=_every)
+def _connector_class(_: Cluster, __: Worker, one: Connector) -> Findings:
+    """The workers would not know what to run."""
+    if not one.given.get(CLASS):
+        near = nearest(CLASS, list(map(str, one.given)))
+        hint = f" It has {near}." if near else ""
+        fix = f"Set {CLASS} to one of docs/connect.md, or of a plugin of your own."
+        yield Finding(f"{one.name} has no {CLASS}.{hint}", fix, _at(one, "config"))
+
+
+@rule("connector-secret", each=_every)
+def _connector_secret(_: Cluster, __: Worker, one: Connector) -> Findings:
+    """Kafka keeps configurations in clear text, and the workers show them to whoever may use their
+    REST interface, so that an encrypted inventory does not help.
+    """
+    for key, value in by_name(one.given).items():
+        if secret_texts.of_property(key, value):
+            reference = f"${{file:{connectors.secret_file(one.name)}:{key}}}"
+            fix = f"Put it into {SECRETS_VARIABLE}[{one.name}], and write {reference}."
+            yield Finding(f"{key} of {one.name} is a secret.", fix, _at(one, "config"))
+
+
+@rule("connector-reference", each=_every)
+def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings:
+    """The worker would refuse the connector, or give it an empty value."""
+    files = {
+        connectors.secret_file(name): [*map(str, mapping(values))]
+        for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items()
+    }
+    for key, path, name in connectors.references(by_name(one.given)):
+        where = _at(one, "config")
+        if path not in files:
+            near = nearest(path, list(files)) or connectors.secret_file(one.name)
+            what = f"{key} of {one.name} refers to {path}, which {SECRETS_VARIABLE} does not make."
+            yield Finding(what, f"Write {near}, or add an entry to {SECRETS_VARIABLE}.", where)
+        elif name not in files[path]:
+            near = nearest(name, files[path])
+            what = f"{key} of {one.name} refers to {name}, which {path} does not have."
+            fix = f"Write {near}." if near else f"Add {name} to {SECRETS_VARIABLE}."
+            yield Finding(what, fix, where)
+
+
+@rule("connect-secret-file", each=_first, where=SECRETS_VARIABLE)
+def _connect_secret_file(_: Cluster, worker: Worker) -> Findings:
+    """Each entry is a file of properties on the workers."""
+    for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items():
+        if not _FILE.fullmatch(name) or name.startswith("kafka-login-"):
+            fix = "Choose letters, digits, ., - and _, and a beginning other than kafka-login-."
+            yield Finding(f"{name!r} is no name for a file of secrets.", fix)
+        elif not isinstance(values, Mapping) or not values:
+            yield Finding(f"{name} has no keys.", f"Write {name}: {{password: ...}} for example.")
+
+
+@rule("connector-user", each=_every)
+def _connector_user(cluster: Cluster, worker: Worker, one: Connector) -> Findings:
+    """On a closed cluster a connector reads and writes as a user of its own, with its own grants;
+    without a login it fails.
+    """
+    where, named = _at(one, "kafka_user"), _named(cluster)
+    same = [x.name for x in worker.connectors if x.present and x.user == one.user]
+    if not one.user:
+        if worker.kafka_login:
+            what = f"{one.name} has no user, and the cluster is closed."
+            yield Finding(what, f"Set kafka_user: {one.name}, and grants.", where)
+        elif one.grants:
+            what = f"{one.name} has grants and no user."
+            yield Finding(what, f"Set kafka_user: {one.name}.", where)
+    elif problem := wrong_name(cluster, one.user):
+        yield Finding(f"{one.user!r} of {one.name} {problem}.", "Choose another.", where)
+    elif one.user in _OWN_USERS:
+        what = f"{one.user} of {one.name} is a user of Millrace's own programs."
+        yield Finding(what, "Choose another.", where)
+    elif one.user in named:
+        what = f"{one.user} of {one.name} has an entry in kafka_users."
+        yield Finding(what, "Delete the entry; its grants go into the connector.", where)
+    elif len(same) > 1:
+        what = f"{one.user} is the user of {listing(same)}."
+        yield Finding(what, "Give each connector a user of its own.", VARIABLE)
+
+
+def _named(cluster: Cluster) -> set[str]:
+    broker = next(iter(cluster.brokers), None)
+    given = broker.settings["kafka_users"] if broker else []
+    return {str(mapping(one).get("name")) for one in sequence(given)}
+
+
+@rule("connector-grant", each=_every)
+def _connector_grant(_: Cluster, __: Worker, one: Connector) -> Findings:
+    """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
+    for found in wrong_grants(one.user or one.name, one.grants):
+        yield Finding(found.what, found.fix, _at(one, "grants"))
+
+
+@rule("connector-topic", each=_every)
+def _connector_topic(_: Cluster, worker: Worker, one: Connector) -> Findings:
+    """It would wait for the topic without an error, since Kafka does not show what no grant
+    allows.
+    """
+    if one.is_sink and one.user and worker.kafka_login:
+        for topic in texts(one.given.get("topics")):
+            if not any(connectors.allows(grant, topic, "read") for grant in one.grants):
+                what = f"{one.user} of {one.name} may not read {topic}."
+                fix = f"Add {{topic: {topic}, operations: [read]}} to grants."
+                yield Finding(what, fix, _at(one, "grants"))

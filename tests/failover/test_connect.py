@@ -1,0 +1,204 @@
+"""Connectors as code, and what becomes of a source's records when its worker is killed."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    TopicPartition,
+)
+from testinfra.host import Host
+
+from tests.support.clients.sender import Sender, value
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
+from tests.support.wait import wait_for
+
+NAME, ALIAS = "copy", "copied"
+LOGIN = f"${{file:/etc/connect/secrets/kafka-login-{NAME}.properties:sasl.jaas.config}}"
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A connector that copies a topic of the cluster into another one, and what sends to it."""
+
+    topic: str
+    connector: dict[str, Any]
+    sender: Sender
+
+    @property
+    def target(self) -> str:
+        return f"{ALIAS}.{self.topic}"
+
+    def given(self, **more: Any) -> tuple[str, str]:
+        """The arguments of a playbook that name the connector, with some of its keys changed."""
+        return "-e", json.dumps({"connect_connectors": [{**self.connector, **more}]})
+
+
+def connector(topology: Topology, topic: str, copies: int) -> dict[str, Any]:
+    """The connector of MirrorMaker 2, from the cluster to itself."""
+    worker = next(iter(topology.cluster.connect.values()))
+    client = {k: x for k, x in worker.config.items() if k.startswith("producer.")}
+    client = {key.removeprefix("producer."): x for key, x in client.items()}
+    client["bootstrap.servers"] = worker.config["bootstrap.servers"]
+    client["consumer.isolation.level"] = "read_committed"
+    if worker.kafka_login:
+        client["sasl.jaas.config"] = LOGIN
+    every = ["create", "describe_configs", "read", "write"]
+    syncs = "mm2-offset-syncs.there.internal"
+    return {
+        "name": NAME,
+        "kafka_user": NAME,
+        "grants": [
+            {"topic": topic, "operations": ["describe_configs", "read"]},
+            {"topic": f"{ALIAS}.{topic}", "operations": every},
+            {"topic": syncs, "operations": every},
+        ],
+        "config": {
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "tasks.max": 2,
+            "topics": topic,
+            "source.cluster.alias": ALIAS,
+            "target.cluster.alias": "there",
+            "replication.factor": copies,
+            "offset-syncs.topic.replication.factor": copies,
+            "sync.topic.acls.enabled": False,
+            "sync.topic.configs.enabled": False,
+            "exactly.once.support": "required",
+            "consumer.override.isolation.level": "read_committed",
+            "source.consumer.isolation.level": "read_committed",
+            "key.converter": BYTES,
+            "value.converter": BYTES,
+            **{f"source.cluster.{key}": x for key, x in client.items()},
+            **{f"target.cluster.{key}": x for key, x in client.items()},
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def copy(topology: Topology, plays: Plays, admin: Any) -> Iterator[Copy]:
+    if not topology.cluster.connect:
+        pytest.skip("no Kafka Connect here")
+    topic, copies = f"connect-{uuid.uuid4().hex[:8]}", min(3, len(topology.brokers))
+    admin.create_topics(
+        {topic: {"num_partitions": 4, "replication_factor": copies}}, wait_for_metadata=True
+    )
+    sender = Sender(topology, topic)
+    found = Copy(topic, connector(topology, topic, copies), sender)
+    try:
+        yield found
+    finally:
+        sender.stop()
+        plays.run("connectors", *found.given(state="absent"))
+        there = [one for one in (topic, found.target) if one in admin.list_topics()]
+        admin.delete_topics(there)
+
+
+def tasks(rest: Rest) -> dict[int, tuple[str, str]]:
+    """Task -> its state and the worker that has it."""
+    found = rest.call("GET", f"/connectors/{NAME}/status")["tasks"]
+    return {one["id"]: (one["state"], one["worker_id"]) for one in found}
+
+
+def test_check_mode_validates_and_changes_nothing(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    output = plays.succeed("connectors", *copy.given(), "--check", "--diff")
+    assert f"create {NAME}" in output
+    assert NAME not in connect_rest.call("GET", "/connectors")
+
+
+def test_a_connector_runs_and_a_second_run_changes_nothing(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    plays.succeed("connectors", *copy.given())
+    assert {state for state, _ in tasks(connect_rest).values()} == {"RUNNING"}
+    again = plays.succeed("connectors", *copy.given())
+    assert "changed=0" in again
+    assert "changed=1" not in again
+    assert "1 connectors" in plays.succeed("health")
+
+
+def test_what_the_plugin_refuses_changes_nothing(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    before = connect_rest.call("GET", f"/connectors/{NAME}/config")
+    wrong = {**copy.connector["config"], "tasks.max": "many"}
+    assert "tasks.max" in plays.refuse("connectors", *copy.given(config=wrong))
+    misspelt = {**copy.connector["config"], "connector.class": "MirorSourceConnector"}
+    assert "no worker has the class" in plays.refuse("connectors", *copy.given(config=misspelt))
+    assert connect_rest.call("GET", f"/connectors/{NAME}/config") == before
+
+
+def test_the_tasks_of_a_killed_worker_run_on_another(
+    topology: Topology, hosts: dict[str, Host], connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    cluster = topology.cluster.connect
+    names = dict(zip(next(iter(cluster.values())).rest_addresses, cluster, strict=True))
+    lost = sorted(worker for _, worker in tasks(connect_rest).values())[0]
+    host, config = hosts[names[lost]], cluster[names[lost]].config
+    delay = int(config["scheduled.rebalance.max.delay.ms"]) / 1000 + 10
+    host.check_output("systemctl kill --signal=KILL connect && systemctl stop connect")
+    try:
+
+        def moved() -> bool:
+            found = tasks(connect_rest).values()
+            return bool(found) and all(x == "RUNNING" and at != lost for x, at in found)
+
+        wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
+    finally:
+        host.check_output("systemctl reset-failed connect; systemctl start connect")
+    wait_for(lambda: plays.run("health")[0] == 0, seconds=180, what="a healthy group")
+
+
+def test_each_record_is_copied_once(topology: Topology, copy: Copy) -> None:
+    """Whatever was killed: records and their offsets are in one transaction."""
+    copy.sender.stop()
+    consumer = clients.consumer(
+        topology.connection, auto_offset_reset="earliest", isolation_level="read_committed"
+    )
+    found: Counter[bytes] = Counter()
+    try:
+        parts = sorted(consumer.partitions_for_topic(copy.target))
+        consumer.assign([TopicPartition(copy.target, one) for one in parts])
+
+        def complete() -> bool:
+            for batch in consumer.poll(timeout_ms=1000).values():
+                found.update(record.value for record in batch)
+            return len(found) >= copy.sender.acknowledged
+
+        wait_for(complete, seconds=120, what="all records in the copy")
+        complete()
+    finally:
+        consumer.close()
+    assert found == Counter(map(value, range(copy.sender.acknowledged)))
+    assert copy.sender.acknowledged > 1000
+
+
+def test_offsets_are_shown_and_a_stopped_connector_has_no_task(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    output = plays.succeed("connectors", *copy.given(state="stopped"))
+    assert f"stop {NAME}" in output
+    assert tasks(connect_rest) == {}
+    asked = (*copy.given(state="stopped"), "-e", "connector_offsets=show")
+    shown = plays.succeed("connectors", *asked)
+    assert copy.topic in shown
+
+
+def test_a_connector_is_removed_only_when_it_is_asked_for(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    plays.succeed("connectors", "-e", json.dumps({"connect_connectors": []}))
+    assert NAME in connect_rest.call("GET", "/connectors")
+    plays.succeed("connectors", *copy.given(state="absent"))
+    assert NAME not in connect_rest.call("GET", "/connectors")

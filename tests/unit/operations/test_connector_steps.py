@@ -1,0 +1,137 @@
+"""What makes the connectors of a group those of the inventory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import connectors
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.connectors import (
+    Found,
+    Wanted,
+)
+
+CLASS = "io.debezium.connector.jdbc.JdbcSinkConnector"
+CONFIG = {"connector.class": CLASS, "topics": "orders", "name": "orders"}
+
+
+def wanted(state: str = "running", **config: str) -> Wanted:
+    return Wanted("orders", {**CONFIG, **config}, state)
+
+
+def found(state: str = "RUNNING", *tasks: str, **config: str) -> Found:
+    return Found({**CONFIG, **config}, state, dict(enumerate(tasks)))
+
+
+def sent(one: Wanted, now: Found | None, **asked: Any) -> list[str]:
+    steps = connectors.steps([one], {} if now is None else {"orders": now}, **asked)
+    return [f"{step.method} {step.path}" for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("one", "now", "expected"),
+    [
+        pytest.param(wanted(), found(), [], id="as-wanted"),
+        pytest.param(wanted("paused"), found("PAUSED", "PAUSED"), [], id="paused-already"),
+        pytest.param(wanted(), None, ["POST /connectors"], id="new"),
+        pytest.param(
+            wanted(topics="a,b"), found(), ["PUT /connectors/orders/config"], id="changed"
+        ),
+        pytest.param(
+            wanted("paused"), found("RUNNING"), ["PUT /connectors/orders/pause"], id="pause"
+        ),
+        pytest.param(
+            wanted("stopped"), found("PAUSED"), ["PUT /connectors/orders/stop"], id="stop"
+        ),
+        pytest.param(wanted(), found("STOPPED"), ["PUT /connectors/orders/resume"], id="resume"),
+        pytest.param(
+            wanted("stopped", topics="b"),
+            found(),
+            ["PUT /connectors/orders/config", "PUT /connectors/orders/stop"],
+            id="changed-and-stopped",
+        ),
+        pytest.param(wanted("absent"), found(), ["DELETE /connectors/orders"], id="removed"),
+        pytest.param(wanted("absent"), None, [], id="removed-already"),
+        # Somebody wants it to run, although it does not.
+        pytest.param(wanted(), found("FAILED"), [], id="failed"),
+        pytest.param(wanted(), found("UNASSIGNED"), [], id="unassigned"),
+    ],
+)
+def test_only_what_differs_is_sent(one: Wanted, now: Found | None, expected: list[str]) -> None:
+    assert sent(one, now) == expected
+
+
+def test_a_new_connector_begins_in_its_state() -> None:
+    """Otherwise it would work until it is stopped."""
+    (step,) = connectors.steps([wanted("stopped")], {})
+    assert step.body["initial_state"] == "STOPPED"
+    assert step.body["config"] == CONFIG
+
+
+def test_what_failed_is_restarted_when_it_is_asked_for() -> None:
+    failed = found("RUNNING", "RUNNING", "FAILED")
+    assert sent(wanted(), failed) == []
+    path = "POST /connectors/orders/restart?includeTasks=true&onlyFailed="
+    assert sent(wanted(), failed, restart_failed=True) == [f"{path}true"]
+    assert sent(wanted(), found("RUNNING", "RUNNING"), restart_failed=True) == []
+    assert sent(wanted("stopped"), found("STOPPED"), restart_failed=True) == []
+
+
+def test_a_connector_with_another_secret_is_restarted_once() -> None:
+    path = "POST /connectors/orders/restart?includeTasks=true&onlyFailed=false"
+    assert sent(wanted(), found(), restart=["orders"]) == [path]
+    assert sent(wanted(topics="b"), found(), restart=["orders"]) == [
+        "PUT /connectors/orders/config"
+    ]
+    assert sent(wanted(), found(), restart=["others"]) == []
+
+
+def test_what_is_new_is_validated_and_nothing_else() -> None:
+    now = {"orders": found()}
+    assert connectors.to_validate([wanted()], now) == []
+    assert connectors.to_validate([wanted("absent", topics="b")], now) == []
+    for state in ("running", "paused", "stopped"):
+        assert connectors.to_validate([wanted(state, topics="b")], now)
+        assert connectors.to_validate([wanted(state)], {})
+
+
+def test_the_plugins_errors_are_read_although_it_answers_with_success() -> None:
+    answer = {
+        "error_count": 1,
+        "configs": [
+            {"value": {"name": "tasks.max", "errors": ["Invalid value\nmany"]}},
+            {"value": {"name": "topics", "errors": []}},
+        ],
+    }
+    assert connectors.errors(answer) == ["tasks.max: Invalid value many"]
+
+
+@pytest.mark.parametrize("name", [CLASS, "JdbcSinkConnector", "JdbcSink"])
+def test_a_class_has_short_names(name: str) -> None:
+    one = Wanted("orders", {"connector.class": name}, "running")
+    assert not connectors.unknown_class(one, [CLASS])
+    assert connectors.unknown_class(one, ["org.example.Other"])
+
+
+def test_the_difference_shows_no_secret_that_somebody_has_set() -> None:
+    (part,) = connectors.diff([wanted()], {"orders": found(**{"database.password": "geheim"})})
+    assert "database.password" in part["before"]
+    assert "geheim" not in str(part)
+
+
+def test_there_is_no_difference_where_nothing_is_done() -> None:
+    assert connectors.diff([wanted()], {"orders": found("FAILED")}) == []
+    assert connectors.diff([wanted("absent")], {}) == []
+
+
+def test_an_answer_is_read() -> None:
+    answer = {
+        "orders": {
+            "info": {"config": CONFIG},
+            "status": {
+                "connector": {"state": "RUNNING"},
+                "tasks": [{"id": 0, "state": "FAILED"}],
+            },
+        }
+    }
+    assert connectors.read(answer) == {"orders": found("RUNNING", "FAILED")}

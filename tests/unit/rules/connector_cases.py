@@ -1,0 +1,209 @@
+"""Wrong inventories and legal variations: what operators write about connectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.rules.draft import Case, Change, Draft, Legal
+
+CLASS = "io.debezium.connector.jdbc.JdbcSinkConnector"
+REFERENCE = "${file:/etc/connect/secrets/orders.properties:password}"
+GRANTS = [{"topic": "orders", "operations": ["read"]}]
+
+
+def connector(**more: Any) -> dict[str, Any]:
+    """Return a good connector, but for what is given."""
+    config = {"connector.class": CLASS, "topics": "orders", **more.pop("config", {})}
+    return {"name": "orders", "config": config, **more}
+
+
+def connectors(*written: object, closed: bool = False) -> Change:
+    """Give all workers some connectors."""
+
+    def change(draft: Draft) -> None:
+        draft.connect().variable("connect_connectors", list(written))
+        if closed:
+            draft.variable("kafka_security", "standard")
+
+    return change
+
+
+def secrets(written: object, *more: object) -> Change:
+    """Give all workers secrets, and perhaps connectors."""
+    return lambda d: (
+        d.connect().variable("connect_secrets", written).variable("connect_connectors", list(more))
+    )
+
+
+def hidden(draft: Draft, values: dict[str, Any], *more: object) -> None:
+    """Give all workers secrets of a vault, and connectors."""
+    secrets(values, *more)(draft)
+    for name in values:
+        draft.vault(f"connect_secrets[{name}]")
+
+
+REFUSED: list[Case] = [
+    (
+        "connectors-differ",
+        "of one worker",
+        lambda d: d.connect().variable("connect_connectors", [connector()], on=("k1",)),
+        ("connect_connectors", "k2", "group variables"),
+    ),
+    (
+        "connector-duplicate",
+        "twice",
+        connectors(connector(), connector(state="paused")),
+        ("orders", "2 times"),
+    ),
+    *(
+        ("connector-name", name, connectors(written), parts)
+        for name, written, parts in (
+            ("a blank", connector(name="my orders"), ("'my orders'",)),
+            ("another one", connector(config={"name": "other"}), ("orders", "other")),
+        )
+    ),
+    (
+        "connector-class",
+        "misspelt",
+        connectors({"name": "orders", "config": {"conector.class": CLASS}}),
+        ("orders", "conector.class"),
+    ),
+    *(
+        ("connector-secret", key, connectors(connector(config={key: value})), parts)
+        for key, value, parts in (
+            (
+                "connection.password",
+                "geheim",
+                ("connection.password", "connect_secrets[orders]", "${file:"),
+            ),
+            (
+                "consumer.override.sasl.jaas.config",
+                'x.LoginModule required password="geheim";',
+                ("consumer.override.sasl.jaas.config",),
+            ),
+        )
+    ),
+    (
+        "connector-reference",
+        "no file",
+        connectors(connector(config={"connection.password": REFERENCE})),
+        ("connection.password", "orders.properties", "connect_secrets"),
+    ),
+    (
+        "connector-reference",
+        "no key",
+        lambda d: hidden(
+            d, {"orders": {"pasword": "x"}}, connector(config={"connection.password": REFERENCE})
+        ),
+        ("password", "Write pasword"),
+    ),
+    (
+        "secret-visible",
+        "of a connector",
+        secrets({"orders": {"password": "geheim"}}),
+        ("password of connect_secrets[orders]",),
+    ),
+    ("connect-secret-file", "a slash", secrets({"../x": {}}), ("'../x'",)),
+    ("connect-secret-file", "no keys", secrets({"orders": {}}), ("orders", "no keys")),
+    *(
+        ("connector-user", name, connectors(*written, closed=closed), parts)
+        for name, written, closed, parts in (
+            ("none", [connector()], True, ("orders", "kafka_user: orders")),
+            ("grants alone", [connector(grants=GRANTS)], False, ("grants", "kafka_user")),
+            (
+                "that of the workers",
+                [connector(kafka_user="connect", grants=GRANTS)],
+                True,
+                ("connect of orders", "Millrace"),
+            ),
+            ("a name of no user", [connector(kafka_user="a/b", grants=GRANTS)], True, ("a/b",)),
+            (
+                "of two",
+                [
+                    connector(kafka_user="db", grants=GRANTS),
+                    {**connector(kafka_user="db", grants=GRANTS), "name": "planes"},
+                ],
+                True,
+                ("orders and planes",),
+            ),
+        )
+    ),
+    (
+        "connector-grant",
+        "an operation of no topic",
+        connectors(
+            connector(
+                kafka_user="orders",
+                grants=[*GRANTS, {"topic": "a", "operations": ["cluster_action"]}],
+            ),
+            closed=True,
+        ),
+        ("cluster_action",),
+    ),
+    (
+        "connector-topic",
+        "one of two",
+        connectors(
+            connector(kafka_user="orders", grants=GRANTS, config={"topics": "orders,planes"}),
+            closed=True,
+        ),
+        ("planes", "read"),
+    ),
+    *(
+        ("variable-value", name, connectors(written), parts)
+        for name, written, parts in (
+            ("a key of a connector", connector(stat="paused"), ("stat", "Did you mean state?")),
+            ("a state of a connector", connector(state="halted"), ("halted", "paused")),
+        )
+    ),
+]
+
+LEGAL: list[Legal] = [
+    ("connectors-differ", "on all workers", connectors(connector())),
+    (
+        "connector-duplicate",
+        "two names",
+        connectors(connector(), {**connector(), "name": "planes"}),
+    ),
+    (
+        "connector-secret",
+        "a reference to another provider",
+        connectors(connector(config={"connection.password": "${vault:orders:password}"})),
+    ),
+    (
+        "connector-grant",
+        "a topic",
+        connectors(connector(kafka_user="orders", grants=GRANTS), closed=True),
+    ),
+    (
+        "connect-secret-file",
+        "a key",
+        lambda d: hidden(d, {"orders.db": {"password": "x"}}),
+    ),
+    ("connector-class", "an open cluster", connectors(connector())),
+    ("connector-name", "the same name", connectors(connector(config={"name": "orders"}))),
+    ("connector-class", "absent", connectors({"name": "orders", "state": "absent"})),
+    (
+        "connector-user",
+        "one of its own",
+        connectors(connector(kafka_user="orders", grants=GRANTS), closed=True),
+    ),
+    (
+        "connector-topic",
+        "the beginning of names",
+        connectors(
+            connector(
+                kafka_user="orders",
+                grants=[{"topic": "ord", "pattern": "prefixed", "operations": ["read"]}],
+            ),
+            closed=True,
+        ),
+    ),
+    (
+        "connector-reference",
+        "a file of secrets",
+        lambda d: hidden(
+            d, {"orders": {"password": "x"}}, connector(config={"connection.password": REFERENCE})
+        ),
+    ),
+]
