@@ -353,6 +353,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "addresses": {name: network.addresses(name) for name in params["names"]},
         "sources": {name: network.sources(name) for name in params["peers"]},
         "nft": nft(module) is not None,
+        "openssl": module.get_bin_path("openssl") is not None,
         "refused_rules": refused_rules(module),
         "firewall": [path for path in params["firewall"] if Path(path).exists()],
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ..model.cluster import Cluster
 from ..model.connect import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker
 from ..model.values import integer, listing
-from .engine import Finding, Findings, rule
+from .engine import Finding, Findings, host_rule, rule
+from .inspection import InspectedHost
 from .shared import Property, differing, properties
 
 _TOPICS = ("config", "offset", "status")
@@ -67,3 +68,11 @@ def _connect_repeats(_: Worker, one: Property) -> Findings:
     if str(one.value).lower() != "enabled":
         what = f"{EXACTLY_ONCE} is {one.value}."
         yield Finding(what, f"Delete {one.where}.", one.where)
+
+
+@host_rule("connect-without-openssl", where="connect_security")
+def _connect_without_openssl(host: InspectedHost) -> Findings:
+    """The worker's REST interface reads no PEM: at each start OpenSSL makes a key store of it."""
+    worker = host.cluster.connect.get(host.name)
+    if worker and worker.is_secured and not host.found.openssl:
+        yield Finding("The program openssl is not installed.", "Install the package openssl.")

@@ -81,8 +81,9 @@ class Inspection:
     `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
     wanted ports on which another process listens, `addresses` is what the host resolves its own
     advertised names to, `sources` from which addresses it connects to others, by their names, `nft`
-    whether nftables is installed, `refused_rules` why it refuses the rules of the firewall, empty
-    if it does not, `firewall` which files of a firewall of ours are there, `homes` says whether a
+    whether nftables is installed, `openssl` the same of OpenSSL, `refused_rules` why nftables
+    refuses the rules of the firewall, empty if it does not, `firewall` which files of a firewall of
+    ours are there, `homes` says whether a
     distribution is unpacked, `installed` is service -> the name of the home that its link leads to.
     `absent_sources` are devices of host_mounts that do not exist, `occupied` its paths that hold
     something. `between_nodes` is how a Kafka node that is configured there talks to brokers and
@@ -121,6 +122,7 @@ class Inspection:
     addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     nft: bool = False
+    openssl: bool = True
     refused_rules: str = ""
     firewall: tuple[str, ...] = ()
     directories: tuple[Directory, ...] = ()

@@ -341,6 +341,12 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
     )
 
 
+def workers(**found: bool) -> list[InspectedHost]:
+    """Hosts of which two have a closed worker of Kafka Connect."""
+    draft = Draft().connect().variable("connect_security", "standard")
+    return inspected(draft, {"k1": Inspection(**found)})
+
+
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
     """Hosts of HDFS, each with the id of the NameNode's directory and of that of blocks."""
     places = ("/var/lib/hdfs/name", "/var/lib/hdfs/data")
@@ -721,6 +727,12 @@ CASES = [
         ("/var/lib/zookeeper/data/myid", "zookeeper_id: 3"),
         zookeeper("3\n"),
         zookeeper("2\n"),
+    ),
+    Case(
+        "connect-without-openssl",
+        ("openssl",),
+        workers(openssl=False),
+        workers(),
     ),
     *(
         Case(
