@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +19,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from testinfra.host import Host
 
+from tests.support.clients import guide
 from tests.support.clients.sender import Sender, value
 from tests.support.lab.change import Plays
-from tests.support.lab.topology import Topology
+from tests.support.lab.topology import ROOT, Topology
 from tests.support.wait import wait_for
 
+PAGE = ROOT / "docs/connect.md"
 NAME, ALIAS = "copy", "copied"
 LOGIN = f"${{file:/etc/connect/secrets/kafka-login-{NAME}.properties:sasl.jaas.config}}"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -126,6 +130,22 @@ def test_a_connector_runs_and_a_second_run_changes_nothing(
     assert "changed=0" in again
     assert "changed=1" not in again
     assert "1 connectors" in plays.succeed("health")
+
+
+def test_the_commands_of_the_page_work(
+    connect_addresses: list[str], connect_secrets: Path, plays: Plays, copy: Copy
+) -> None:
+    for command in guide.commands("Connectors", PAGE):
+        _, _, arguments = command.partition("playbooks/connectors.yml")
+        given = arguments.replace("connector=planes", f"connector={NAME}").split()
+        plays.succeed("connectors", *copy.given(), *given)
+    text = "\n".join(guide.commands("Who may use it", PAGE))
+    text = text.replace("inventories/<yours>/.secrets", str(connect_secrets))
+    text = text.replace("<worker>:8083", connect_addresses[0])
+    answer = subprocess.run(  # noqa: S603 - the page's own command
+        ["/bin/sh", "-ec", text], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert NAME in json.loads(answer.stdout)
 
 
 def test_what_the_plugin_refuses_changes_nothing(
