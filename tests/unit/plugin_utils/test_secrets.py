@@ -445,3 +445,39 @@ def test_secrets_of_kafka_do_not_stand_in_the_way_of_an_ensemble(directory: Path
     both = ensemble(directory, kafka_security="standard")
     assert both.zookeeper_authority
     assert both.authority == kafkas.authority
+
+
+def workers(directory: Path, **variables: Any) -> Secrets:
+    """Complete the secrets of a closed group of Kafka Connect beside Kafka."""
+    groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "kafka_connect": ["w1"]}
+    variables = {"kafka_node_id": 1, "connect_security": "standard", **variables}
+    found = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
+    return secrets.complete(
+        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+    )
+
+
+def test_workers_of_kafka_connect_have_a_ca_of_their_own(directory: Path) -> None:
+    made = workers(directory, kafka_security="standard")
+    assert made == secrets.read(directory)
+    assert made.connect_authority != made.authority
+    for name in ("w1/connect", "connect-admin"):
+        assert made.connect_authority in made.certificates[name]
+    assert made.connect_authority not in made.certificates["b1/node"]
+    assert made.passwords.keys() >= {"connect"}
+    assert workers(directory, kafka_security="standard") == made
+
+
+def test_kafka_gets_its_ca_although_workers_have_certificates_already(directory: Path) -> None:
+    """A cluster that is closed later."""
+    assert workers(directory).authority == ""
+    assert workers(directory, kafka_security="standard").authority
+
+
+def test_a_missing_ca_of_the_workers_is_not_replaced(directory: Path) -> None:
+    workers(directory)
+    (directory / authorities.CONNECT_CERTIFICATE).unlink()
+    with pytest.raises(AnsibleError) as refusal:
+        workers(directory)
+    for part in (authorities.CONNECT_CERTIFICATE, "/etc/connect/certificates"):
+        assert part in str(refusal.value)
