@@ -91,7 +91,8 @@ class Rest:
                 text = answer.read()
             return json.loads(text) if text else None
         except urllib.error.HTTPError as error:
-            raise RestError(_message(error), error.code) from error
+            with error:  # it is the answer, too
+                raise RestError(_message(error), error.code) from error
         except (OSError, HTTPException) as error:
             why = getattr(error, "reason", error)
             raise RestError(getattr(why, "strerror", None) or str(why)) from error
