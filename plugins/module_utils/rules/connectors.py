@@ -103,9 +103,13 @@ def _connector_secret(_: Cluster, __: Worker, one: Connector) -> Findings:
 @rule("connector-reference", each=_every)
 def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings:
     """The worker would refuse the connector, or give it an empty value."""
+    logins = [x.user for x in worker.connectors if x.user and x.present and worker.kafka_login]
     files = {
-        connectors.secret_file(name): [*map(str, mapping(values))]
-        for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items()
+        **{connectors.login_file(user): [connectors.LOGIN_KEY] for user in logins},
+        **{
+            connectors.secret_file(name): [*map(str, mapping(values))]
+            for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items()
+        },
     }
     for key, path, name in connectors.references(by_name(one.given)):
         where = _at(one, "config")

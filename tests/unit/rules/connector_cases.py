@@ -8,6 +8,7 @@ from tests.unit.rules.draft import Case, Change, Draft, Legal
 
 CLASS = "io.debezium.connector.jdbc.JdbcSinkConnector"
 REFERENCE = "${file:/etc/connect/secrets/orders.properties:password}"
+LOGIN = "${file:/etc/connect/secrets/kafka-login-orders.properties:sasl.jaas.config}"
 GRANTS = [{"topic": "orders", "operations": ["read"]}]
 
 
@@ -88,6 +89,12 @@ REFUSED: list[Case] = [
         "no file",
         connectors(connector(config={"connection.password": REFERENCE})),
         ("connection.password", "orders.properties", "connect_secrets"),
+    ),
+    (
+        "connector-reference",
+        "a login where nobody logs in",
+        connectors(connector(kafka_user="orders", config={"x.sasl.jaas.config": LOGIN})),
+        ("kafka-login-orders",),
     ),
     (
         "connector-reference",
@@ -204,6 +211,14 @@ LEGAL: list[Legal] = [
         "a file of secrets",
         lambda d: hidden(
             d, {"orders": {"password": "x"}}, connector(config={"connection.password": REFERENCE})
+        ),
+    ),
+    (
+        "connector-reference",
+        "the login of its user",
+        connectors(
+            connector(kafka_user="orders", grants=GRANTS, config={"x.sasl.jaas.config": LOGIN}),
+            closed=True,
         ),
     ),
 ]
