@@ -341,10 +341,10 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
     )
 
 
-def workers(**found: bool) -> list[InspectedHost]:
+def workers(*, openssl: bool = True) -> list[InspectedHost]:
     """Hosts of which two have a closed worker of Kafka Connect."""
     draft = Draft().connect().variable("connect_security", "standard")
-    return inspected(draft, {"k1": Inspection(**found)})
+    return inspected(draft, {"k1": Inspection(openssl=openssl)})
 
 
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
