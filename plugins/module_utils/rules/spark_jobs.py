@@ -15,6 +15,7 @@ from ..model.spark import SparkHost
 from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..model.spark_key_table import size_mb
 from ..model.values import integer, listing, sequence
+from . import job_arguments
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, holders, shared_values
 from .users import wrong_grants, wrong_name
@@ -123,6 +124,19 @@ def _spark_job_files(_: Cluster, job: Job) -> Findings:
     for name, places in shared_values({path: Path(path).name for path in job.data}):
         what = f"{listing(places)} of the job {job.name} would both be {name} on the hosts."
         yield Finding(what, "Rename one of them.", _at(job, "data"))
+
+
+@rule("spark-job-arguments", each=_jobs)
+def _spark_job_arguments(_: Cluster, job: Job) -> Findings:
+    """The program would end at its start. One that does not declare its arguments with argparse, in
+    the module that is run, is not judged.
+    """
+    entry = next((path for path in job.entries if path in job.files.values()), None)
+    if entry is None or _is_unreadable(entry):
+        return
+    known = job_arguments.declared(entry.read_text(encoding="utf-8"))
+    for what, fix in job_arguments.problems(known, job.arguments) if known is not None else ():
+        yield Finding(f"{job.module} of the job {job.name} {what}.", fix, _at(job, "arguments"))
 
 
 @rule("spark-job-requirements", each=_jobs)

@@ -10,6 +10,11 @@ from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
 
 SOURCE = str(ROOT / "spark/flights")
 PINNED = str(ROOT / "requirements.txt")
+ARGUMENTS = [
+    "--client-config=/etc/spark/job-clicks-kafka.properties",
+    *(f"--{name}=/srv/spark/clicks/{name}" for name in ("checkpoint", "output", "progress")),
+    "--weather=/srv/spark/clicks/weather.csv",
+]
 GRANTS = [
     {"topic": "clicks", "operations": ["read"]},
     {"topic": "clicks.", "pattern": "prefixed", "operations": ["write"]},
@@ -19,7 +24,8 @@ OWN_USER = {"kafka_user": "clicks", "grants": GRANTS}
 
 def job(**more: Any) -> dict[str, Any]:
     """Return a good job, but for what is given."""
-    return {"name": "clicks", "source": SOURCE, "module": "flights.stream", **more}
+    good = {"name": "clicks", "source": SOURCE, "module": "flights.stream", "arguments": ARGUMENTS}
+    return {**good, **more}
 
 
 def jobs(*written: object) -> Change:
@@ -84,6 +90,24 @@ REFUSED: list[Case] = [
                 ("both be README.md", ".data"),
             ),
             ("missing data", job(data=["/none/x.csv"]), ("/none/x.csv", ".data")),
+        )
+    ),
+    *(
+        ("spark-job-arguments", name, jobs(job(arguments=arguments)), parts)
+        for name, arguments, parts in (
+            (
+                "one too many",
+                [*ARGUMENTS, "again"],
+                ("again", "spark_jobs[clicks].arguments"),
+            ),
+            ("an unknown one", [*ARGUMENTS, "--tiers=3"], ("--tiers",)),
+            (
+                "a misspelt one",
+                [*ARGUMENTS[1:], "--client-confg=x"],
+                ("--client-confg", "Write --client-config."),
+            ),
+            ("too short a beginning", [*ARGUMENTS, "--t=x"], ("--t",)),
+            ("a missing one", ARGUMENTS[1:], ("--client-config", "Add")),
         )
     ),
     *(
