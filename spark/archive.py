@@ -31,7 +31,7 @@ def archived(records: DataFrame) -> DataFrame:
 
 
 def differences(records: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return each row that is in only one of both, or twice; `side` says where it is missing."""
+    """Return each row that one of both has more often; `side` names the other one."""
     wanted = archived(records)
     found = rows.select(*wanted.columns)
     lost = wanted.exceptAll(found).withColumn("side", F.lit("archive"))
@@ -59,7 +59,7 @@ def compare(spark: SparkSession, arguments: argparse.Namespace) -> int:
     number = different.count()
     for row in different.orderBy("topic", "partition", "offset").take(10):
         place = f"{row['topic']}-{row['partition']}, offset {row['offset']}"
-        sys.stdout.write(f"not in the {row['side']}: {place}\n")
+        sys.stdout.write(f"fewer in the {row['side']}: {place}\n")
     sys.stdout.write(f"{records.count()} records, {rows.count()} rows, {number} differences\n")
     return 1 if number else 0
 

@@ -197,7 +197,8 @@ class DeadLetters:
         if start == end:
             return
         options = _source_options(self.client_config) | {
-            "subscribe": self.source,
+            # These partitions alone: others may have been added since.
+            "assign": json.dumps({self.source: sorted(map(int, end))}),
             "startingOffsets": json.dumps({self.source: start}),
             "endingOffsets": json.dumps({self.source: end}),
         }

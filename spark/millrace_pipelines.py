@@ -1,7 +1,7 @@
 """Spark's command `spark-pipelines` as the driver of a job, and the graph of a pipeline.
 
 The command is a client of Spark Connect. It is given a server of its own in this driver's JVM: it
-listens on loopback, on a free port, and takes only a token that no other process knows.
+listens on loopback, on a free port, and accepts only a token that is generated for this run.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def shared_tables(directory: str = SESSIONS) -> None:
 def start_server() -> tuple[Jvm, Jvm]:
     """Start the driver's JVM with a Connect server in it, which sessions use from now on.
 
-    The JVM is returned, and its own session. PySpark must not know of it: in one process it uses
-    either a session of its own or Connect.
+    The JVM is returned, and its own session. PySpark must not use this one: a process has either a
+    classic session or Connect.
     """
     # In the environment: properties are arguments, which everybody on the host can read.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_urlsafe()

@@ -64,7 +64,10 @@ def store(path):
 
 sent = {"chunks": 0, "references": 0}
 begin = time.monotonic()
-for number, path in enumerate(sorted(options.frames.glob("*.pgm"))):
+frames = sorted(options.frames.glob("*.pgm"))
+if not frames:
+    raise SystemExit(f"no *.pgm in {options.frames}")
+for number, path in enumerate(frames):
     if options.rate:
         time.sleep(max(0, begin + number / options.rate - time.monotonic()))
     data = path.read_bytes()
@@ -80,5 +83,6 @@ for number, path in enumerate(sorted(options.frames.glob("*.pgm"))):
         place = {"index": str(index), "count": str(len(chunks))}
         send(path.stem, chunk, {**headers, **place})
         sent["chunks"] += 1
-assert producer.flush(60) == 0, "some records are still waiting"
-print(f"{number + 1} frames: {sent['chunks']} chunks, {sent['references']} references")
+if left := producer.flush(60):
+    raise SystemExit(f"{left} records were not acknowledged within 60 s")
+print(f"{len(frames)} frames: {sent['chunks']} chunks, {sent['references']} references")

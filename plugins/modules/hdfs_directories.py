@@ -16,9 +16,9 @@ DOCUMENTATION = r"""
 module: hdfs_directories
 short_description: Directories in HDFS that other services need
 description:
-  - Makes them with HDFS's own command, as its superuser, where a file on the NameNode's host does
-    not say that this file system has got them. What is in them, and who has changed them since, is
-    left alone.
+  - Creates them with HDFS's own command, as its superuser. A file on the NameNode's host records
+    which file system has them; with it nothing is done, so that later changes of their contents,
+    owners and modes are kept.
 attributes:
   check_mode:
     description: Reports which directories would be made.
@@ -71,8 +71,8 @@ def main() -> None:
             own = as_user(params["user"], params["user"], [*start, *words])
             code, out, err = module.run_command(own, cwd="/")
             if code:
-                said = (err.strip() or out.strip())[-2000:]
-                module.fail_json(msg=f"{' '.join(words)} in HDFS failed: {said}")
+                message = (err.strip() or out.strip())[-2000:]
+                module.fail_json(msg=f"{' '.join(words)} in HDFS failed: {message}")
         files.write(mark, made.encode(), 0o644)
     module.exit_json(changed=True, made=paths)
 

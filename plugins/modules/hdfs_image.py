@@ -53,13 +53,13 @@ def main() -> None:
     known = parse_or_empty(text)
     if missing := [key for key in _IDENTITY if not known.get(key)]:
         module.fail_json(msg=f"the NameNode's VERSION lacks {', '.join(missing)}: is it formatted?")
-    # Whoever asks shows by this that it means this file system.
+    # The NameNode refuses a request for another file system.
     identity = urllib.parse.quote(":".join(known[key] for key in _IDENTITY))
     url = f"http://{params['namenode']}/imagetransfer"
     url += f"?getimage=1&txid=latest&storageInfo={identity}"
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     digest = hashlib.md5(usedforsecurity=False)
-    # Of the module itself, which is removed unless everything is in it.
+    # Below the module's temporary directory, which Ansible removes; moved from it once complete.
     directory = Path(module.tmpdir) / "image"
     directory.mkdir()
     part = directory / "part"

@@ -65,8 +65,8 @@ def main() -> None:
         own = as_user(params["user"], params["user"], command)
         code, out, err = module.run_command(own, cwd="/")
         if code or not all(map(is_formatted, paths)):
-            said = (err.strip() or out.strip())[-2000:]
-            module.fail_json(msg=f"formatting failed with exit code {code}: {said}")
+            message = (err.strip() or out.strip())[-2000:]
+            module.fail_json(msg=f"formatting failed with exit code {code}: {message}")
     module.exit_json(changed=True, formatted=paths, command=command)
 
 

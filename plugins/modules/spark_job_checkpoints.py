@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import urllib.parse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,12 @@ OFFSETS = ("offsets", "*/offsets")
 """Of one query, or of several below one directory."""
 
 
+def directory_of(checkpoint: str) -> Path | None:
+    """Return a checkpoint's directory on this host, None if it has none."""
+    url = urllib.parse.urlsplit(checkpoint)
+    return Path(url.path) if checkpoint and url.scheme in ("", "file") else None
+
+
 def found(job: Mapping[str, Any]) -> Iterator[FoundCheckpoint]:
     """Yield the checkpoints of a job, as far as its queries have begun.
 
@@ -36,8 +43,11 @@ def found(job: Mapping[str, Any]) -> Iterator[FoundCheckpoint]:
         OSError: a file cannot be read.
 
     """
-    for pattern in OFFSETS if job["checkpoint"] else ():
-        for directory in sorted(Path(job["checkpoint"]).glob(pattern)):
+    root = directory_of(job["checkpoint"])
+    if root is None:
+        return
+    for pattern in OFFSETS:
+        for directory in sorted(root.glob(pattern)):
             batches = [int(path.name) for path in directory.iterdir() if path.name.isdigit()]
             if batches:
                 text = (directory / str(max(batches))).read_text(encoding="utf-8")

@@ -99,13 +99,18 @@ def stored(reference: str, store: Store) -> bytes:
         if not path.is_relative_to(root):
             message = "reference outside the root"
             raise RefusedFrameError(message)
-        # Not a link that has been put there since, and no waiting for the writer of a pipe.
+        # Without waiting for the writer of a pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, OSError) and error.errno not in _NOT_THERE:
             raise
         message = "unknown reference"
         raise RefusedFrameError(message) from error
+    # Where the open file is: a directory may have been replaced by a link since.
+    if not Path(f"/proc/self/fd/{descriptor}").resolve().is_relative_to(root):
+        os.close(descriptor)
+        message = "reference outside the root"
+        raise RefusedFrameError(message)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         message = "unknown reference"

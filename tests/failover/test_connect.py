@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import uuid
 from collections import Counter
@@ -127,8 +128,9 @@ def test_a_connector_runs_and_a_second_run_changes_nothing(
     plays.succeed("connectors", *copy.given())
     assert {state for state, _ in tasks(connect_rest).values()} == {"RUNNING"}
     again = plays.succeed("connectors", *copy.given())
-    assert "changed=0" in again
-    assert "changed=1" not in again
+    counts = re.findall(r"changed=(\d+)", again)
+    assert counts
+    assert {*counts} == {"0"}
     assert "1 connectors" in plays.succeed("health")
 
 

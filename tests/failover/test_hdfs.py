@@ -35,16 +35,17 @@ class Archive:
     master: Host
     sender: Sender
 
-    def commits(self) -> int:
-        """How many micro-batches are done."""
+    def batches(self) -> int:
+        """How many micro-batches are done, by the newest commit; 0 if it cannot be read."""
         listing = "runuser -u spark -- hdfs dfs -ls %s"
         lines = self.master.run(listing, f"{self.output}.checkpoint/commits").stdout.splitlines()
-        return sum("/commits/" in line for line in lines)
+        names = [line.rpartition("/")[2] for line in lines]
+        return max((int(name) + 1 for name in names if name.isdigit()), default=0)
 
     def goes_on(self) -> None:
         """Wait until two more micro-batches are done."""
-        goal = self.commits() + 2
-        wait_for(lambda: self.commits() >= goal, seconds=240, what="two more micro-batches")
+        goal = wait_for(self.batches, seconds=240, what="a commit that can be read") + 2
+        wait_for(lambda: self.batches() >= goal, seconds=240, what="two more micro-batches")
 
     def compare(self) -> str:
         """What the comparison with the topic prints; empty unless they are equal."""
@@ -77,6 +78,7 @@ def archive(
             *(f"--client-config={CLIENT}", f"--topics={topic}", f"--output={output}"),
             *(f"--checkpoint={output}.checkpoint", "--trigger-seconds=2"),
         ],
+        "checkpoint": f"{output}.checkpoint",
         "cores": 1,
         "kafka_user": JOB,
         "grants": [{"topic": topic, "operations": ["read"]}],

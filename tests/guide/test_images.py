@@ -39,6 +39,8 @@ pytestmark = pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 FRAMES, RESULTS, LETTERS = TOPICS = ("images.frames", "images.results", "images.dead-letter")
 # Several micro-batches, and incomplete frames are refused soon.
 MORE = ["--max-offsets-per-trigger=60", "--timeout-seconds=10"]
+PARTITIONS = 4
+"""Of the topic of frames, as the page makes it."""
 LARGE = 4_000_000
 """From here on the program sends a reference."""
 
@@ -98,12 +100,12 @@ class Job:
         unit = "spark-job-images"
         return self.host.check_output("systemctl show --value -p %s %s", property, unit)
 
-    def send(self, *records: tuple[str, bytes | None, dict[str, str]]) -> None:
+    def send(self, *records: tuple[str, bytes | None, dict[str, str]], partition: int = 0) -> None:
         """Send records to one partition."""
         with closing(clients.producer(self.topology.connection, acks="all")) as producer:
             for key, value, headers in records:
                 pairs = [(name, text.encode()) for name, text in headers.items()]
-                producer.send(FRAMES, value, key=key.encode(), headers=pairs, partition=0)
+                producer.send(FRAMES, value, key=key.encode(), headers=pairs, partition=partition)
             producer.flush()
 
 
@@ -194,13 +196,17 @@ def test_frames_that_come_again_change_nothing(job: Job, labels: dict[str, str])
 
 
 def wait_for_the_end(job: Job) -> None:
-    """Wait until a frame that is sent now has its result."""
+    """Wait until a frame that is sent now to each partition has its result."""
     number = os.urandom(4).hex()
     [picture] = surfaces(1, 128, seed=int(number, 16))[0]
-    name, data = f"last-{number}", encode(picture)
-    job.send((name, data, headers(data, index="0", count="1")))
-    wait_for(lambda: name in job.results(), seconds=180, what="the last result")
-    assert json.loads(next(iter(job.results()[name])))["label"] in {GOOD, "defect"}
+    data = encode(picture)
+    names = {f"last-{number}-{one}": one for one in range(PARTITIONS)}
+    for name, partition in names.items():
+        job.send((name, data, headers(data, index="0", count="1")), partition=partition)
+    wait_for(lambda: names.keys() <= job.results().keys(), seconds=180, what="the last results")
+    found = job.results()
+    labels = {json.loads(next(iter(found[name])))["label"] for name in names}
+    assert labels <= {GOOD, "defect"}
 
 
 def headers(data: bytes, **more: str) -> dict[str, str]:

@@ -47,6 +47,8 @@ _CLIENT_KEYS = ("security.", "sasl.", "ssl.")
 _TOPICS = ("config", "offset", "status")
 _CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 _TOPOLOGY: Mapping[str, Any] = {
+    # Sinks read no records of transactions that were aborted.
+    "consumer.isolation.level": "read_committed",
     "key.converter": _CONVERTER,
     "value.converter": _CONVERTER,
     # Without it the records of a source that fails are there twice.

@@ -6,6 +6,7 @@ The layers of a property: topology < security < hdfs_config < owned keys. Those 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ _CLASSES = {
     SECONDARY: "namenode.SecondaryNameNode",
     DATANODE: "datanode.DataNode",
 }
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _TOPOLOGY: Mapping[str, Any] = {
     # A stream writes small files all the time: a checkpoint shortens the next start of the
     # NameNode, and is what a backup has.
@@ -59,7 +61,7 @@ CLIENT: Mapping[str, Any] = {
     "dfs.client.retry.policy.spec": "2000,150",
     "dfs.client.block.write.replace-datanode-on-failure.best-effort": True,
 }
-# A DataNode gives and takes a block only with the NameNode's word for it.
+# A DataNode serves a block only to a client with a block access token of the NameNode.
 _CLOSED: Mapping[str, Any] = {"dfs.block.access.token.enable": True}
 # Keys that only Millrace writes, with the variable that sets each.
 OWNED: Mapping[str, str] = {
@@ -108,7 +110,7 @@ class HdfsHost(Service):
 
     @property
     def name_dirs(self) -> list[str]:
-        """The directories of the NameNode, each with a copy of all it knows."""
+        """The directories of the NameNode, each with a full copy of its image and edit log."""
         return list(self.settings["hdfs_name_dirs"])
 
     @property
@@ -301,6 +303,12 @@ class HdfsHost(Service):
         """Where daemons find their configuration, the directories of web pages, and classes."""
         home = self.distribution.home
         return f"{CONFIG}:{home}:{home}/libs/*"
+
+
+def seconds(value: object) -> int | None:
+    """Return a duration as Hadoop writes it, such as 600, 600s or 10m, None if it is none."""
+    found = re.fullmatch(r"(\d+)([smhd]?)", str(value).strip(), re.ASCII)
+    return int(found[1]) * _SECONDS[found[2]] if found else None
 
 
 def _xml(values: Mapping[str, Any]) -> Entry:

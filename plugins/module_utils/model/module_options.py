@@ -7,12 +7,11 @@ from typing import Any
 
 from . import connect, connectors, kafka, security
 from .cluster import Cluster
-from .hdfs import CHECKPOINT_PERIOD
+from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
 from .listeners import MOVED
 from .security import User
 from .spark_jobs import SERVICE
-from .values import integer
 
 Options = dict[str, Any]
 
@@ -50,7 +49,7 @@ def _hdfs_health(cluster: Cluster, host: str) -> Options:
     return {
         "namenode": own.namenode_ui,
         "datanodes": own.datanode_addresses,
-        "checkpoint_seconds": 3 * (integer(own.config[CHECKPOINT_PERIOD]) or 600),
+        "checkpoint_seconds": 3 * (seconds(own.config[CHECKPOINT_PERIOD]) or 600),
     }
 
 

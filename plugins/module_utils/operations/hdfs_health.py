@@ -84,7 +84,7 @@ def problems(
             continue
         wrong.append(f"DataNode {name} {reason}: see journalctl -u hdfs-datanode there")
     wrong += [
-        f"DataNode {name} is registered, and the inventory has it not"
+        f"DataNode {name} is registered, and is not in the group hdfs_datanodes"
         for name in sorted({*found.datanodes} - {*datanodes})
     ]
     counts = {
@@ -98,7 +98,7 @@ def problems(
     if found.failed_volumes:
         wrong.append(f"DataNodes have lost {found.failed_volumes} of their directories")
     if datanodes and found.free_percent < _LEAST_FREE:
-        wrong.append(f"{found.free_percent:.0f} % of the capacity are free")
+        wrong.append(f"{found.free_percent:.0f} % of the capacity is free")
     if found.age > longest:
         wrong.append(
             f"the last checkpoint is {found.age / 60:.0f} minutes old: see journalctl -u "

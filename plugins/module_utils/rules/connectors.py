@@ -11,6 +11,7 @@ from ..model.connect import KAFKA_USER, Worker
 from ..model.connectors import CLASS, SECRETS_VARIABLE, VARIABLE, Connector
 from ..model.key_table import nearest
 from ..model.security import own_users
+from ..model.spark_jobs import VARIABLE as JOBS
 from ..model.values import by_name, listing, mapping, sequence, texts
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, holders, shared_values
@@ -28,12 +29,16 @@ def _first(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker]]:
             yield name, cluster, worker
 
 
-def _every(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker, Connector]]:
-    """Yield the connectors that are to be there."""
+def _all(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker, Connector]]:
+    """Yield all connectors, also those that are to be removed."""
     for name, _, worker in _first(cluster):
         for one in worker.connectors:
-            if one.present:
-                yield name, cluster, worker, one
+            yield name, cluster, worker, one
+
+
+def _every(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker, Connector]]:
+    """Yield the connectors that are to be there."""
+    return (found for found in _all(cluster) if found[-1].present)
 
 
 def _at(connector: Connector, key: str) -> str:
@@ -135,7 +140,7 @@ def _connect_secret_file(_: Cluster, worker: Worker) -> Findings:
             yield Finding(f"{name} has no keys.", f"Write {name}: {{password: ...}} for example.")
 
 
-@rule("connector-user", each=_every)
+@rule("connector-user", each=_all)
 def _connector_user(cluster: Cluster, worker: Worker, one: Connector) -> Findings:
     """On a closed cluster a connector reads and writes as a user of its own, with its own grants;
     without a login it fails.
@@ -143,6 +148,8 @@ def _connector_user(cluster: Cluster, worker: Worker, one: Connector) -> Finding
     where, named = _at(one, "kafka_user"), _named(cluster)
     same = [x.name for x in worker.connectors if x.present and x.user == one.user]
     if not one.user:
+        if not one.present:
+            return
         if worker.kafka_login:
             what = f"{one.name} has no user, and the cluster is closed."
             yield Finding(what, f"Set kafka_user: {one.name}, and grants.", where)
@@ -157,7 +164,10 @@ def _connector_user(cluster: Cluster, worker: Worker, one: Connector) -> Finding
     elif one.user in named:
         what = f"{one.user} of {one.name} has an entry in kafka_users."
         yield Finding(what, "Delete the entry; its grants go into the connector.", where)
-    elif len(same) > 1:
+    elif one.user in _users_of_jobs(cluster):
+        what = f"{one.user} of {one.name} is the user of a job on Spark."
+        yield Finding(what, "Choose another.", where)
+    elif one.present and len(same) > 1:
         what = f"{one.user} is the user of {listing(same)}."
         yield Finding(what, "Give each connector a user of its own.", VARIABLE)
 
@@ -166,6 +176,15 @@ def _named(cluster: Cluster) -> set[str]:
     broker = next(iter(cluster.brokers), None)
     given = broker.settings["kafka_users"] if broker else []
     return {str(mapping(one).get("name")) for one in sequence(given)}
+
+
+def _users_of_jobs(cluster: Cluster) -> set[str]:
+    return {
+        job.user
+        for name, host in cluster.spark.items()
+        if not falls_back_to_default(cluster, name, JOBS)
+        for job in host.jobs
+    }
 
 
 @rule("connector-grant", each=_every)

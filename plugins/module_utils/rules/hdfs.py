@@ -30,8 +30,8 @@ def _hdfs_namenodes(cluster: Cluster) -> Findings:
 
 @rule("hdfs-without-firewall", each=_hosts, where="host_firewall")
 def _hdfs_without_firewall(host: HdfsHost) -> Findings:
-    """Without Kerberos HDFS believes the name that a client gives, that of its superuser too:
-    whoever reaches a port may read and delete everything.
+    """Without Kerberos HDFS accepts any user name that a client sends, that of its superuser too:
+    whoever reaches a port can read and delete everything.
     """
     if not host.is_open and host.settings["host_firewall"] != NFTABLES:
         what = "hdfs_security is hosts, and no firewall keeps others out."
@@ -60,7 +60,8 @@ def _hdfs_single_copy(cluster: Cluster) -> Findings:
     for host in cluster.hdfs.values():
         if host.datanodes and integer(host.config.get(REPLICATION)) == 1:
             what = "Every block has a single copy."
-            yield Finding(what, f"Have 3 DataNodes, and {REPLICATION} 3 or unset.")
+            fix = f"Have 3 DataNodes, and {REPLICATION} 3; then run hdfs dfs -setrep -R 3 /."
+            yield Finding(what, fix)
             return
 
 
@@ -79,9 +80,7 @@ def _ids(hosts: Sequence[InspectedHost], role: str, service: str) -> dict[str, s
 
 @hosts_rule("hdfs-namenode-empty", where="hdfs_name_dirs")
 def _hdfs_namenode_empty(hosts: Sequence[InspectedHost]) -> Findings:
-    """A NameNode that is formatted anew does not know the blocks that are there: all files would be
-    lost.
-    """
+    """A newly formatted NameNode has no record of the existing blocks: all files would be lost."""
     names, blocks = _ids(hosts, NAMENODE, "hdfs_name_dirs"), _ids(hosts, DATANODE, "hdfs_data_dirs")
     for name, ids in names.items():
         cluster = hosts[0].cluster

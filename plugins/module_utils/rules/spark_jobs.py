@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..model.cluster import Cluster
+from ..model.connect import KAFKA_USER
 from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
 from ..model.security import Grant, own_users
@@ -38,7 +39,7 @@ _TIMES = ((0, 23), (0, 59), (0, 59))
 # A year may have two digits.
 _DATES = ((0, 2199), (1, 12), (1, 31))
 _LEAST_MB = 450
-_OWN_USERS = frozenset(one.name for one in own_users(with_spark=True))
+_OWN_USERS = frozenset({KAFKA_USER, *(one.name for one in own_users(with_spark=True))})
 
 
 def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:

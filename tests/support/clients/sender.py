@@ -18,8 +18,15 @@ class Sender:
         self.acknowledged = 0
         self._topic, self._stop = topic, threading.Event()
         self._producer = clients.producer(topology.connection, acks="all")
-        self._thread = threading.Thread(target=self._send)
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._send()
+        except Exception as error:  # it is raised again by stop()
+            self._error = error
 
     def _send(self) -> None:
         while not self._stop.wait(PAUSE_SECONDS):
@@ -29,10 +36,18 @@ class Sender:
             self.acknowledged += 1
 
     def stop(self) -> None:
-        """Send no more."""
+        """Send no more.
+
+        Raises:
+            Exception: what ended the sender before.
+
+        """
         self._stop.set()
         self._thread.join()
         self._producer.close()
+        error, self._error = self._error, None
+        if error:
+            raise error
 
 
 def value(number: int) -> bytes:

@@ -69,7 +69,7 @@ class Application:
         def cheap() -> float | None:
             share = self.share()
             seen.extend([] if share is None else [round(share, 4)])
-            return share if share is not None and share < LIMIT else None
+            return share if share is not None and 0 < share < LIMIT else None
 
         try:
             return wait_for(cheap, seconds=8 * WINDOW, what=f"{self.unit} below {LIMIT} of a core")

@@ -123,6 +123,15 @@ REFUSED: list[Case] = [
                 True,
                 ("connect of orders", "Millrace"),
             ),
+            *(
+                (
+                    f"{user} of one to be removed",
+                    [{"name": "old", "state": "absent", "kafka_user": user}],
+                    True,
+                    (f"{user} of old",),
+                )
+                for user in ("connect", "admin", "ledger")
+            ),
             ("a name of no user", [connector(kafka_user="a/b", grants=GRANTS)], True, ("a/b",)),
             (
                 "of two",

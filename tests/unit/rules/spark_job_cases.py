@@ -255,6 +255,11 @@ LEGAL: list[Legal] = [
     ("spark-job-files", "one file", jobs(job(source=f"{SOURCE}/stream.py", module=None))),
     ("spark-job-files", "that is to go", jobs({"name": "old", "state": "absent"})),
     ("spark-job-files", "data", jobs(job(data=[f"{SOURCE}/stream.py"]))),
+    (
+        "spark-job-arguments",
+        "a beginning of a name, and a value after it",
+        jobs(job(arguments=[*ARGUMENTS[1:], "--client", "/etc/spark/job-clicks-kafka.properties"])),
+    ),
     ("spark-job-requirements", "of pip-compile", jobs(job(requirements=PINNED))),
     ("spark-job-room", "all", lambda d: jobs(job(cores=4, memory="2g"))(with_cores(d))),
     ("spark-job-room", "cores of the hosts", jobs(job(cores=64))),
