@@ -29,12 +29,11 @@ options:
     description: Name of one connector; all by default.
     type: str
     default: ''
-  changed_secrets:
-    description: Paths of files of secrets that are new; the connectors that refer to them are
-      restarted.
-    type: list
-    elements: str
-    default: []
+  new_secrets:
+    description: Whether in check mode files of secrets differ, so that a configuration that refers
+      to them cannot be validated yet.
+    type: bool
+    default: false
   restart:
     description: Whether connectors and tasks that failed are restarted, or all.
     type: str
@@ -186,7 +185,6 @@ def main() -> None:
         "name": {"type": "str", "required": True},
         "config": {"type": "dict", "default": {}},
         "state": {"type": "str", "default": "running"},
-        "files": {"type": "list", "elements": "str", "default": []},
     }
     choices = {"type": "str", "default": "none"}
     module = AnsibleModule(
@@ -196,12 +194,7 @@ def main() -> None:
             "authority": {"type": "path", "default": ""},
             "connectors": {"type": "list", "elements": "dict", "options": connector, "default": []},
             "only": {"type": "str", "default": ""},
-            "changed_secrets": {
-                "type": "list",
-                "elements": "str",
-                "default": [],
-                "no_log": False,
-            },
+            "new_secrets": {"type": "bool", "default": False, "no_log": False},
             "restart": {**choices, "choices": ["none", "failed", "all"]},
             "offsets": {**choices, "choices": ["none", "show", "reset"]},
             "wait": {"type": "float", "default": 120},
@@ -224,10 +217,10 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
     """Validate, compare, act and wait; return the module's result."""
     given, check = module.params, module.check_mode
     every = [
-        (Wanted(one["name"], {k: str(x) for k, x in one["config"].items()}, one["state"]), one)
+        Wanted(one["name"], {k: str(x) for k, x in one["config"].items()}, one["state"])
         for one in given["connectors"]
     ]
-    names = [one.name for one, _ in every]
+    names = [one.name for one in every]
     only = given["only"]
     if only and only not in names:
         module.fail_json(
@@ -236,23 +229,16 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
         )
     if given["offsets"] == "reset" and not only:
         module.fail_json(msg="offsets are reset of one connector: name it. Nothing was changed.")
-    wanted = [one for one, _ in every if only in ("", one.name)]
+    wanted = [one for one in every if only in ("", one.name)]
     found = group.found()
     refused, unknown = group.refusals(connectors.to_validate(wanted, found))
-    if unknown and not (check and given["changed_secrets"]):
+    if unknown and not (check and given["new_secrets"]):
         # In check mode the secrets to which a configuration refers may not be there yet.
         refused += unknown
     if refused:
         lines = "\n- ".join(refused)
         module.fail_json(msg=f"nothing was changed; these are refused:\n- {lines}")
-    restart = [
-        one.name
-        for one, more in every
-        if given["restart"] == "all" or not {*more["files"]}.isdisjoint(given["changed_secrets"])
-    ]
-    steps = connectors.steps(
-        wanted, found, restart=restart, restart_failed=given["restart"] == "failed"
-    )
+    steps = connectors.steps(wanted, found, given["restart"])
     result: dict[str, Any] = {
         "changed": bool(steps),
         "actions": [one.what for one in steps],

@@ -148,8 +148,25 @@ class Worker(Server):
         return connectors.of_settings(self.settings)
 
     def connector_config(self, connector: Connector) -> dict[str, str]:
-        """Return the configuration of a connector as the workers get it."""
-        return connector.config(logs_in=bool(self.kafka_login))
+        """Return the configuration of a connector as the workers get it.
+
+        A worker reads secrets when it starts a connector: other ones are another configuration.
+        """
+        found = connector.config(logs_in=bool(self.kafka_login))
+        digest = connectors.digest(connector.name, found, self._secret_values)
+        return {**found, **({connectors.DIGEST: digest} if digest else {})}
+
+    @property
+    def _secret_values(self) -> dict[str, dict[str, Any]]:
+        """Path of a file of secrets -> its keys and values."""
+        entries = by_name(self.settings[connectors.SECRETS_VARIABLE]).items()
+        given = {connectors.secret_file(name): by_name(values) for name, values in entries}
+        logins = {
+            connectors.login_file(user): {connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]}
+            for user, login in self._logins.items()
+            if login
+        }
+        return {**given, **logins}
 
     def secret_files(self) -> dict[str, Entry]:
         """Return what connectors read: the values of `connect_secrets`, and their users' logins.
@@ -158,16 +175,11 @@ class Worker(Server):
         """
         own = {"mode": "0640", "group": self.user, "secret": True}
         found = {SECRETS: files.directory("root", "0750", self.user)}
-        for name, values in by_name(self.settings[connectors.SECRETS_VARIABLE]).items():
-            text = files.properties(by_name(values))
-            found[connectors.secret_file(name)] = files.text(text, **own)
+        for path, values in self._secret_values.items():
+            found[path] = files.text(files.properties(values), **own)
         for user, login in self._logins.items():
-            path = connectors.login_file(user)
-            if login:
-                text = files.properties({connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]})
-                found[path] = files.text(text, **own)
-            else:
-                found[path] = {"state": "absent"}
+            if not login:
+                found[connectors.login_file(user)] = {"state": "absent"}
         return found
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +19,9 @@ SECRETS = "/etc/connect/secrets"
 """The one directory from which the configuration of a connector may take values."""
 LOGIN_KEY = "sasl.jaas.config"
 CLASS = "connector.class"
+DIGEST = "millrace.secrets.digest"
+"""The property by which a connector gets another configuration when its secrets change."""
+_ROUNDS = 50_000
 _CLIENTS = ("producer.override.", "consumer.override.", "admin.override.")
 REFERENCE = re.compile(r"\$\{file:(?P<path>[^:}]*):(?P<key>[^}]*)\}")
 """A value that a worker reads from a file when it starts the connector."""
@@ -96,6 +101,22 @@ def references(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         for key, value in config.items()
         for match in REFERENCE.finditer(str(value))
     ]
+
+
+def digest(name: str, config: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a digest of what a configuration refers to, empty if that is nothing.
+
+    `files` is path -> its keys and values. Kafka keeps it beside the connector, so that no failed
+    run and no other playbook can hide that a secret has changed; it is slow to guess by.
+    """
+    used = {
+        f"{path}:{key}": property_text(files.get(path, {}).get(key))
+        for _, path, key in references(config)
+    }
+    if not used:
+        return ""
+    text = json.dumps(used, sort_keys=True).encode()
+    return hashlib.pbkdf2_hmac("sha256", text, name.encode(), _ROUNDS).hex()[:32]
 
 
 def of_settings(settings: Mapping[str, Any]) -> list[Connector]:

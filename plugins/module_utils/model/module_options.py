@@ -96,7 +96,6 @@ def _connect_connectors(cluster: Cluster, host: str) -> Options:
                 "name": one.name,
                 "config": config if one.present else {},
                 "state": one.state,
-                "files": sorted({path for _, path, _ in connectors.references(config)}),
             }
             for one, config in found
         ],

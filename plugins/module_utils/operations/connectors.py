@@ -108,18 +108,16 @@ def unknown_class(wanted: Wanted, plugins: Collection[str]) -> bool:
 def steps(
     wanted: Sequence[Wanted],
     found: Mapping[str, Found],
-    *,
-    restart: Collection[str] = (),
-    restart_failed: bool = False,
+    restart: str = "none",
 ) -> list[Step]:
-    """Return what to send, in order; `restart` are connectors that read other secrets now."""
+    """Return what to send, in order; `restart` is what is restarted too: none, failed or all."""
     every: list[Step] = []
     for one in wanted:
-        every += _of(one, found.get(one.name), one.name in restart, restart_failed)
+        every += _of(one, found.get(one.name), restart)
     return every
 
 
-def _of(one: Wanted, now: Found | None, restart: bool, restart_failed: bool) -> list[Step]:
+def _of(one: Wanted, now: Found | None, restart: str) -> list[Step]:
     if one.state == "absent":
         return [Step(one.name, f"remove {one.name}", "DELETE", path(one.name))] if now else []
     state = _STATES[one.state]
@@ -138,10 +136,10 @@ def _of(one: Wanted, now: Found | None, restart: bool, restart_failed: bool) -> 
     elif state == RUNNING and not changed:
         # A changed connector is restarted with its tasks anyway.
         failed = FAILED in (now.state, *now.tasks.values())
-        if restart:
+        if restart == "all":
             query = "/restart?includeTasks=true&onlyFailed=false"
             found.append(Step(one.name, f"restart {one.name}", "POST", path(one.name, query)))
-        elif failed and restart_failed:
+        elif failed and restart == "failed":
             query = "/restart?includeTasks=true&onlyFailed=true"
             found.append(
                 Step(one.name, f"restart what failed of {one.name}", "POST", path(one.name, query))

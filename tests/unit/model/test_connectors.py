@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
     connectors,
     module_options,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_service
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import User
 
@@ -36,13 +40,15 @@ SECRETS = {"planes": {"password": "geheim"}}
 LOGIN = "/etc/connect/secrets/kafka-login-planes-sink.properties"
 
 
-def closed(*given: Mapping[str, Any], security: str = "standard") -> Cluster:
+def closed(
+    *given: Mapping[str, Any], security: str = "standard", secrets: Mapping[str, Any] = SECRETS
+) -> Cluster:
     found = cluster(
         GROUPS,
         {"k1": {"kafka_node_id": 1}},
         kafka_security=security,
         connect_connectors=[dict(one) for one in given],
-        connect_secrets=SECRETS,
+        connect_secrets=dict(secrets),
     )
     return with_secrets(found)
 
@@ -66,7 +72,30 @@ def test_a_connector_logs_in_as_its_own_user() -> None:
         key = f"{prefix}override.sasl.jaas.config"
         assert one["config"][key] == f"${{file:{LOGIN}:sasl.jaas.config}}"
     assert one["config"]["tasks.max"] == "2"
-    assert one["files"] == sorted([LOGIN, "/etc/connect/secrets/planes.properties"])
+
+
+def test_another_secret_is_another_configuration() -> None:
+    """Whichever run has written it: a worker reads it only when it starts the connector."""
+
+    def config(planes: Mapping[str, Any], *given: Mapping[str, Any]) -> dict[str, str]:
+        found = asked(closed(*given or [SINK], security="open", secrets={"planes": planes}))
+        return dict(found[0]["config"])
+
+    before = config({"password": "geheim"})
+    assert config({"password": "geheim"}) == before
+    after = config({"password": "other"})
+    assert {key for key in before if before[key] != after[key]} == {connectors.DIGEST}
+    assert config({"password": "geheim", "of_others": "x"}) == before
+    assert connectors.DIGEST not in config({"password": "x"}, SOURCE)
+
+
+def test_another_login_is_another_configuration() -> None:
+    found = closed(SINK)
+    before = asked(found)[0]["config"]
+    given = dict.fromkeys(found.inventory.secrets.passwords, "another")
+    secrets = replace(found.inventory.secrets, passwords=given)
+    after = asked(resolve(replace(found.inventory, secrets=secrets)))[0]["config"]
+    assert {key for key in before if before[key] != after[key]} == {connectors.DIGEST}
 
 
 def test_what_the_inventory_says_of_a_client_stays() -> None:

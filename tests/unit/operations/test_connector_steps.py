@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import connectors
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.connectors import (
@@ -23,8 +21,8 @@ def found(state: str = "RUNNING", *tasks: str, **config: str) -> Found:
     return Found({**CONFIG, **config}, state, dict(enumerate(tasks)))
 
 
-def sent(one: Wanted, now: Found | None, **asked: Any) -> list[str]:
-    steps = connectors.steps([one], {} if now is None else {"orders": now}, **asked)
+def sent(one: Wanted, now: Found | None, restart: str = "none") -> list[str]:
+    steps = connectors.steps([one], {} if now is None else {"orders": now}, restart)
     return [f"{step.method} {step.path}" for step in steps]
 
 
@@ -72,18 +70,16 @@ def test_what_failed_is_restarted_when_it_is_asked_for() -> None:
     failed = found("RUNNING", "RUNNING", "FAILED")
     assert sent(wanted(), failed) == []
     path = "POST /connectors/orders/restart?includeTasks=true&onlyFailed="
-    assert sent(wanted(), failed, restart_failed=True) == [f"{path}true"]
-    assert sent(wanted(), found("RUNNING", "RUNNING"), restart_failed=True) == []
-    assert sent(wanted("stopped"), found("STOPPED"), restart_failed=True) == []
+    assert sent(wanted(), failed, "failed") == [f"{path}true"]
+    assert sent(wanted(), found("RUNNING", "RUNNING"), "failed") == []
+    assert sent(wanted("stopped"), found("STOPPED"), "failed") == []
 
 
-def test_a_connector_with_another_secret_is_restarted_once() -> None:
+def test_a_connector_that_runs_is_restarted_once() -> None:
     path = "POST /connectors/orders/restart?includeTasks=true&onlyFailed=false"
-    assert sent(wanted(), found(), restart=["orders"]) == [path]
-    assert sent(wanted(topics="b"), found(), restart=["orders"]) == [
-        "PUT /connectors/orders/config"
-    ]
-    assert sent(wanted(), found(), restart=["others"]) == []
+    assert sent(wanted(), found(), "all") == [path]
+    assert sent(wanted(topics="b"), found(), "all") == ["PUT /connectors/orders/config"]
+    assert sent(wanted("stopped"), found("STOPPED"), "all") == []
 
 
 def test_what_is_new_is_validated_and_nothing_else() -> None:
