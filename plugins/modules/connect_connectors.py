@@ -69,6 +69,17 @@ offsets:
   description: Connector to its offsets, if they were asked for.
   returned: always
   type: dict
+former_users:
+  description: Users of connectors that are removed, as the module kafka_users takes them.
+  returned: always
+  type: list
+  elements: dict
+kept_files:
+  description: Files of secrets that are in the inventory, or to which a connector of the group
+    refers.
+  returned: always
+  type: list
+  elements: str
 not_validated:
   description: In check mode, what could not be validated yet.
   returned: always
@@ -185,6 +196,7 @@ def main() -> None:
         "name": {"type": "str", "required": True},
         "config": {"type": "dict", "default": {}},
         "state": {"type": "str", "default": "running"},
+        "former_user": {"type": "str", "default": ""},
     }
     choices = {"type": "str", "default": "none"}
     module = AnsibleModule(
@@ -193,6 +205,7 @@ def main() -> None:
             "certificate": {"type": "path", "default": ""},
             "authority": {"type": "path", "default": ""},
             "connectors": {"type": "list", "elements": "dict", "options": connector, "default": []},
+            "secret_files": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "only": {"type": "str", "default": ""},
             "new_secrets": {"type": "bool", "default": False, "no_log": False},
             "restart": {**choices, "choices": ["none", "failed", "all"]},
@@ -245,6 +258,12 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
         "others": sorted({*found} - {*names}),
         "not_validated": unknown,
         "offsets": {},
+        "former_users": [
+            {"name": one["former_user"], "state": "absent"}
+            for one in given["connectors"]
+            if one["former_user"] and only in ("", one["name"])
+        ],
+        "kept_files": sorted({*given["secret_files"], *connectors.files_used(wanted, found)}),
     }
     if module._diff:
         result["diff"] = connectors.diff(wanted, found)

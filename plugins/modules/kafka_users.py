@@ -35,6 +35,12 @@ description:
   - The ACLs of a listed user's principal C(User:<name>) become exactly its grants, for all hosts;
     others of that principal are deleted, also those that deny.
   - A user that is absent loses its credentials and all ACLs of its principal.
+options:
+  users:
+    description: Users in place of those of the inventory, each with C(name), C(state), C(password)
+      and C(grants).
+    type: list
+    elements: dict
 attributes:
   check_mode:
     description: Reports what it would do; it logs in, too.
@@ -303,7 +309,7 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
 def main() -> None:
     """Run the module."""
     spec = {
-        "users": {"type": "list", "elements": "dict", "required": True, "options": USER},
+        "users": {"type": "list", "elements": "dict", "default": [], "options": USER},
         "mechanism": {
             "type": "str",
             "choices": list(adapter.MECHANISMS),

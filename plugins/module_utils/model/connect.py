@@ -164,7 +164,6 @@ class Worker(Server):
         logins = {
             connectors.login_file(user): {connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]}
             for user, login in self._logins.items()
-            if login
         }
         return {**given, **logins}
 
@@ -177,22 +176,15 @@ class Worker(Server):
         found = {SECRETS: files.directory("root", "0750", self.user)}
         for path, values in self._secret_values.items():
             found[path] = files.text(files.properties(values), **own)
-        for user, login in self._logins.items():
-            if not login:
-                found[connectors.login_file(user)] = {"state": "absent"}
         return found
 
     @property
     def _logins(self) -> dict[str, Mapping[str, Any]]:
-        """User of a connector -> its client properties, none for one that is to be removed."""
+        """User of a connector -> its client properties."""
         if self.broker is None or not self.kafka_login:
             return {}
-        wanted = {one.user: one for one in self.connectors if one.user and one.present}
-        every = dict.fromkeys(one.user for one in self.connectors if one.user)
-        return {
-            user: self.broker.user_client_config(user, KAFKA_AUTHORITY) if user in wanted else {}
-            for user in every
-        }
+        wanted = dict.fromkeys(one.user for one in self.connectors if one.user and one.present)
+        return {user: self.broker.user_client_config(user, KAFKA_AUTHORITY) for user in wanted}
 
     @property
     def missing_secrets(self) -> list[str]:

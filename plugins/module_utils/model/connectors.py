@@ -157,13 +157,15 @@ def allows(grant: Grant, topic: str, operation: str) -> bool:
 
 
 def users(group: str, connectors: Sequence[Connector]) -> list[User]:
-    """Return the users of Kafka that connectors bring; one of absent connectors alone is removed.
+    """Return the users of Kafka that connectors bring.
 
-    Several connectors may share one, which may then do what each of them needs.
+    That of an absent connector is left alone until the connector is gone.
     """
-    found: dict[str, list[Grant]] = {}
-    for one in connectors:
-        if one.user:
-            found.setdefault(one.user, [])
-            found[one.user] += one.all_grants(group) if one.present else []
-    return [User(name, grants, present=bool(grants)) for name, grants in found.items()]
+    wanted = {one.user: one for one in connectors if one.user and one.present}
+    return [User(name, one.all_grants(group)) for name, one in wanted.items()]
+
+
+def former_user(one: Connector, connectors: Sequence[Connector]) -> str:
+    """Return the user that goes with a connector which is to be removed, empty for none."""
+    kept = {x.user for x in connectors if x.present}
+    return "" if one.present or one.user in kept else one.user

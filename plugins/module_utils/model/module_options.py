@@ -96,9 +96,13 @@ def _connect_connectors(cluster: Cluster, host: str) -> Options:
                 "name": one.name,
                 "config": config if one.present else {},
                 "state": one.state,
+                "former_user": connectors.former_user(one, own.connectors)
+                if own.kafka_login
+                else "",
             }
             for one, config in found
         ],
+        "secret_files": sorted(own.secret_files()),
     }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model import secret_texts
+from ..model.connectors import references
 from .connect_health import FAILED, PAUSED, RUNNING, STOPPED
 
 HIDDEN = "(hidden)"
@@ -77,6 +78,13 @@ def to_validate(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wa
         for one in wanted
         if one.state != "absent" and (one.name not in found or found[one.name].config != one.config)
     ]
+
+
+def files_used(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> set[str]:
+    """Return the files to which the connectors of the group refer once it is as it is wanted."""
+    configs = {name: one.config for name, one in found.items()}
+    configs |= {one.name: {} if one.state == "absent" else one.config for one in wanted}
+    return {path for config in configs.values() for _, path, _ in references(config)}
 
 
 def errors(answer: Mapping[str, Any]) -> list[str]:

@@ -121,12 +121,18 @@ def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
     }
 
 
-def test_the_user_of_an_absent_connector_goes_with_its_login() -> None:
-    found = closed({**SINK, "state": "absent"})
-    assert not user(found, "planes-sink").present
-    assert found.connect["w1"].secret_files()[LOGIN] == {"state": "absent"}
+def test_the_user_of_an_absent_connector_is_left_until_it_is_gone() -> None:
+    gone = {**SINK, "state": "absent"}
+    found = closed(gone)
+    assert "planes-sink" not in {one.name for one in found.kafka["k1"].users}
+    assert LOGIN not in found.connect["w1"].secret_files()
     (one,) = asked(found)
     assert (one["state"], one["config"]) == ("absent", {})
+    assert one["former_user"] == "planes-sink"
+    assert asked(closed(SINK))[0]["former_user"] == ""
+    assert asked(closed(gone, security="open"))[0]["former_user"] == ""
+    renamed = asked(closed(gone, {**SINK, "name": "aircraft"}))
+    assert [one["former_user"] for one in renamed] == ["", ""]
 
 
 def test_secrets_are_files_that_only_the_workers_read() -> None:

@@ -91,6 +91,18 @@ def test_what_is_new_is_validated_and_nothing_else() -> None:
         assert connectors.to_validate([wanted(state)], {})
 
 
+def test_secrets_are_kept_as_long_as_a_connector_refers_to_them() -> None:
+    def secret(name: str) -> dict[str, str]:
+        return {"password": f"${{file:/secrets/{name}:password}}"}
+
+    now = {"orders": found(**secret("orders")), "left-alone": found(**secret("left-alone"))}
+    assert connectors.files_used([], now) == {"/secrets/orders", "/secrets/left-alone"}
+    assert connectors.files_used([wanted(**secret("new"))], now) == {
+        *("/secrets/new", "/secrets/left-alone"),
+    }
+    assert connectors.files_used([wanted("absent")], now) == {"/secrets/left-alone"}
+
+
 def test_the_plugins_errors_are_read_although_it_answers_with_success() -> None:
     answer = {
         "error_count": 1,
