@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -23,7 +23,7 @@ description:
     plugins first, all of it, and nothing is changed if one refuses. Then connectors are created,
     changed, paused, stopped, resumed and, with the state absent, removed. Those that the
     inventory does not have are left alone.
-  - It waits until all tasks of what it has changed run.
+  - It waits until all tasks of what it has changed have the state that is wanted.
 options:
   only:
     description: Name of one connector; all by default.
@@ -40,7 +40,7 @@ options:
     choices: [none, failed, all]
     default: none
   offsets:
-    description: Whether the offsets of the connectors are shown, or those of C(only) forgotten.
+    description: Whether the offsets of the connectors are shown, or those of C(only) reset.
     type: str
     choices: [none, show, reset]
     default: none
@@ -91,8 +91,12 @@ POLL_SECONDS = 0.5
 _REBALANCE_SECONDS = 90
 """How long what a worker refuses while the group is rebalancing is asked again."""
 _LATER = (409, 503)
+_STATUS_SECONDS = 30
+"""How long a connector that was created just now may have no status."""
 _GOOD_SAMPLES = 5  # one each second
 """Tasks still show their former state for a moment after a change."""
+_IDLE_SAMPLES = 15
+"""One without tasks may be about to get some, or may have nothing to do."""
 
 
 class Group:
@@ -101,6 +105,7 @@ class Group:
     def __init__(self, rest: Rest) -> None:
         """Take the interface."""
         self.rest = rest
+        self._failed: set[str] = set()
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         """Send a request, again while the group is rebalancing.
@@ -120,8 +125,20 @@ class Group:
             time.sleep(POLL_SECONDS)
 
     def found(self) -> dict[str, Found]:
-        """Return the connectors of the group."""
-        return connectors.read(self.call("GET", "/connectors?expand=info&expand=status"))
+        """Return the connectors of the group, also those without a status."""
+        deadline = time.monotonic() + _STATUS_SECONDS
+        while True:
+            answer = self.call("GET", "/connectors?expand=info&expand=status")
+            others = sorted({*self.call("GET", "/connectors")} - {*answer})
+            if not others or time.monotonic() > deadline:
+                break
+            time.sleep(POLL_SECONDS)
+        states = connect_health.connectors(answer).items()
+        self._failed = {text for name, one in states for text in connect_health.failures(name, one)}
+        return connectors.read(answer) | {
+            name: connectors.without_status(self.call("GET", connectors.path(name)))
+            for name in others
+        }
 
     def offsets(self, name: str) -> Any:  # noqa: ANN401 - JSON
         """Return the offsets of a connector (KIP-875)."""
@@ -152,38 +169,47 @@ class Group:
         return refused, unknown
 
     def wait(self, names: Sequence[str], states: Mapping[str, str], seconds: float) -> list[str]:
-        """Wait until connectors have their states and all their tasks run; return what is wrong."""
+        """Wait until connectors and all their tasks have their states; return what is wrong."""
         deadline, good, failed = time.monotonic() + seconds, 0, 0
         while True:
             answer = self.call("GET", "/connectors?expand=status")
-            found = connect_health.connectors(answer)
-            wrong = []
-            for name in names:
-                if name not in found:
-                    wrong.append(f"connector {name} is not there yet")
-                    continue
-                wrong += connect_health.problems_of(name, found[name])
-                if found[name].own.state != states[name].upper():
-                    wrong.append(f"connector {name} is {found[name].own.state.lower()}")
+            every = connect_health.connectors(answer)
+            found = {name: every[name] for name in names if name in every}
+            wrong = [connect_health.no_status(name) for name in names if name not in found]
+            for name, one in found.items():
+                wrong += connect_health.differences(name, one, states[name].upper())
             good = 0 if wrong else good + 1
-            if good == _GOOD_SAMPLES or time.monotonic() > deadline:
+            enough = _IDLE_SAMPLES if connect_health.without_tasks(found) else _GOOD_SAMPLES
+            if good >= enough or time.monotonic() > deadline:
                 return wrong
-            # What has failed stays so until somebody restarts it.
-            failed = failed + 1 if any("has failed" in text for text in wrong) else 0
+            failed = failed + 1 if self._new_failures(found) else 0
             if failed == _GOOD_SAMPLES:
                 return wrong
             time.sleep(1)
 
-    def reset(self, name: str, seconds: float) -> None:
-        """Stop a connector and forget its offsets."""
-        self.call("PUT", connectors.path(name, "/stop"))
+    def _new_failures(self, found: Mapping[str, connect_health.Connector]) -> set[str]:
+        """Return what has failed since the change: it stays so until somebody restarts it.
+
+        What had failed before shows that for a moment after the change, too.
+        """
+        now = {text for name, one in found.items() for text in connect_health.failures(name, one)}
+        self._failed &= now
+        return now - self._failed
+
+    def send(self, step: Step, seconds: float) -> None:
+        """Send what a step says; offsets are reset only once all tasks have ended.
+
+        Raises:
+            RestError: it is refused, or no worker answers.
+
+        """
         deadline = time.monotonic() + seconds
         while True:
             try:
-                # Refused until all of its tasks have ended.
-                self.call("DELETE", connectors.path(name, "/offsets"))
+                self.call(step.method, step.path, step.body)
             except RestError as error:
-                if error.status != 400 or time.monotonic() > deadline:
+                early = step.is_early(error.status, str(error))
+                if not early or time.monotonic() > deadline:
                     raise
                 time.sleep(POLL_SECONDS)
             else:
@@ -251,7 +277,14 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
     if refused:
         lines = "\n- ".join(refused)
         module.fail_json(msg=f"nothing was changed; these are refused:\n- {lines}")
-    steps = connectors.steps(wanted, found, given["restart"])
+    resets = given["offsets"] == "reset"
+    if resets and (only not in found or wanted[0].state == "absent"):
+        module.fail_json(
+            msg=f"{only} is not in the group, or is to be removed: there is nothing to reset. "
+            "Nothing was changed."
+        )
+    first, after = connectors.reset(only, found) if resets else ([], found)
+    steps = [*first, *connectors.steps(wanted, after, given["restart"])]
     result: dict[str, Any] = {
         "changed": bool(steps),
         "actions": [one.what for one in steps],
@@ -268,37 +301,46 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
     if module._diff:
         result["diff"] = connectors.diff(wanted, found)
     present = {one.name: one.state for one in wanted if one.state != "absent"}
-    if given["offsets"] == "show":
+    if given["offsets"] != "none":
         there = [name for name in present if name in found]
         result["offsets"] = {name: group.offsets(name) for name in there}
-    resets = given["offsets"] == "reset" and only in present and only in found
-    if resets:
-        result["changed"] = True
-        result["offsets"] = {only: group.offsets(only)}
-        result["actions"] = [f"stop {only}", "forget its offsets", *result["actions"]]
     if check:
         return result
-    if resets:
-        group.reset(only, given["wait"])
-        found = group.found()
-        steps = connectors.steps(wanted, found)
-        result["actions"] += [one.what for one in steps if one.what not in result["actions"]]
-    _act(group, steps)
-    touched = [name for name in present if resets or name in {one.name for one in steps}]
-    if wrong := group.wait(touched, present, given["wait"]) if touched else []:
+    sent = {one.name for one in steps}
+    # One without a worker may have been created by a run that was interrupted.
+    pending = {name for name, one in found.items() if one.state == connect_health.UNASSIGNED}
+    touched = [name for name in present if name in sent | pending]
+    _act(module, group, steps, result)
+    try:
+        wrong = group.wait(touched, present, given["wait"]) if touched else []
+    except RestError as error:
+        wrong = [str(error)]
+    if wrong:
         lines = "\n- ".join(wrong)
-        done = ", ".join(result["actions"])
-        module.fail_json(
-            msg=f"what was changed does not run ({done}):\n- {lines}",
-            **result,
-        )
+        done = ", ".join(result["actions"]) or "nothing was changed"
+        module.fail_json(msg=f"connectors are not as wanted ({done}):\n- {lines}", **result)
     return result
 
 
-def _act(group: Group, steps: Sequence[Step]) -> None:
-    call: Callable[..., Any] = group.call
+def _act(
+    module: AnsibleModule, group: Group, steps: Sequence[Step], result: Mapping[str, Any]
+) -> None:
+    """Send all steps; one that is refused fails the module, with what was done before it."""
+    done: list[str] = []
     for one in steps:
-        call(one.method, one.path, one.body)
+        try:
+            group.send(one, module.params["wait"])
+        except RestError as error:
+            before = f"Done before that: {', '.join(done)}. " if done else ""
+            stopped = (
+                f", and until then {one.name} is stopped" if f"stop {one.name}" in done else ""
+            )
+            module.fail_json(
+                msg=f"{one.what}: {error}. {before}Once the cause is fixed, run connectors.yml "
+                f"again: it does the rest{stopped}.",
+                **{**result, "changed": bool(done), "actions": done},
+            )
+        done.append(one.what)
 
 
 if __name__ == "__main__":

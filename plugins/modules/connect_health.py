@@ -16,7 +16,7 @@ short_description: Whether Kafka Connect is healthy
 description:
   - Asks every worker over REST with the certificate of its host, and reports every problem. All
     workers of the inventory must have joined the group, no connector and no task may have failed
-    or run nowhere, and none may be on a worker that the inventory does not have.
+    or be assigned to no worker, and none may be on a worker that the inventory does not have.
 options:
   connectors:
     description: Whether connectors and tasks count, or workers alone.
@@ -70,16 +70,18 @@ def main() -> None:
         module.fail_json(msg=f"the certificate of this worker cannot be used: {error}")
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        silent = not_ready(rest)
+        missing = not_ready(rest)
+        names: list[str] = []
         found: dict[str, connect_health.Connector] = {}
-        if given["connectors"] and len(silent) < len(rest.workers):
-            rest.workers.sort(key=lambda name: name in silent)
+        if given["connectors"] and len(missing) < len(rest.workers):
+            rest.workers.sort(key=lambda name: name in missing)
             try:
                 found = connect_health.connectors(rest.call("GET", "/connectors?expand=status"))
+                names = rest.call("GET", "/connectors")
             except (RestError, LookupError, TypeError, AttributeError) as error:
                 return {}, [f"connectors cannot be listed: {error}"]
         facts = {
-            "workers": [name for name in given["workers"] if name not in silent],
+            "workers": [name for name in given["workers"] if name not in missing],
             "states": {
                 name: {
                     "connector": one.own.state,
@@ -87,8 +89,9 @@ def main() -> None:
                 }
                 for name, one in found.items()
             },
+            "without_tasks": connect_health.without_tasks(found),
         }
-        return facts, connect_health.problems(silent, given["workers"], found)
+        return facts, connect_health.problems(missing, given["workers"], found, names)
 
     health_check.run(module, "group of Kafka Connect is not healthy", check)
 

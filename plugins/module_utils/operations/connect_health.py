@@ -61,40 +61,75 @@ def reason(trace: str) -> str:
 
 
 def problems(
-    silent: Mapping[str, str],
+    not_ready: Mapping[str, str],
     workers: Collection[str],
     found: Mapping[str, Connector],
+    names: Collection[str] = (),
 ) -> list[str]:
     """Return everything that is wrong.
 
-    `silent` is worker -> why it is not ready, `workers` are all of the inventory, `host:port`.
+    `not_ready` is worker -> why it is not ready, `workers` are all of the inventory, `host:port`,
+    and `names` all connectors, those among them of which no worker has reported a status.
     """
     wrong = [
         f"the worker at {name} is not ready: {why}; see journalctl -u connect there"
-        for name, why in silent.items()
+        for name, why in not_ready.items()
     ]
+    wrong += [f"{no_status(name)}: no worker has started it" for name in names if name not in found]
     for name, connector in found.items():
         wrong += problems_of(name, connector)
     having = {part.worker for one in found.values() for part in (one.own, *one.tasks.values())}
     wrong += [
-        f"the worker at {name} has work of the group, and the inventory does not have it"
+        f"the worker at {name} has connectors or tasks, and the inventory does not have it"
         for name in sorted(having - {*workers} - {""})
     ]
     return wrong
 
 
+def no_status(name: str) -> str:
+    """Return what is wrong with a connector that a list of all states leaves out."""
+    return f"connector {name} has no status yet"
+
+
 def problems_of(name: str, connector: Connector) -> list[str]:
     """Return what is wrong with a connector and its tasks."""
-    own, tasks = connector.own, connector.tasks
-    wrong = [text for text in [_problem(f"connector {name}", own)] if text]
-    if own.state == RUNNING and not tasks:
-        wrong.append(f"connector {name} has no task: it finds nothing to do")
-    wrong += [
-        text
-        for number, task in tasks.items()
-        if (text := _problem(f"task {number} of connector {name}", task))
-    ]
+    return [text for what, part in _parts(name, connector) if (text := _problem(what, part))]
+
+
+def failures(name: str, connector: Connector) -> list[str]:
+    """Return what has failed of a connector, which stays so until it is restarted."""
+    return [_problem(what, part) for what, part in _parts(name, connector) if part.state == FAILED]
+
+
+def without_tasks(found: Mapping[str, Connector]) -> list[str]:
+    """Return the connectors that run and have nothing to do, as one whose topics do not exist."""
+    return [name for name, one in found.items() if one.own.state == RUNNING and not one.tasks]
+
+
+def differences(name: str, connector: Connector, state: str) -> list[str]:
+    """Return what of a connector is not as its state says: RUNNING, PAUSED or STOPPED.
+
+    A task that has failed before it was to pause stays so.
+    """
+    wrong = []
+    for what, part in _parts(name, connector):
+        is_task = part is not connector.own
+        if is_task and state == STOPPED:
+            wrong.append(f"{what} has not ended yet")
+        elif problem := _problem(what, part):
+            wrong += [] if is_task and (part.state, state) == (FAILED, PAUSED) else [problem]
+        elif part.state != state:
+            wrong.append(f"{what} is {part.state.lower()}")
     return wrong
+
+
+def _parts(name: str, connector: Connector) -> list[tuple[str, Part]]:
+    """Return a connector and its tasks, each with what to call it."""
+    tasks = connector.tasks.items()
+    return [
+        (f"connector {name}", connector.own),
+        *((f"task {number} of connector {name}", task) for number, task in tasks),
+    ]
 
 
 def _problem(what: str, part: Part) -> str:
@@ -102,5 +137,5 @@ def _problem(what: str, part: Part) -> str:
     if part.state == FAILED:
         return f"{what} has failed at {part.worker}: {reason(part.trace)}"
     if part.state == UNASSIGNED:
-        return f"{what} runs on no worker"
+        return f"{what} is not assigned to a worker"
     return f"{what} is being restarted" if part.state == RESTARTING else ""

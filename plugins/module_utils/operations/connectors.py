@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model import secret_texts
 from ..model.connectors import references
-from .connect_health import FAILED, PAUSED, RUNNING, STOPPED
+from .connect_health import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 
 HIDDEN = "(hidden)"
 _STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
@@ -48,6 +48,11 @@ class Step:
     path: str
     body: Any = None
 
+    def is_early(self, status: int, why: str) -> bool:
+        """Return whether it is refused only since tasks of the connector have not ended yet."""
+        ending = status == 400 or (status == 500 and "safely retried" in why)
+        return self.method == "DELETE" and self.path.endswith("/offsets") and ending
+
 
 def path(name: str, rest: str = "") -> str:
     """Return the path of a connector."""
@@ -69,6 +74,16 @@ def read(answer: Mapping[str, Any]) -> dict[str, Found]:
         )
         for name, one in answer.items()
     }
+
+
+def without_status(info: Mapping[str, Any]) -> Found:
+    """Read what a worker answers to `GET /connectors/NAME` of one that no worker has started yet.
+
+    Raises:
+        LookupError, AttributeError: it is not an answer of a worker.
+
+    """
+    return Found({str(key): str(one) for key, one in info["config"].items()}, UNASSIGNED)
 
 
 def to_validate(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:
@@ -123,6 +138,14 @@ def steps(
     for one in wanted:
         every += _of(one, found.get(one.name), restart)
     return every
+
+
+def reset(name: str, found: Mapping[str, Found]) -> tuple[list[Step], dict[str, Found]]:
+    """Return what resets the offsets of a connector (KIP-875), and what is found after it."""
+    sent = [Step(name, f"reset the offsets of {name}", "DELETE", path(name, "/offsets"))]
+    if found[name].state != STOPPED:
+        sent.insert(0, Step(name, f"stop {name}", "PUT", path(name, "/stop")))
+    return sent, {**found, name: replace(found[name], state=STOPPED, tasks={})}
 
 
 def _of(one: Wanted, now: Found | None, restart: str) -> list[Step]:

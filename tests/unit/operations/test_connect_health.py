@@ -42,14 +42,14 @@ def answer(state: str, *tasks: str, worker: str = WORKERS[0]) -> dict[str, Any]:
         pytest.param(answer(RUNNING, RUNNING, RUNNING), [], id="running"),
         pytest.param(answer(PAUSED, PAUSED), [], id="paused"),
         pytest.param(answer(STOPPED), [], id="stopped-has-no-task"),
-        pytest.param(answer(RUNNING), [("orders", "no task")], id="nothing-to-do"),
+        pytest.param(answer(RUNNING), [], id="nothing-to-do"),
         pytest.param(
             answer(RUNNING, RUNNING, FAILED),
             [("task 1", "orders", WORKERS[0], 'relation "planes" does not exist')],
             id="failed-task",
         ),
         pytest.param(answer(FAILED), [("connector orders", WORKERS[0])], id="failed-connector"),
-        pytest.param(answer(RUNNING, UNASSIGNED), [("task 0", "no worker")], id="unassigned"),
+        pytest.param(answer(RUNNING, UNASSIGNED), [("task 0", "not assigned")], id="unassigned"),
         pytest.param(answer(RUNNING, RESTARTING), [("task 0", "restarted")], id="restarting"),
         pytest.param(
             answer(RUNNING, RUNNING, worker="old:8083"),
@@ -69,6 +69,40 @@ def test_a_worker_that_is_not_ready_is_named_with_its_reason() -> None:
     (text,) = connect_health.problems({WORKERS[1]: "Connection refused"}, WORKERS, {})
     assert WORKERS[1] in text
     assert "Connection refused" in text
+
+
+def test_a_connector_that_no_worker_has_started_is_named() -> None:
+    found = connect_health.connectors({"orders": answer(RUNNING, RUNNING)})
+    (text,) = connect_health.problems({}, WORKERS, found, ["orders", "planes"])
+    assert "planes" in text
+
+
+def test_a_connector_that_has_nothing_to_do_is_named_apart() -> None:
+    found = {"a": answer(RUNNING), "b": answer(RUNNING, RUNNING), "c": answer(STOPPED)}
+    assert connect_health.without_tasks(connect_health.connectors(found)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "expected"),
+    [
+        pytest.param(answer(RUNNING, RUNNING), RUNNING, [], id="running"),
+        pytest.param(answer(RUNNING, PAUSED), RUNNING, ["task 0"], id="task-still-paused"),
+        pytest.param(answer(PAUSED, PAUSED), RUNNING, ["connector", "task 0"], id="paused"),
+        pytest.param(answer(STOPPED, RUNNING), STOPPED, ["task 0"], id="task-still-runs"),
+        pytest.param(answer(STOPPED), STOPPED, [], id="stopped"),
+        pytest.param(answer(PAUSED, FAILED), PAUSED, [], id="failed-before-the-pause"),
+        pytest.param(answer(RUNNING, FAILED), RUNNING, ["task 0"], id="failed"),
+        pytest.param(answer(UNASSIGNED), RUNNING, ["connector"], id="unassigned"),
+    ],
+)
+def test_connectors_and_tasks_have_the_state_that_is_wanted(
+    given: dict[str, Any], state: str, expected: list[str]
+) -> None:
+    (one,) = connect_health.connectors({"orders": given}).values()
+    found = connect_health.differences("orders", one, state)
+    assert [text.startswith(part) for text, part in zip(found, expected, strict=True)] == [
+        True for _ in expected
+    ]
 
 
 def test_what_is_no_worker_is_refused() -> None:
