@@ -12,6 +12,7 @@ _NAME = r"(?:password|passwd|passphrase|secret|secret[._]?(?:access[._]?)?key)"
 # Of object stores (hadoop-aws, hadoop-azure) too; what follows in Azure's is the account.
 _KEY = re.compile(
     rf"{_NAME}$|(?:session|access|auth|authenticate|bearer)[._]?token$"
+    r"|(?:api|private)[._-]?key$|basic\.auth\.(?:user\.info|credentials)$"
     r"|\.azure\.(?:account\.key|account\.oauth2\.client\.secret|sas)(?:\.|$)",
     re.IGNORECASE,
 )
@@ -21,10 +22,17 @@ _OPTION = re.compile(
     r"""(?:"(?P<double>(?:\\.|[^"\\])*)"|'(?P<single>(?:\\.|[^'\\])*)'|(?P<bare>[^\s"';]*))""",
     re.IGNORECASE | re.DOTALL,
 )
+# In an address: of a user, as a parameter, and as Oracle's driver writes it.
+_IN_ADDRESS = (
+    re.compile(r"//[^/@:\s]*:(?P<text>[^/@\s]+)@"),
+    re.compile(rf"[?&;][\w.-]*(?:{_NAME}|token|api_?key)=(?P<text>[^&;\s]+)", re.IGNORECASE),
+    re.compile(r"^jdbc:oracle:\w+:[^/@\s]+/(?P<text>[^@\s]+)@"),
+)
 _WITH_OPTIONS = ("sasl.jaas.config", "JavaOptions")
 # Kafka hides these like passwords, although certificates are public.
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
-_ELSEWHERE = "${"  # a config provider of Kafka, a variable of Spark's environment
+# Of a config provider of Kafka, or of Spark's environment.
+_ELSEWHERE = re.compile(r"(?:\$\{[^{}]+\})+")
 
 
 def of_property(key: str, value: object) -> list[str]:
@@ -37,16 +45,32 @@ def of_property(key: str, value: object) -> list[str]:
         return []
     if key.endswith(_WITH_OPTIONS):
         return of_options(text)
+    if not _is_secret(key):
+        return of_address(text)
+    return [text] if not _ELSEWHERE.fullmatch(text) else []
+
+
+def _is_secret(key: str) -> bool:
+    """Return whether the whole value of a property is a secret.
+
+    Connectors have keys of Kafka's clients with prefixes of their own.
+    """
     name = key_table.table_key(key)
-    is_secret = bool(_KEY.search(key)) or name in _passwords()
-    return [text] if is_secret and name not in _CERTIFICATES and _ELSEWHERE not in text else []
+    named = any(name == one or name.endswith(f".{one}") for one in _passwords())
+    return bool(_KEY.search(key) or named) and not name.endswith(_CERTIFICATES)
+
+
+def of_address(text: str) -> list[str]:
+    """Return the secrets in addresses, such as those of a database or of a registry."""
+    found = (match["text"] for one in _IN_ADDRESS for match in one.finditer(text))
+    return [one for one in found if not _ELSEWHERE.fullmatch(one)]
 
 
 def of_options(given: object) -> list[str]:
     """Return the secrets among options of JAAS or of a JVM, which are a text or a list."""
     text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
     found = (match[match.lastgroup or 0] for match in _OPTION.finditer(text))
-    return [one for one in found if _ELSEWHERE not in one]
+    return [one for one in found if not _ELSEWHERE.fullmatch(one)]
 
 
 @functools.cache

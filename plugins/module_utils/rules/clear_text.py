@@ -37,7 +37,8 @@ class _Secret:
         if self.made_of is None:
             return ""
         for text, source in self.made_of.clear.items():
-            if self.text in (text, *secret_texts.of_options(text)):
+            parts = (*secret_texts.of_options(text), *secret_texts.of_address(text))
+            if self.text in (text, *parts):
                 return source
         if self.made_of.hidden:
             return None

@@ -102,7 +102,7 @@ def _connector_secret(_: Cluster, __: Worker, one: Connector) -> Findings:
         if secret_texts.of_property(key, value):
             reference = f"${{file:{connectors.secret_file(one.name)}:{key}}}"
             fix = f"Put it into {SECRETS_VARIABLE}[{one.name}], and write {reference}."
-            yield Finding(f"{key} of {one.name} is a secret.", fix, _at(one, "config"))
+            yield Finding(f"{key} of {one.name} contains a secret.", fix, _at(one, "config"))
 
 
 @rule("connector-reference", each=_every)

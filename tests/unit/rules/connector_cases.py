@@ -82,6 +82,20 @@ REFUSED: list[Case] = [
                 'x.LoginModule required password="geheim";',
                 ("consumer.override.sasl.jaas.config",),
             ),
+            *(
+                (key, value, (key, "connect_secrets"))
+                for key, value in (
+                    ("connection.url", "jdbc:postgresql://db/x?user=a&password=geheim"),
+                    ("connection.url", "jdbc:oracle:thin:a/geheim@//db/x"),
+                    ("x.schema.registry.url", "https://u:geheim@registry"),
+                    ("value.converter.basic.auth.user.info", "u:geheim"),
+                    ("source.cluster.ssl.keystore.key", "geheim"),
+                    ("producer.override.ssl.keystore.key", "geheim"),
+                    ("api.key", "geheim"),
+                    ("database.password", "geheim${x"),
+                    ("database.password", "geheim${vault:x:y}"),
+                )
+            ),
         )
     ),
     (
@@ -185,6 +199,16 @@ LEGAL: list[Legal] = [
         "connector-secret",
         "a reference to another provider",
         connectors(connector(config={"connection.password": "${vault:orders:password}"})),
+    ),
+    *(
+        ("connector-secret", key, connectors(connector(config={key: value})))
+        for key, value in (
+            ("connection.url", "jdbc:postgresql://db/x?user=a&password=${vault:orders:password}"),
+            ("connection.url", "jdbc:postgresql://db:5432/x?user=a"),
+            ("x.schema.registry.url", "https://u:${vault:orders:password}@registry"),
+            ("source.cluster.ssl.truststore.certificates", "geheim"),
+            ("source.cluster.bootstrap.servers", "a:9092,b:9092"),
+        )
     ),
     (
         "connector-grant",
