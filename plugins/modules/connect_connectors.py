@@ -261,13 +261,6 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
     ]
     names = [one.name for one in every]
     only = given["only"]
-    if only and only not in names:
-        module.fail_json(
-            msg=f"connect_connectors has no connector {only}; there are: "
-            f"{', '.join(names) or 'none'}. Nothing was changed."
-        )
-    if given["offsets"] == "reset" and not only:
-        module.fail_json(msg="offsets are reset of one connector: name it. Nothing was changed.")
     wanted = [one for one in every if only in ("", one.name)]
     found = group.found()
     refused, unknown = group.refusals(connectors.to_validate(wanted, found))
@@ -276,12 +269,12 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
         refused += unknown
     if refused:
         lines = "\n- ".join(refused)
-        module.fail_json(msg=f"nothing was changed; these are refused:\n- {lines}")
+        module.fail_json(msg=f"no connector was changed; these are refused:\n- {lines}")
     resets = given["offsets"] == "reset"
-    if resets and (only not in found or wanted[0].state == "absent"):
+    if resets and only not in found:
         module.fail_json(
-            msg=f"{only} is not in the group, or is to be removed: there is nothing to reset. "
-            "Nothing was changed."
+            msg=f"the group has no connector {only}: there is nothing to reset. No connector was "
+            "changed."
         )
     first, after = connectors.reset(only, found) if resets else ([], found)
     steps = [*first, *connectors.steps(wanted, after, given["restart"])]

@@ -177,13 +177,10 @@ def test_a_reset_that_fails_says_that_the_connector_is_stopped(clock: Clock) -> 
     assert run(workers)["actions"] == ["resume orders"]
 
 
-@pytest.mark.parametrize(("config", "state"), [(None, "running"), (CONFIG, "absent")])
-def test_offsets_of_no_connector_are_not_reset(
-    clock: Clock, config: dict[str, str] | None, state: str
-) -> None:
-    workers = Workers(config)
+def test_offsets_of_no_connector_are_not_reset(clock: Clock) -> None:
+    workers = Workers()
     with pytest.raises(FailedError, match="nothing to reset"):
-        run(workers, state, only="orders", offsets="reset")
+        run(workers, only="orders", offsets="reset")
     assert workers.sent == []
 
 
