@@ -298,6 +298,11 @@ def internal_topics(group: str) -> dict[str, str]:
     return {one: f"{group}-{one}{'' if one == 'status' else 's'}" for one in _TOPICS}
 
 
+def leader_transactional_id(group: str) -> str:
+    """Return with which transactional id the leader of a group writes configurations."""
+    return f"connect-cluster-{group}"
+
+
 def is_rest(name: str) -> bool:
     """Return whether a certificate of the secrets is one of the REST interface, by its name."""
     return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] == "connect"
@@ -323,7 +328,7 @@ def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
         for grant in (
             *({"topic": x, "operations": operations} for x in internal_topics(group).values()),
             {"group": group, "operations": ["read"]},
-            {"transactional_id": f"connect-cluster-{group}", "operations": ["write"]},
+            {"transactional_id": leader_transactional_id(group), "operations": ["write"]},
         )
     ]
     if not settings:

@@ -76,12 +76,17 @@ class Connector:
             needed = [
                 {"topic": f"{group}-offsets", "operations": ["read", "write"]},
                 {
-                    "transactional_id": f"{group}-{self.name}-",
+                    "transactional_id": transactional_ids(group, self.name),
                     "pattern": "prefixed",
                     "operations": ["write"],
                 },
             ]
         return [*needed, *self.grants]
+
+
+def transactional_ids(group: str, name: str) -> str:
+    """Return the beginning of the transactional ids of a source's tasks."""
+    return f"{group}-{name}-"
 
 
 def login_file(user: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from ..model import connectors, secret_texts
 from ..model.cluster import Cluster
-from ..model.connect import KAFKA_USER, Worker
+from ..model.connect import KAFKA_USER, Worker, leader_transactional_id
 from ..model.connectors import CLASS, SECRETS_VARIABLE, VARIABLE, Connector
 from ..model.key_table import nearest
 from ..model.security import own_users
@@ -70,7 +70,7 @@ def _connector_duplicate(_: Cluster, worker: Worker) -> Findings:
 
 
 @rule("connector-name", each=_every, where=VARIABLE)
-def _connector_name(_: Cluster, __: Worker, one: Connector) -> Findings:
+def _connector_name(_: Cluster, worker: Worker, one: Connector) -> Findings:
     """It is part of the names of topics, groups and transactions, and by it the offsets of a
     connector are found again.
     """
@@ -81,6 +81,20 @@ def _connector_name(_: Cluster, __: Worker, one: Connector) -> Findings:
     elif given != one.name:
         what = f"The configuration of {one.name} names it {given}."
         yield Finding(what, "Delete name there.", _at(one, "config"))
+    elif one.user and worker.kafka_login and (others := _writing_as(worker, one)):
+        what = f"{one.user} of {one.name} could end transactions of {listing(others)}."
+        yield Finding(what, "Choose a name with which no other one begins.")
+
+
+def _writing_as(worker: Worker, one: Connector) -> list[str]:
+    """Return who has transactional ids that the user of a source may use, too."""
+    prefix = connectors.transactional_ids(worker.group, one.name)
+    sources = [x.name for x in worker.connectors if x.present and not x.is_sink and x is not one]
+    ids = {
+        "the workers": leader_transactional_id(worker.group),
+        **{name: connectors.transactional_ids(worker.group, name) for name in sources},
+    }
+    return [] if one.is_sink else [name for name, x in ids.items() if x.startswith(prefix)]
 
 
 @rule("connector-class", each=_every)

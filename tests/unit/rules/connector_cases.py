@@ -18,6 +18,12 @@ def connector(**more: Any) -> dict[str, Any]:
     return {"name": "orders", "config": config, **more}
 
 
+def source(name: str = "planes") -> dict[str, Any]:
+    """Return a good source connector with a user of its name."""
+    config = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
+    return {"name": name, "kafka_user": name, "config": config}
+
+
 def connectors(*written: object, closed: bool = False) -> Change:
     """Give all workers some connectors."""
 
@@ -62,6 +68,18 @@ REFUSED: list[Case] = [
             ("a blank", connector(name="my orders"), ("'my orders'",)),
             ("another one", connector(config={"name": "other"}), ("orders", "other")),
         )
+    ),
+    (
+        "connector-name",
+        "that of the workers' leader",
+        connectors(source("cluster"), closed=True),
+        ("cluster", "the workers"),
+    ),
+    (
+        "connector-name",
+        "the beginning of another",
+        connectors(source(), source("planes-a"), closed=True),
+        ("planes of planes", "planes-a"),
     ),
     (
         "connector-class",
@@ -189,6 +207,16 @@ REFUSED: list[Case] = [
 ]
 
 LEGAL: list[Legal] = [
+    (
+        "connector-name",
+        "beginning with that of a sink, or on an open cluster",
+        connectors(
+            source(),
+            {**connector(kafka_user="b", grants=GRANTS), "name": "planes-copy"},
+            closed=True,
+        ),
+    ),
+    ("connector-name", "two sources of an open cluster", connectors(source(), source("planes-a"))),
     ("connectors-differ", "on all workers", connectors(connector())),
     (
         "connector-duplicate",
