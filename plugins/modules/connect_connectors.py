@@ -161,7 +161,7 @@ class Group:
                     "PUT", f"/connector-plugins/{plugin}/config/validate", dict(one.config)
                 )
             except RestError as error:
-                if not error.status:
+                if error.status in (0, 503):
                     raise
                 unknown.append(f"{one.name}: {error}")
                 continue

@@ -12,12 +12,13 @@ from typing import Any
 
 REQUEST_SECONDS = 95
 """A worker itself gives up after 90 s."""
+_STARTING = 503
 
 
 class RestError(Exception):
     """A worker refuses a request, or none answers; the text says why.
 
-    `status` is that of HTTP, 0 where no worker has answered.
+    `status` is that of HTTP, 0 where no worker has answered, 503 where one is starting.
     """
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -27,7 +28,7 @@ class RestError(Exception):
 
 
 class Rest:
-    """The interface of a group: the first worker that answers is asked.
+    """The interface of a group: the first worker that is ready is asked.
 
     With a certificate TLS is used; it is shown, and that of a worker must be of `authority`.
     """
@@ -49,22 +50,23 @@ class Rest:
         self._opener = urllib.request.build_opener(*handlers)
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Send a request to the first worker that answers, and return its answer.
+        """Send a request to the first worker that is ready, and return its answer.
 
         Raises:
-            RestError: the group refuses it, or no worker answers.
+            RestError: the group refuses it, or no worker is ready.
 
         """
-        silent = []
+        not_ready, status = [], 0
         for worker in self.workers:
             try:
                 return self.ask(worker, method, path, body)
             except RestError as error:
-                if error.status:
+                if error.status not in (0, _STARTING):
                     raise
-                silent.append(f"{worker}: {error}")
-        message = f"no worker answers: {'; '.join(silent)}"
-        raise RestError(message)
+                status = max(status, error.status)
+                not_ready.append(f"{worker}: {error}")
+        message = f"no worker is ready: {'; '.join(not_ready)}"
+        raise RestError(message, status)
 
     def ask(
         self,

@@ -17,11 +17,12 @@ NOBODY = "127.0.0.1:1"
 
 
 class Answers(BaseHTTPRequestHandler):
-    """Refuses what is at /refused, and answers with what it was sent to everything else."""
+    """Refuses what is at /refused or /starting, and answers everything else with what it got."""
 
     def do_PUT(self) -> None:
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._answer(409 if self.path == "/refused" else 200, {"message": "busy", "sent": sent})
+        status = {"/refused": 409, "/starting": 503}.get(self.path, 200)
+        self._answer(status, {"message": "busy", "sent": sent})
 
     def do_DELETE(self) -> None:
         self.send_response(204)
@@ -54,6 +55,13 @@ def worker() -> Iterator[str]:
 
 def test_a_worker_that_does_not_answer_is_skipped(worker: str) -> None:
     assert Rest([NOBODY, worker]).call("PUT", "/x", {"a": 1})["sent"] == {"a": 1}
+
+
+def test_a_worker_that_is_starting_is_skipped(worker: str) -> None:
+    """Unless all are: the group is asked again later."""
+    with pytest.raises(RestError, match=f"{worker}: busy.*{NOBODY}") as refusal:
+        Rest([worker, NOBODY]).call("PUT", "/starting", {})
+    assert refusal.value.status == 503
 
 
 def test_an_empty_answer_is_none(worker: str) -> None:
