@@ -225,7 +225,9 @@ class Worker(Server):
         return {
             "bootstrap.servers": ",".join(brokers),
             "group.id": self.group,
-            "listeners": f"{scheme}://{self.address}:{port}",
+            # On all addresses, as Kafka: behind NAT a host does not have the one of its name.
+            # Without any here Jetty would resolve the name of the host.
+            "listeners": f"{scheme}://0.0.0.0:{port}",
             "plugin.path": f"{self.distribution.home}/plugins",
             "rest.advertised.host.name": self.address.strip("[]"),
             "rest.advertised.listener": scheme,

@@ -40,7 +40,7 @@ def written(worker: Worker) -> dict[str, str]:
 def test_workers_find_each_other_and_the_brokers() -> None:
     found = workers({"w1": {"connect_host": "10.0.0.9", "connect_port": 9000}})
     own = written(found["w1"])
-    assert own["listeners"] == "http://10.0.0.9:9000"
+    assert own["listeners"] == "http://0.0.0.0:9000"
     assert (own["rest.advertised.host.name"], own["rest.advertised.port"]) == ("10.0.0.9", "9000")
     assert own["bootstrap.servers"] == "k1:9092,k2:9092"
     assert found["k2"].rest_addresses == ["k2:8083", "10.0.0.9:9000"]
