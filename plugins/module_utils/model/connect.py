@@ -280,7 +280,7 @@ class Worker(Server):
 
 
 def _rest_tls() -> dict[str, Any]:
-    """Return the properties of a REST interface that takes only certificates of its CA."""
+    """Return the properties of a REST interface that requires client certificates of its CA."""
     return {
         CLIENT_AUTHENTICATION: "required",
         f"{_REST}ssl.enabled.protocols": "TLSv1.3,TLSv1.2",

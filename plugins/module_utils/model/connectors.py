@@ -66,13 +66,13 @@ class Connector:
     def all_grants(self, group: str) -> list[Grant]:
         """Return what its user may do: what the inventory says, and what Kafka Connect needs."""
         if self.is_sink:
-            # Its offsets are those of a consumer group; to forget them is to delete it.
+            # Its offsets are those of a consumer group; to reset them is to delete it.
             needed: list[Grant] = [
                 {"group": f"connect-{self.name}", "operations": ["read", "delete"]}
             ]
         else:
             # In one transaction with its records. A topic of its own for them would keep other
-            # connectors out, but Kafka 4.3 cannot forget offsets in one: the request never ends.
+            # connectors out, but Kafka 4.3 cannot reset offsets in one: the request never ends.
             needed = [
                 {"topic": f"{group}-offsets", "operations": ["read", "write"]},
                 {

@@ -54,7 +54,7 @@ def test_internal_topics_have_as_many_copies_as_there_are_brokers_at_most_three(
     assert len(copies) == 3
 
 
-def test_a_closed_group_takes_certificates_alone() -> None:
+def test_a_closed_group_requires_client_certificates() -> None:
     worker = workers(**CLOSED)["w1"]
     own, files = written(worker), worker.files()
     assert own["listeners"].startswith("https://")

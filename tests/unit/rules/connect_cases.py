@@ -6,7 +6,7 @@ from tests.unit.rules.draft import Case, Draft, Legal
 
 
 def closed(draft: Draft) -> Draft:
-    """Let the REST interface be for who has a certificate."""
+    """Let the REST interface require client certificates."""
     return draft.connect().variable("connect_security", "standard")
 
 
