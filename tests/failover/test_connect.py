@@ -8,13 +8,14 @@ import subprocess
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, users
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     TopicPartition,
 )
@@ -28,7 +29,9 @@ from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/connect.md"
 NAME, ALIAS = "copy", "copied"
-LOGIN = f"${{file:/etc/connect/secrets/kafka-login-{NAME}.properties:sasl.jaas.config}}"
+LOGIN_FILE = f"/etc/connect/secrets/kafka-login-{NAME}.properties"
+SECRETS_FILE = f"/etc/connect/secrets/{NAME}.properties"
+LOGIN = f"${{file:{LOGIN_FILE}:sasl.jaas.config}}"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
@@ -44,9 +47,14 @@ class Copy:
     def target(self) -> str:
         return f"{ALIAS}.{self.topic}"
 
-    def given(self, **more: Any) -> tuple[str, str]:
-        """The arguments of a playbook that name the connector, with some of its keys changed."""
-        return "-e", json.dumps({"connect_connectors": [{**self.connector, **more}]})
+    def given(self, *, tasks: str = "2", **more: Any) -> tuple[str, str]:
+        """The arguments of a playbook that name the connector, with some of its keys changed.
+
+        How many tasks it has is a secret, so that a changed one is seen; with none there is none.
+        """
+        secrets = {NAME: {"tasks": tasks}} if tasks else {}
+        connectors = [{**self.connector, **more}]
+        return "-e", json.dumps({"connect_connectors": connectors, "connect_secrets": secrets})
 
 
 def connector(topology: Topology, topic: str, copies: int) -> dict[str, Any]:
@@ -70,7 +78,7 @@ def connector(topology: Topology, topic: str, copies: int) -> dict[str, Any]:
         ],
         "config": {
             "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
-            "tasks.max": 2,
+            "tasks.max": f"${{file:{SECRETS_FILE}:tasks}}",
             "topics": topic,
             "source.cluster.alias": ALIAS,
             "target.cluster.alias": "there",
@@ -103,7 +111,7 @@ def copy(topology: Topology, plays: Plays, admin: Any) -> Iterator[Copy]:
         yield found
     finally:
         sender.stop()
-        plays.run("connectors", *found.given(state="absent"))
+        plays.run("connectors", *found.given(state="absent", tasks=""))
         there = [one for one in (topic, found.target) if one in admin.list_topics()]
         admin.delete_topics(there)
 
@@ -114,12 +122,43 @@ def tasks(rest: Rest) -> dict[int, tuple[str, str]]:
     return {one["id"]: (one["state"], one["worker_id"]) for one in found}
 
 
-def test_check_mode_validates_and_changes_nothing(
-    connect_rest: Rest, plays: Plays, copy: Copy
+def secrets(topology: Topology, hosts: dict[str, Host]) -> set[str]:
+    """The files of secrets that are on any worker."""
+    listed = "find /etc/connect/secrets -name '*.properties'"
+    workers = topology.cluster.connect
+    return {path for name in workers for path in hosts[name].check_output(listed).splitlines()}
+
+
+def test_check_mode_changes_nothing(
+    topology: Topology,
+    hosts: dict[str, Host],
+    connect_rest: Rest,
+    admin: Any,
+    plays: Plays,
+    copy: Copy,
 ) -> None:
     output = plays.succeed("connectors", *copy.given(), "--check", "--diff")
     assert f"create {NAME}" in output
     assert NAME not in connect_rest.call("GET", "/connectors")
+    assert not secrets(topology, hosts) & {LOGIN_FILE, SECRETS_FILE}
+    assert not users.read(admin, [NAME])[NAME]
+
+
+def test_a_missing_topic_is_refused_first(admin: Any, plays: Plays, copy: Copy) -> None:
+    """A sink would wait for it without an error."""
+    topic, name = f"{copy.topic}-missing", "missing"
+    sink = {
+        "name": name,
+        "kafka_user": name,
+        "grants": [{"topic": topic, "operations": ["read"]}],
+        "config": {
+            "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+            "topics": topic,
+        },
+    }
+    given = json.dumps({"connect_connectors": [sink]})
+    assert f"reads {topic}" in plays.refuse("connectors", "-e", given)
+    assert not users.read(admin, [name])[name]
 
 
 def test_a_connector_runs_and_a_second_run_changes_nothing(
@@ -155,7 +194,7 @@ def test_what_the_plugin_refuses_changes_nothing(
 ) -> None:
     before = connect_rest.call("GET", f"/connectors/{NAME}/config")
     wrong = {**copy.connector["config"], "tasks.max": "many"}
-    assert "tasks.max" in plays.refuse("connectors", *copy.given(config=wrong))
+    assert "tasks.max" in plays.refuse("connectors", *copy.given(config=wrong), "--check")
     misspelt = {**copy.connector["config"], "connector.class": "MirorSourceConnector"}
     assert "no worker has the class" in plays.refuse("connectors", *copy.given(config=misspelt))
     assert connect_rest.call("GET", f"/connectors/{NAME}/config") == before
@@ -168,7 +207,8 @@ def test_the_tasks_of_a_killed_worker_run_on_another(
     names = dict(zip(next(iter(cluster.values())).rest_addresses, cluster, strict=True))
     lost = sorted(worker for _, worker in tasks(connect_rest).values())[0]
     host, config = hosts[names[lost]], cluster[names[lost]].config
-    delay = int(config["scheduled.rebalance.max.delay.ms"]) / 1000 + 10
+    session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
+    delay = (int(config["scheduled.rebalance.max.delay.ms"]) + session) / 1000
     host.check_output("systemctl kill --signal=KILL connect && systemctl stop connect")
     try:
 
@@ -206,6 +246,47 @@ def test_each_record_is_copied_once(topology: Topology, copy: Copy) -> None:
     assert copy.sender.acknowledged > 1000
 
 
+def test_a_connector_is_restarted_when_it_is_asked_for(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    output = plays.succeed("connectors", *copy.given(), "-e", "connector_restart=all")
+    assert f"restart {NAME}" in output
+    assert {state for state, _ in tasks(connect_rest).values()} == {"RUNNING"}
+
+
+def test_a_new_secret_is_used_although_the_run_that_wrote_it_has_failed(
+    connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    before = connect_rest.call("GET", f"/connectors/{NAME}/config")
+    wrong = {**copy.connector["config"], "connector.class": "MirorSourceConnector"}
+    plays.refuse("connectors", *copy.given(tasks="1", config=wrong))
+    assert connect_rest.call("GET", f"/connectors/{NAME}/config") == before
+    assert f"change {NAME}" in plays.succeed("connectors", *copy.given(tasks="1"))
+    wait_for(lambda: len(tasks(connect_rest)) == 1, seconds=60, what="one task")
+
+
+def test_a_paused_connector_begins_again_once_its_offsets_are_reset(
+    topology: Topology, connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    plays.succeed("connectors", *copy.given(tasks="1", state="paused"))
+    assert {state for state, _ in tasks(connect_rest).values()} == {"PAUSED"}
+    with closing(clients.consumer(topology.connection)) as consumer:
+        parts = [
+            TopicPartition(copy.target, one) for one in consumer.partitions_for_topic(copy.target)
+        ]
+
+        def end() -> int:
+            return sum(consumer.end_offsets(parts).values())
+
+        before = end()
+        asked = ("-e", f"connector={NAME}", "-e", "connector_offsets=reset")
+        output = plays.succeed("connectors", *copy.given(tasks="1"), *asked)
+        done = [f"stop {NAME}", f"reset the offsets of {NAME}", f"resume {NAME}"]
+        assert [one for one in done if one not in output] == []
+        copied = before + copy.sender.acknowledged
+        wait_for(lambda: end() >= copied, seconds=60, what="all records once more")
+
+
 def test_offsets_are_shown_and_a_stopped_connector_has_no_task(
     connect_rest: Rest, plays: Plays, copy: Copy
 ) -> None:
@@ -218,9 +299,19 @@ def test_offsets_are_shown_and_a_stopped_connector_has_no_task(
 
 
 def test_a_connector_is_removed_only_when_it_is_asked_for(
-    connect_rest: Rest, plays: Plays, copy: Copy
+    topology: Topology,
+    hosts: dict[str, Host],
+    connect_rest: Rest,
+    admin: Any,
+    plays: Plays,
+    copy: Copy,
 ) -> None:
+    """Its user and its secrets are there as long as it is."""
     plays.succeed("connectors", "-e", json.dumps({"connect_connectors": []}))
     assert NAME in connect_rest.call("GET", "/connectors")
-    plays.succeed("connectors", *copy.given(state="absent"))
+    assert secrets(topology, hosts) >= {SECRETS_FILE, *([LOGIN_FILE] if topology.closed else [])}
+    assert bool(users.read(admin, [NAME])[NAME]) == topology.closed
+    plays.succeed("connectors", *copy.given(state="absent", tasks=""))
     assert NAME not in connect_rest.call("GET", "/connectors")
+    assert not secrets(topology, hosts) & {LOGIN_FILE, SECRETS_FILE}
+    assert not users.read(admin, [NAME])[NAME]
