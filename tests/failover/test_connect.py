@@ -290,12 +290,11 @@ def test_a_paused_connector_begins_again_once_its_offsets_are_reset(
 def test_offsets_are_shown_and_a_stopped_connector_has_no_task(
     connect_rest: Rest, plays: Plays, copy: Copy
 ) -> None:
-    output = plays.succeed("connectors", *copy.given(state="stopped"))
+    stopped = copy.given(tasks="1", state="stopped")
+    output = plays.succeed("connectors", *stopped, "-e", "connector_offsets=show")
     assert f"stop {NAME}" in output
+    assert copy.topic in output
     assert tasks(connect_rest) == {}
-    asked = (*copy.given(state="stopped"), "-e", "connector_offsets=show")
-    shown = plays.succeed("connectors", *asked)
-    assert copy.topic in shown
 
 
 def test_a_connector_is_removed_only_when_it_is_asked_for(
