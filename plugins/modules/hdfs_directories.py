@@ -9,7 +9,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import files
-from ..module_utils.host.as_user import as_user
+from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.model.properties import parse_or_empty
 
 DOCUMENTATION = r"""
@@ -71,7 +71,7 @@ def main() -> None:
             own = as_user(params["user"], params["user"], [*start, *words])
             code, out, err = module.run_command(own, cwd="/")
             if code:
-                message = (err.strip() or out.strip())[-2000:]
+                message = last_output(out, err)
                 module.fail_json(msg=f"{' '.join(words)} in HDFS failed: {message}")
         files.write(mark, made.encode(), 0o644)
     module.exit_json(changed=True, made=paths)

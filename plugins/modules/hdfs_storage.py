@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.as_user import as_user
+from ..module_utils.host.as_user import as_user, last_output
 
 DOCUMENTATION = r"""
 module: hdfs_storage
@@ -65,7 +65,7 @@ def main() -> None:
         own = as_user(params["user"], params["user"], command)
         code, out, err = module.run_command(own, cwd="/")
         if code or not all(map(is_formatted, paths)):
-            message = (err.strip() or out.strip())[-2000:]
+            message = last_output(out, err)
             module.fail_json(msg=f"formatting failed with exit code {code}: {message}")
     module.exit_json(changed=True, formatted=paths, command=command)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import network, storage
-from ..module_utils.host.as_user import as_user
+from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.host.storage import LogDir, Node
 from ..module_utils.operations import options
 
@@ -62,7 +62,7 @@ def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[st
     code, out, err = module.run_command(own, cwd="/")
     if code:
         module.fail_json(
-            msg=f"formatting failed with exit code {code}: {(err.strip() or out.strip())[-2000:]}",
+            msg=f"formatting failed with exit code {code}: {last_output(out, err)}",
             command=command,
         )
     after = [read(path) for path in log_dirs]

@@ -14,7 +14,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import storage
-from ..module_utils.host.as_user import as_user
+from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.kafka import snapshot
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.model.properties import parse_properties
@@ -83,7 +83,7 @@ class Voter:
             # A change before it may not be committed yet: the leader then refuses the next one.
             time.sleep(2 * POLL_SECONDS * attempt)
             code, out, err = self._module.run_command(command, cwd="/")
-            answer = (err.strip() or out.strip())[-2000:] or f"exit code {code}"
+            answer = last_output(out, err) or f"exit code {code}"
             # The state of the quorum decides: an answer may be lost and the change be made.
             if self.step() in (left, Step()):
                 return

@@ -347,22 +347,27 @@ def measure(
 def main(pairs: int) -> None:
     """Deploy, measure and remove; `pairs` are the rounds that count."""
     with with_spark(JOBS):
-        fresh_hosts()
-        playbook("playbooks/site.yml")
-        topology = describe(INVENTORY)
-        create_topics(topology.connection)
-        bench = Bench(topology.connection, messages(RECORDS))
-        bench.fill()
-        playbook("playbooks/jobs.yml")
-        config = topology.cluster.spark[topology.group("spark_masters")[0]].config
-        profile = {key: str(config[key]).lower() for key in STATE_KEYS[1:]}
-        profile[STATE_KEYS[0]] = config[STATE_KEYS[0]]
-        workers = topology.group("spark_workers")
-        client = write_client_config(topology.connection, STATE / "client.properties")
-        with plain_place(client) as plain:
-            places = {
-                "plain": plain,
-                "local[*]": spark_place(topology, "bench-local", ()),
-                "cluster": spark_place(topology, "bench-cluster", workers),
-            }
-            measure(bench, places, pairs, profile)
+        _deploy_and_measure(pairs)
+
+
+def _deploy_and_measure(pairs: int) -> None:
+    """Do all that needs the hosts; its clients are closed at the end, before the hosts go."""
+    fresh_hosts()
+    playbook("playbooks/site.yml")
+    topology = describe(INVENTORY)
+    create_topics(topology.connection)
+    bench = Bench(topology.connection, messages(RECORDS))
+    bench.fill()
+    playbook("playbooks/jobs.yml")
+    config = topology.cluster.spark[topology.group("spark_masters")[0]].config
+    profile = {key: str(config[key]).lower() for key in STATE_KEYS[1:]}
+    profile[STATE_KEYS[0]] = config[STATE_KEYS[0]]
+    workers = topology.group("spark_workers")
+    client = write_client_config(topology.connection, STATE / "client.properties")
+    with plain_place(client) as plain:
+        places = {
+            "plain": plain,
+            "local[*]": spark_place(topology, "bench-local", ()),
+            "cluster": spark_place(topology, "bench-cluster", workers),
+        }
+        measure(bench, places, pairs, profile)

@@ -14,3 +14,8 @@ def as_user(user: str, group: str, command: Sequence[str]) -> list[str]:
     except KeyError:
         own = False
     return [*command] if own else ["runuser", "-u", user, "-g", group, "--", *command]
+
+
+def last_output(out: str, err: str) -> str:
+    """Return the end of what a command that failed has written: its errors, or else its output."""
+    return (err.strip() or out.strip())[-2000:]

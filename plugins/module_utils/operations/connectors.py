@@ -12,7 +12,7 @@ from typing import Any
 
 from ..model import secret_texts
 from ..model.connectors import references
-from .connect_health import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
+from .connect_health import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, connectors
 
 HIDDEN = "(hidden)"
 _STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
@@ -67,12 +67,12 @@ def read(answer: Mapping[str, Any]) -> dict[str, Found]:
 
     """
     return {
-        str(name): Found(
-            {str(key): str(value) for key, value in one["info"]["config"].items()},
-            str(one["status"]["connector"]["state"]),
-            {int(task["id"]): str(task["state"]) for task in one["status"]["tasks"]},
+        name: Found(
+            _config(answer[name]["info"]),
+            one.own.state,
+            {number: task.state for number, task in one.tasks.items()},
         )
-        for name, one in answer.items()
+        for name, one in connectors(answer).items()
     }
 
 
@@ -83,7 +83,11 @@ def without_status(info: Mapping[str, Any]) -> Found:
         LookupError, AttributeError: it is not an answer of a worker.
 
     """
-    return Found({str(key): str(one) for key, one in info["config"].items()}, UNASSIGNED)
+    return Found(_config(info), UNASSIGNED)
+
+
+def _config(info: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in info["config"].items()}
 
 
 def to_validate(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
-from ..model.connect import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker
+from ..model.connect import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker, internal_topics
 from ..model.values import integer, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import Property, differing, properties
-
-_TOPICS = ("config", "offset", "status")
 
 
 def _workers(cluster: Cluster) -> Iterator[tuple[str, Worker]]:
@@ -52,10 +50,10 @@ def _connect_name_taken(cluster: Cluster) -> Findings:
 @rule("connect-replication", each=properties("connect"))
 def _connect_replication(worker: Worker, one: Property) -> Findings:
     """No broker can have a second copy of a partition: the workers would not start."""
-    topics = [f"{kind}.storage.replication.factor" for kind in _TOPICS]
+    keys = [f"{kind}.storage.replication.factor" for kind in internal_topics(worker.group)]
     most = len(worker.broker.brokers) if worker.broker else 0
     copies = integer(one.value)
-    if one.key in topics and most and (copies is None or not (copies == -1 or 1 <= copies <= most)):
+    if one.key in keys and most and (copies is None or not (copies == -1 or 1 <= copies <= most)):
         what = f"{one.key} is {one.value}, with {most} broker{'s' if most > 1 else ''}."
         yield Finding(what, f"Set {one.key}: {min(3, most)}, or delete it.", one.where)
 

@@ -14,7 +14,7 @@ from ..model.security import own_users
 from ..model.spark_jobs import VARIABLE as JOBS
 from ..model.values import by_name, listing, mapping, sequence, texts
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, holders, shared_values
+from .shared import falls_back_to_default, one_value, shared_values
 from .users import wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -49,16 +49,8 @@ def _at(connector: Connector, key: str) -> str:
 def _connectors_differ(cluster: Cluster) -> Findings:
     """Any worker may get any connector, and reads its secrets there."""
     for variable in (VARIABLE, SECRETS_VARIABLE):
-        values = {
-            name: repr(worker.settings[variable])
-            for name, worker in cluster.connect.items()
-            if not falls_back_to_default(cluster, name, variable)
-        }
-        groups = [listing(hosts) for hosts in holders(values).values()]
-        if len(groups) > 1:
-            what = f"{variable} is not the same on {listing(groups, 'as on')}."
-            fix = f"Set {variable} once, in the group variables of all workers."
-            yield Finding(what, fix, variable, tuple(values))
+        values = {name: worker.settings[variable] for name, worker in cluster.connect.items()}
+        yield from one_value(cluster, variable, values, "in the group variables of all workers")
 
 
 @rule("connector-duplicate", each=_first, where=VARIABLE)

@@ -80,7 +80,9 @@ def _argument(call: ast.Call) -> Argument | None:
     names = [one.value for one in call.args if isinstance(one, ast.Constant)]
     given = {word.arg: word.value for word in call.keywords}
     literal = len(names) == len(call.args) and all(isinstance(name, str) for name in names)
-    if not names or not literal or None in given:
+    action = given.get("action", ast.Constant("store"))
+    # An action that is a class may add names, as BooleanOptionalAction does.
+    if not names or not literal or None in given or not isinstance(action, ast.Constant):
         return None
     required = given.get("required")
     return Argument(
@@ -109,7 +111,9 @@ def problems(known: Sequence[Argument], words: Sequence[str]) -> Iterator[tuple[
                 yield f"has no argument {name}", f"Write {near}." if near else f"Delete {name}."
                 matches = [near]
             given.update(matches)
-        elif no_others and not (name.startswith("-") or _may_have_value(before)):
+        elif name.startswith("-"):
+            given.update((name, name[:2]))  # its value may follow without a blank
+        elif no_others and not _may_have_value(before):
             yield f"has no place for the argument {word}", f"Delete {word}."
         before = word
     for one in options:

@@ -146,14 +146,14 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
         _Weakness(
             ALLOWED_PATHS,
             lambda value: str(value) != SECRETS,
-            "The configuration of a connector may show any file that the workers can read",
+            "A connector may take values from any file that the workers can read",
         ),
     ),
     "hdfs": (
         _Weakness(
             "dfs.block.access.token.enable",
             _is_false,
-            "DataNodes give blocks to whoever names them, without asking the NameNode",
+            "DataNodes serve every block without a token of the NameNode",
         ),
         _Weakness("dfs.permissions.enabled", _is_false, "Every user may read and remove all files"),
     ),

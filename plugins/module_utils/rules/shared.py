@@ -15,6 +15,7 @@ from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import listing
+from .engine import Finding, Findings
 
 HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 """A name or an address as it may stand before `:port`."""
@@ -179,6 +180,24 @@ def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:
 def shared_values(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]:
     """Return each value that several have, and those that have it."""
     return ((value, hosts) for value, hosts in holders(values).items() if len(hosts) > 1)
+
+
+def one_value(
+    cluster: Cluster, variable: str, values: Mapping[str, object], place: str
+) -> Findings:
+    """Yield a finding if hosts have different values of a variable; `place` says where to set it.
+
+    Those whose value is not known are left out.
+    """
+    known = {
+        host: repr(value)
+        for host, value in values.items()
+        if not falls_back_to_default(cluster, host, variable)
+    }
+    groups = [listing(hosts) for hosts in holders(known).values()]
+    if len(groups) > 1:
+        what = f"{variable} is not the same on {listing(groups, 'as on')}."
+        yield Finding(what, f"Set {variable} once, {place}.", variable, tuple(known))
 
 
 def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str:

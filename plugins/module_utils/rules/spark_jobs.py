@@ -18,7 +18,7 @@ from ..model.spark_key_table import size_mb
 from ..model.values import integer, listing, sequence
 from . import job_arguments
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, holders, shared_values
+from .shared import falls_back_to_default, one_value, shared_values
 from .users import wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -68,16 +68,8 @@ def _at(job: Job, key: str) -> str:
 @rule("spark-jobs-differ", where=VARIABLE)
 def _spark_jobs_differ(cluster: Cluster) -> Findings:
     """The first master has the drivers, and every host the logins of the jobs."""
-    values = {
-        name: repr(host.settings[VARIABLE])
-        for name, host in cluster.spark.items()
-        if not falls_back_to_default(cluster, name, VARIABLE)
-    }
-    groups = [listing(hosts) for hosts in holders(values).values()]
-    if len(groups) > 1:
-        what = f"{VARIABLE} is not the same on {listing(groups, 'as on')}."
-        fix = f"Set {VARIABLE} once, in the group variables of all Spark hosts."
-        yield Finding(what, fix, hosts=tuple(values))
+    values = {name: host.settings[VARIABLE] for name, host in cluster.spark.items()}
+    yield from one_value(cluster, VARIABLE, values, "in the group variables of all Spark hosts")
 
 
 @rule("spark-job-duplicate", each=_driver, where=VARIABLE)
@@ -218,14 +210,17 @@ def _workers(cluster: Cluster, variable: str) -> list[SparkHost]:
     return [cluster.spark[name] for name in names if known]
 
 
+def _all_cores(cluster: Cluster) -> int:
+    """Return the cores of all workers, 0 if a worker offers what its host has."""
+    workers = _workers(cluster, "spark_worker_cores")
+    offered = [one.settings["spark_worker_cores"] for one in workers]
+    return sum(offered) if offered and min(offered) > 0 else 0
+
+
 @rule("spark-job-room", each=_jobs)
 def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
     """It would wait forever, or run with fewer cores than it was made for."""
-    offered = [
-        one.settings["spark_worker_cores"] for one in _workers(cluster, "spark_worker_cores")
-    ]
-    # A worker without a number takes what its host has.
-    cores = sum(offered) if offered and min(offered) > 0 else 0
+    cores = _all_cores(cluster)
     if job.cores is not None and job.cores < 1:
         what = f"cores of the job {job.name} is {job.cores}."
         yield Finding(what, "Set cores to 1 or more, or delete it.", _at(job, "cores"))
@@ -264,10 +259,7 @@ def _services(cluster: Cluster) -> Iterator[tuple[str, Cluster, SparkHost, list[
 @rule("spark-jobs-room", each=_services, where=VARIABLE)
 def _spark_jobs_room(cluster: Cluster, host: SparkHost, jobs: list[Job]) -> Findings:
     """A service keeps its cores, so that the last one would wait forever."""
-    offered = [
-        one.settings["spark_worker_cores"] for one in _workers(cluster, "spark_worker_cores")
-    ]
-    cores = sum(offered) if offered and min(offered) > 0 else 0
+    cores = _all_cores(cluster)
     most = integer(host.config.get("spark.cores.max")) or cores
     wanted = {job.name: job.cores or most for job in jobs}
     if cores and sum(wanted.values()) > cores:

@@ -14,7 +14,7 @@ from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
 from .principals import client_auth, everybody_may, has_known_authorizer, maps_as_made, super_users
 from .sasl import enabled_mechanisms, has_own_checks
-from .shared import falls_back_to_default, holders, nodes, nodes_as_written, place, shared_values
+from .shared import falls_back_to_default, nodes, nodes_as_written, one_value, place, shared_values
 
 _VARIABLE = "kafka_users"
 _CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
@@ -124,16 +124,12 @@ def _cluster_variable_differs(cluster: Cluster) -> Findings:
     """
     for variable in (_VARIABLE, _CERTIFICATE, _KEY):
         values = {
-            host: repr(node.settings[variable])
+            host: node.settings[variable]
             for host, node in nodes(cluster)
-            if not falls_back_to_default(cluster, host, variable)
-            and _is_read(cluster, node, variable)
+            if _is_read(cluster, node, variable)
         }
-        groups = [listing(hosts) for hosts in holders(values).values()]
-        if len(groups) > 1:
-            what = f"{variable} is not the same on {listing(groups, 'as on')}."
-            fix = f"Set {variable} once, for all hosts of Kafka (group_vars/all.yml)."
-            yield Finding(what, fix, variable, tuple(values))
+        place = "for all hosts of Kafka (group_vars/all.yml)"
+        yield from one_value(cluster, variable, values, place)
 
 
 def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:

@@ -18,6 +18,7 @@ def main(argv=None):
     parser.add_argument("-v", "--verbose", action="store_true")
     arguments = parser.parse_args(argv)
 """
+SHORT = PROGRAM.replace('"--topic", ', '"-t", "--topic", ')
 FILES = PROGRAM.replace('"--top", type', '"files", nargs="+", type')
 
 
@@ -29,6 +30,7 @@ FILES = PROGRAM.replace('"--top", type', '"files", nargs="+", type')
         PROGRAM.replace("parse_args", "parse_known_args"),
         PROGRAM.replace('"--topic", ', "NAME, "),
         PROGRAM.replace("required=True", "**OPTIONS"),
+        PROGRAM.replace('"store_true"', "argparse.BooleanOptionalAction"),
         PROGRAM.replace('prog="clicks"', "parents=[common]"),
         PROGRAM.replace("    arguments =", "    add_common(parser)\n    arguments ="),
         PROGRAM.replace("    arguments = parser", "    return parser\n\ndef other():\n    parser"),
@@ -46,6 +48,8 @@ def test_a_program_whose_arguments_are_elsewhere_is_not_judged(text: str) -> Non
         (PROGRAM, ["--topic=a", "--top=3", "-v"]),
         (PROGRAM, ["--topic", "a", "--verb"]),
         (PROGRAM, ["--topic=a", "--", "--other"]),
+        (SHORT, ["-t", "a"]),
+        (SHORT, ["-ta"]),
         (FILES, ["--topic=a", "one", "two"]),
     ],
 )
