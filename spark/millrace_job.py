@@ -184,7 +184,7 @@ class DeadLetters:
     final: str = ""
 
     def write(self, spark: SparkSession, batch_id: int) -> None:
-        """Write the letters of a micro-batch that is at work.
+        """Write the dead letters of the micro-batch that is being processed.
 
         Raises:
             ValueError: the checkpoint is that of another query.

@@ -89,7 +89,7 @@ not_validated:
 
 POLL_SECONDS = 0.5
 _REBALANCE_SECONDS = 90
-"""How long what a worker refuses while the group is rebalancing is asked again."""
+"""How long a request that is refused while the group is rebalancing is repeated."""
 _LATER = (409, 503)
 _STATUS_SECONDS = 30
 """How long a connector that was created just now may have no status."""

@@ -1,4 +1,4 @@
-"""What the pipeline reads from Kafka: SQL has no way to a topic as a stream in Spark 4.2.0."""
+"""What the pipeline reads from Kafka: SQL cannot read a topic as a stream in Spark 4.2.0."""
 
 from pathlib import Path
 

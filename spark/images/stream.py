@@ -51,7 +51,7 @@ def reassembled(parsed: DataFrame, timeout_ms: int) -> DataFrame:
     """Return the rows of `FRAME`, of a stream of records.
 
     The state is that of a partition, not of a frame with a watermark: Spark drops what is older
-    than the watermark without a word, and a partition that is behind others would lose frames.
+    than the watermark silently, and a partition that is behind others would lose frames.
     """
 
     def work(
@@ -105,7 +105,7 @@ def judged(frames: DataFrame, model: Model, store: Store, results: str) -> DataF
     names = ["sha256", "shape", "reference"]
     spread = frames.select("records", REASON, *(first[name].alias(name) for name in names))
     # The work of a busy partition goes to all cores. Without a shuffle, or another projection, in
-    # between Spark 4.2 fails to hand the rows of applyInPandasWithState to a pandas UDF.
+    # between, Spark 4.2 fails to pass the rows of applyInPandasWithState to a pandas UDF.
     spread = spread.repartition(int(conf.get("spark.sql.shuffle.partitions") or 1))
     values = F.transform("records", lambda one: one["value"]).alias("values")
     given = F.struct(values, *names, REASON)

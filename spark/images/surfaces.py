@@ -3,8 +3,8 @@
 `python -m images.surfaces DIRECTORY --count 200 --size 128` writes them as PGM files, and their
 labels to `labels.csv`. The same `--seed` makes the same frames.
 
-They are generated because the sizes decide which way a frame takes, and the small sets of pictures
-in Python packages have one size each, of a few bytes.
+They are generated because the size decides how a frame is sent, and the small sets of pictures in
+Python packages have one size each, of a few bytes.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Records at a steady rate, how long each takes until its result is in the log, and the search for
 the highest rate that a stream keeps up with.
 
-A latency is from the source record's time, which its producer sets when it is handed over, to that
-of the result, which the broker sets when it appends it: the hosts of the lab share this machine's
+A latency is from the source record's timestamp, which the producer sets, to the timestamp of the
+result, which the broker sets when it appends it: the hosts of the lab share this machine's
 clock. A consumer sees the result when all replicas in sync have it, some milliseconds later.
 """
 

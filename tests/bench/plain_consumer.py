@@ -54,7 +54,7 @@ def producer(connection: Connection) -> Any:
 
 
 def consumer(connection: Connection, group: str) -> Any:
-    """Of no group's assignment; `group` only keeps the offsets."""
+    """Its partitions are assigned by hand; `group` only stores the offsets."""
     own = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error"}
     return Consumer({**librdkafka(connection), **own})
 

@@ -150,7 +150,7 @@ class Worker(Server):
     def connector_config(self, connector: Connector) -> dict[str, str]:
         """Return the configuration of a connector as the workers get it.
 
-        A worker reads secrets when it starts a connector: other ones are another configuration.
+        A worker reads secrets only when it starts a connector: changed ones change its digest.
         """
         found = connector.config(logs_in=bool(self.kafka_login))
         digest = connectors.digest(connector.name, found, self._secret_values)

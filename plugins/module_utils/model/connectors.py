@@ -112,7 +112,7 @@ def digest(name: str, config: Mapping[str, Any], files: Mapping[str, Mapping[str
     """Return a digest of what a configuration refers to, empty if that is nothing.
 
     `files` is path -> its keys and values. Kafka keeps it beside the connector, so that no failed
-    run and no other playbook can hide that a secret has changed; it is slow to guess by.
+    run and no other playbook can hide that a secret has changed; it is slow to compute.
     """
     used = {
         f"{path}:{key}": property_text(files.get(path, {}).get(key))

@@ -271,7 +271,7 @@ class HdfsHost(Service):
         }
 
     def _include(self) -> dict[str, Entry]:
-        """Return the list of the DataNodes that the NameNode takes; it reads it while it runs."""
+        """Return the list of DataNodes that the NameNode accepts, which it can read again."""
         if NAMENODE not in self.roles:
             return {}
         names = [host.address(self.address_variable) for host in self.datanodes.values()]

@@ -33,7 +33,7 @@ class Argument:
 def declared(text: str) -> list[Argument] | None:
     """Return the arguments of a program; None if they cannot be read from its text.
 
-    That is so unless it has one parser, which it does not hand on, and names that are literals.
+    That is so unless it has one parser, not passed to a function, and names that are literals.
     """
     try:
         tree = ast.parse(text)

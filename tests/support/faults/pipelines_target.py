@@ -24,7 +24,7 @@ from tests.support.wait import wait_for
 
 UNIT = "spark-failover-pipelines"
 SLICE = 6000
-"""Events that each fault finds to be read."""
+"""Events that are still to be read when a fault begins."""
 BATCH = 1000
 CORRUPT = 12
 SECONDS = 300.0

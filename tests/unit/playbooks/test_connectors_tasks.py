@@ -39,7 +39,7 @@ PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/connectors.yml")
         (["connector=order"], "has no connector order"),
         (["connector_restart=al"], "connector_restart must be one of"),
         (["connector_offsets=reset"], "name it"),
-        (["connector_offsets=reset", "connector=former"], "one connector that stays"),
+        (["connector_offsets=reset", "connector=former"], "connector=NAME"),
     ],
 )
 def test_what_nobody_can_do_is_refused_first(
