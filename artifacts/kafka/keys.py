@@ -1,6 +1,6 @@
 """Write the table of a Kafka version's legal keys, as the binary itself prints them.
 
-    python artifacts/kafka/keys.py HOME plugins/module_utils/model/kafka_keys/<version>.json
+    python -m artifacts.kafka.keys HOME plugins/module_utils/model/kafka_keys/<version>.json
 
 `kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
 internal are not in it, nor are those that a plug-in reads
@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Collection
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -25,6 +26,7 @@ FIELDS = {
     "Importance": "importance",
     "Update Mode": "update",
 }
+CONFIG = "kafka.server.KafkaConfig"
 _READABLE_FORM = re.compile(r" \([^()]*\)$")
 
 
@@ -65,8 +67,8 @@ class KeyParser(HTMLParser):
             self.keys[self._key][self._field] += data
 
 
-def parse(html: str) -> dict[str, dict[str, str | None]]:
-    """Return key -> type, default, valid, importance, update.
+def parse(html: str, fields: Collection[str] = FIELDS) -> dict[str, dict[str, str | None]]:
+    """Return key -> type, default, valid, importance, update, or those of them in `fields`.
 
     A default of None is Kafka's null; a key that must be set has no default. Raises ValueError for
     a key without one of the fields, which is another layout than the one known.
@@ -75,12 +77,12 @@ def parse(html: str) -> dict[str, dict[str, str | None]]:
     parser.feed(html)
     table: dict[str, dict[str, str | None]] = {}
     for key, found in sorted(parser.keys.items()):
-        missing = [field for field in FIELDS if field not in found]
+        missing = [field for field in fields if field not in found]
         if missing:
             message = f"{key}: the page has no {', '.join(missing)}"
             raise ValueError(message)
         entry: dict[str, str | None] = {
-            name: found[field].strip() for field, name in FIELDS.items() if field != "Default"
+            FIELDS[field]: found[field].strip() for field in fields if field != "Default"
         }
         default = found["Default"].strip()
         if default:
@@ -109,25 +111,33 @@ def render(table: dict[str, dict[str, str | None]]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def page(libs: Path) -> str:
-    """Return what the binary in a directory of jars prints."""
+def page(libs: Path, config: str = CONFIG) -> str:
+    """Return what a class with a ConfigDef in a directory of jars prints."""
     java = shutil.which("java")
     if java is None:
         message = "java is not on the PATH; install a JRE of version 17 or newer"
         raise FileNotFoundError(message)
-    command = [java, "-cp", f"{libs}/*", "kafka.server.KafkaConfig"]
+    command = [java, "-cp", f"{libs}/*", config]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - own arguments, no shell
     return done.stdout
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description="Write the table of Kafka's legal keys.")
+def kafka_keys(libs: Path) -> dict[str, dict[str, str | None]]:
+    """Return the table of the Kafka in a directory of jars."""
+    return parse(page(libs))
+
+
+def main(
+    arguments: list[str] | None = None,
+    read: Callable[[Path], dict[str, dict[str, str | None]]] = kafka_keys,
+) -> int:
+    """Run the command line; `read` returns the table of a directory of jars."""
+    parser = argparse.ArgumentParser(description="Write the table of the legal keys of a version.")
     parser.add_argument("home", type=Path, help="directory of the unpacked distribution")
     parser.add_argument("out", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(render(parse(page(options.home / "libs"))), encoding="utf-8")
+    options.out.write_text(render(read(options.home / "libs")), encoding="utf-8")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Write the table of a Spark version's keys, as the binary itself converts their values.
 
-    python artifacts/spark/keys.py HOME plugins/module_utils/model/spark_keys/<version>.json
+    python -m artifacts.spark.keys HOME plugins/module_utils/model/spark_keys/<version>.json
 
 Spark registers most keys (`org.apache.spark.internal.config.ConfigEntry`): each converts a text to
 its value, or says what it wants. Those that it reads without registering them are among the texts

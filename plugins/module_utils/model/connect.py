@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from . import connectors, files
+from . import connect_key_table, connectors, files
 from .artifacts import HOMES
 from .connectors import SECRETS, Connector
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory, Secrets
 from .kafka import KafkaNode
+from .key_table import Table
 from .security import STANDARD, Certificate, User
 from .service import ADMINS, NODES, Server
 from .values import by_name, canonical
@@ -93,6 +94,15 @@ class Worker(Server):
     own_layers = LAYERS
     owned = OWNED
     leftovers = (CONFIG,)
+
+    @property
+    def table(self) -> Table:
+        """The keys that its version knows, none for a version that is not known."""
+        return connect_key_table.load(self.version)
+
+    def knows(self, key: str) -> bool:
+        """Return whether its version reads a key, or one of its plugins may."""
+        return connect_key_table.is_known(key, self.config, self.version)
 
     @property
     def group(self) -> str:

@@ -53,7 +53,8 @@ def _connect_replication(worker: Worker, one: Property) -> Findings:
     keys = [f"{kind}.storage.replication.factor" for kind in internal_topics(worker.group)]
     most = len(worker.broker.brokers) if worker.broker else 0
     copies = integer(one.value)
-    if one.key in keys and most and (copies is None or not (copies == -1 or 1 <= copies <= most)):
+    is_legal = copies is None or copies == -1 or 1 <= copies <= most
+    if one.key in keys and most and not is_legal:
         what = f"{one.key} is {one.value}, with {most} broker{'s' if most > 1 else ''}."
         yield Finding(what, f"Set {one.key}: {min(3, most)}, or delete it.", one.where)
 

@@ -42,7 +42,7 @@ def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Proper
 
 def _properties_of_known_keys(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
     """Yield the properties of services whose version is one whose keys are recorded."""
-    for host, service, one in properties("kafka", "spark")(cluster):
+    for host, service, one in properties("connect", "kafka", "spark")(cluster):
         unknown = falls_back_to_default(cluster, host, f"{service.product}_version")
         if service.table and not unknown:
             yield host, service, one
@@ -73,7 +73,7 @@ def _owned_key(service: Service, one: Property) -> Findings:
 
 @rule("unknown-key", each=_properties_of_known_keys)
 def _unknown_key(service: Service, one: Property) -> Findings:
-    """Kafka and Spark ignore an unknown key silently."""
+    """A key that nothing reads is ignored silently."""
     removal = versions.removed(one.key, service.version)
     if service.knows(one.key) and not removal:
         return
@@ -166,7 +166,7 @@ def _config_provider(node: KafkaNode, one: Property) -> Findings:
             yield Finding(f"{one.key} needs the config provider {name}.", fix, one.where)
 
 
-@rule("class-name", each=properties("kafka", "spark"))
+@rule("class-name", each=properties("connect", "kafka", "spark"))
 def _class_name(_: Service, one: Property) -> Findings:
     """There is no such class, and the service does not start."""
     text = str(one.value)

@@ -3,7 +3,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table, versions
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    connect_key_table,
+    key_table,
+    versions,
+)
 
 from artifacts.kafka import keys
 
@@ -101,6 +105,19 @@ def test_every_supported_version_has_a_table_as_the_script_writes_it(version: st
 )
 def test_update_modes(key: str, update: str) -> None:
     assert key_table.load("4.3.1")[key]["update"] == update
+
+
+@pytest.mark.parametrize("version", sorted(versions.CONNECT.supported))
+def test_every_version_of_connect_has_a_table_as_the_script_writes_it(version: str) -> None:
+    table = key_table.read(connect_key_table.TABLES, version)
+    assert {"group.id", "producer.acks", "consumer.isolation.level", "admin.retries"} <= {*table}
+    text = (connect_key_table.TABLES / f"{version}.json").read_text()
+    assert text == keys.render({key: dict(entry) for key, entry in table.items()})
+
+
+def test_a_page_may_have_fewer_fields() -> None:
+    fields = ("Type", "Default", "Valid Values")
+    assert keys.parse(PAGE, fields)["c"] == {"type": "int", "valid": ""}
 
 
 def test_no_table_of_an_unknown_version_or_outside_the_directory() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tests.unit.rules.draft import Case, Draft, Legal
 
 
@@ -10,7 +13,32 @@ def closed(draft: Draft) -> Draft:
     return draft.connect().variable("connect_security", "standard")
 
 
+def own(key: str, value: Any = "x") -> Callable[[Draft], Draft]:
+    """Return what gives the workers a property."""
+    return lambda draft: draft.connect().variable("connect_config", {key: value})
+
+
 REFUSED: list[Case] = [
+    *(
+        ("unknown-key", key, own(key), ("Kafka Connect 4.3.1", key, near))
+        for key, near in {
+            "heartbeat.intervall.ms": "heartbeat.interval.ms",
+            "producer.compression.typ": "producer.compression.type",
+            "num.partitions": "connect_config[num.partitions]",
+        }.items()
+    ),
+    ("key-value", "type", own("offset.flush.interval.ms", "1 minute"), ("offset.flush.interval",)),
+    ("key-value", "choice", own("plugin.discovery", "all"), ("SERVICE_LOAD",)),
+    ("key-boolean", "acks", own("producer.acks", True), ("producer.acks",)),
+    (
+        "class-name",
+        "of a provider",
+        own(
+            "config.providers.file.class",
+            "org.apache.kafka.common.config.provider.FileConfigProvidr",
+        ),
+        ("FileConfigProvider",),
+    ),
     (
         "connect-without-kafka",
         "workers alone",
@@ -42,7 +70,7 @@ REFUSED: list[Case] = [
             ),
             (f"status.storage.replication.factor is {copies}", ": 3"),
         )
-        for copies in (4, 0, "two")
+        for copies in (4, 0)
     ),
     (
         "connect-repeats",
@@ -85,6 +113,24 @@ REFUSED: list[Case] = [
 ]
 
 LEGAL: list[Legal] = [
+    *(
+        ("unknown-key", key, own(key, value))
+        for key, value in {
+            "producer.linger.ms": 5,
+            "config.providers.vault.class": "org.acme.Vault",
+            "value.converter.schemas.enable": False,
+            "listeners.https.ssl.protocol": "TLSv1.3",
+            "offset.storage.min.insync.replicas": 2,
+        }.items()
+    ),
+    (
+        "unknown-key",
+        "of an extension",
+        lambda d: d.connect().variable(
+            "connect_config", {"rest.extension.classes": "org.acme.Users", "acme.users": "x"}
+        ),
+    ),
+    ("key-value", "a short name", own("key.converter", "StringConverter")),
     ("connect-without-kafka", "workers beside brokers", lambda d: d.connect()),
     (
         "connect-groups-differ",
