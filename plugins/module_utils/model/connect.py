@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from . import connect_key_table, connectors, files
+from . import connect_key_table, connectors, files, mirrors
 from .artifacts import HOMES
 from .connectors import SECRETS, Connector
 from .files import Entry
@@ -18,9 +18,10 @@ from .host import HostSettings
 from .inventory import Inventory, Secrets
 from .kafka import KafkaNode
 from .key_table import Table
+from .mirrors import Mirror
 from .security import STANDARD, Certificate, User
 from .service import ADMINS, NODES, Server
-from .values import by_name, canonical
+from .values import by_name, canonical, property_text
 
 LAYERS = ("connect_config",)
 GROUP = "kafka_connect"
@@ -155,16 +156,41 @@ class Worker(Server):
     @cached_property
     def connectors(self) -> list[Connector]:
         """The connectors that the inventory names, those to be removed among them."""
-        return connectors.of_settings(self.settings)
+        return _connectors(self.settings)
+
+    @cached_property
+    def mirrors(self) -> list[Mirror]:
+        """The clusters that this one follows."""
+        return mirrors.of_settings(self.settings)
 
     def connector_config(self, connector: Connector) -> dict[str, str]:
         """Return the configuration of a connector as the workers get it.
 
         A worker reads secrets only when it starts a connector: changed ones change its digest.
         """
-        found = connector.config(logs_in=bool(self.kafka_login))
+        logs_in = bool(self.kafka_login)
+        found = {**self._of_mirror(connector), **connector.config(logs_in=logs_in)}
         digest = connectors.digest(connector.name, found, self._secret_values)
         return {**found, **({connectors.DIGEST: digest} if digest else {})}
+
+    def _of_mirror(self, connector: Connector) -> dict[str, str]:
+        """Return what a connector of a mirror gets of its worker, empty for any other one."""
+        own = {one.name(what): what for one in self.mirrors for what in one.kinds()}
+        what = own.get(connector.name)
+        if what is None:
+            return {}
+        client = {**self._client, "bootstrap.servers": ",".join(self._bootstrap)}
+        if self.kafka_login:
+            login = connectors.login_file(connector.user)
+            client[connectors.LOGIN_KEY] = connectors.reference(login, connectors.LOGIN_KEY)
+        copies = self.broker.replication_factor if self.broker else 1
+        exactly = "required" if self.config[EXACTLY_ONCE] == "enabled" else "requested"
+        found = {
+            **{f"target.cluster.{key}": value for key, value in client.items()},
+            **mirrors.sizes(what, copies, len(self.workers)),
+            **({"exactly.once.support": exactly} if what == mirrors.TOPICS else {}),
+        }
+        return {key: property_text(value) or "" for key, value in found.items()}
 
     @property
     def _secret_values(self) -> dict[str, dict[str, Any]]:
@@ -175,7 +201,8 @@ class Worker(Server):
             connectors.login_file(user): {connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]}
             for user, login in self._logins.items()
         }
-        return {**given, **logins}
+        others = {one.login_file: one.login for one in self.mirrors if one.present and one.login}
+        return {**given, **logins, **others}
 
     def secret_files(self) -> dict[str, Entry]:
         """Return what connectors read: the values of `connect_secrets`, and their users' logins.
@@ -215,12 +242,22 @@ class Worker(Server):
             "security": {**self._kafka_client(), **(_rest_tls() if self.is_secured else {})},
         }
 
-    def _kafka_client(self) -> dict[str, Any]:
-        """Return how workers connect to Kafka, and connectors, which get no login of theirs."""
+    @property
+    def _client(self) -> dict[str, Any]:
+        """The client properties of the workers, without addresses."""
         known = self.kafka_login or (self.broker.client_config if self.broker else {})
         given = by_name(self.settings["connect_config"])
         every = {**known, **{k: one for k, one in given.items() if k.startswith(_CLIENT_KEYS)}}
         every.pop("bootstrap.servers", None)
+        return every
+
+    @property
+    def _bootstrap(self) -> list[str]:
+        return self.broker.client_bootstrap if self.broker else []
+
+    def _kafka_client(self) -> dict[str, Any]:
+        """Return how workers connect to Kafka, and connectors, which get no login of theirs."""
+        every = self._client
         of_connectors = {
             f"{prefix}{key}": value
             for prefix in _CLIENTS
@@ -231,9 +268,8 @@ class Worker(Server):
 
     def _owned_config(self) -> dict[str, Any]:
         scheme, port = "https" if self.is_secured else "http", self.settings["connect_port"]
-        brokers = self.broker.client_bootstrap if self.broker else []
         return {
-            "bootstrap.servers": ",".join(brokers),
+            "bootstrap.servers": ",".join(self._bootstrap),
             "group.id": self.group,
             # On all addresses, as Kafka: behind NAT a host does not have the one of its name.
             # Without any here Jetty would resolve the name of the host.
@@ -345,8 +381,14 @@ def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
     ]
     if not settings:
         return []
-    group, own = str(settings[0]["connect_group"]), connectors.of_settings(settings[0])
+    group, own = str(settings[0]["connect_group"]), _connectors(settings[0])
     return [User(KAFKA_USER, grants), *connectors.users(group, own)]
+
+
+def _connectors(settings: Mapping[str, Any]) -> list[Connector]:
+    """Return the connectors of a worker's variables: those that they name, and those of mirrors."""
+    of_mirrors = [one for mirror in mirrors.of_settings(settings) for one in mirror.connectors()]
+    return [*connectors.of_settings(settings), *of_mirrors]
 
 
 def resolve(

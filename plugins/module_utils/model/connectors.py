@@ -58,7 +58,7 @@ class Connector:
         """
         own: dict[str, str] = {}
         if logs_in and self.user:
-            login = f"${{file:{login_file(self.user)}:{LOGIN_KEY}}}"
+            login = reference(login_file(self.user), LOGIN_KEY)
             own = {f"{prefix}{LOGIN_KEY}": login for prefix in _CLIENTS}
         given = {key: property_text(one) or "" for key, one in by_name(self.given).items()}
         return {**own, **given, "name": self.name}
@@ -97,6 +97,11 @@ def login_file(user: str) -> str:
 def secret_file(name: str) -> str:
     """Return the file with the values of one entry of `connect_secrets`, on every worker."""
     return f"{SECRETS}/{name}.properties"
+
+
+def reference(path: str, key: str) -> str:
+    """Return the value by which a worker takes another one from a file."""
+    return f"${{file:{path}:{key}}}"
 
 
 def references(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -73,7 +73,8 @@ def test_connectors_do_not_get_the_login_of_the_workers() -> None:
 
 
 def test_only_workers_may_use_the_group_and_its_topics() -> None:
-    (user,) = users([{"connect_group": "databases", "connect_connectors": []}])
+    settings = {"connect_group": "databases", "connect_connectors": [], "connect_mirrors": []}
+    (user,) = users([settings])
     names = {one.get("topic") or one.get("group") or one["transactional_id"] for one in user.grants}
     assert names == {
         *("databases-configs", "databases-offsets", "databases-status"),
