@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleError
@@ -23,7 +23,7 @@ from ansible.template import Templar
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from ..module_utils.model.inventory import Expression
-from ..module_utils.model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, TEXTS, USERS
+from ..module_utils.model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, TEXTS
 from ..module_utils.model.values import mapping, sequence
 from ..module_utils.model.variables import defaults
 
@@ -196,7 +196,7 @@ def expressions(
     Ansible's own passwords are there in any case, since only Ansible resolves them.
     """
     found = {}
-    for variable in (*CONFIGS, *OPTIONS, *FILES, *TEXTS, USERS, *LOGINS):
+    for variable in (*CONFIGS, *OPTIONS, *FILES, *TEXTS, *PASSWORDS, *LOGINS):
         for place, value in _places(variable, raw.get(variable), values.get(variable)):
             parts = _Parts(scope, given, files)
             parts.add(variable, value)
@@ -207,12 +207,17 @@ def expressions(
     return found
 
 
+def _is_list_of_mappings(raw: object) -> TypeGuard[list[Mapping[str, Any]]]:
+    return isinstance(raw, list) and all(isinstance(x, Mapping) for x in raw)
+
+
 def _places(variable: str, raw: object, resolved: object) -> Iterator[tuple[str, object]]:
     """Yield the places of a variable and what is written there."""
     if isinstance(raw, Mapping):
         yield from ((f"{variable}[{key}]", value) for key, value in raw.items())
-    elif variable == USERS and isinstance(raw, list) and all(isinstance(x, Mapping) for x in raw):
-        for user, named in zip(raw, sequence(resolved), strict=False):
-            yield f"{variable}[{mapping(named).get('name')}]", user.get("password")
+    elif variable in PASSWORDS and _is_list_of_mappings(raw):
+        for one, named in zip(raw, sequence(resolved), strict=False):
+            name = mapping(named).get(PASSWORDS[variable])
+            yield f"{variable}[{name}]", one.get("password")
     elif raw is not None:
         yield variable, raw

@@ -387,7 +387,8 @@ def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
 
 def _connectors(settings: Mapping[str, Any]) -> list[Connector]:
     """Return the connectors of a worker's variables: those that they name, and those of mirrors."""
-    of_mirrors = [one for mirror in mirrors.of_settings(settings) for one in mirror.connectors()]
+    followed = {one.source: one for one in mirrors.of_settings(settings)}
+    of_mirrors = [one for mirror in followed.values() for one in mirror.connectors()]
     return [*connectors.of_settings(settings), *of_mirrors]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from . import connect, hdfs, kafka, spark, zookeeper
 
 USERS = "kafka_users"
+PASSWORDS = {USERS: "name", "connect_mirrors": "from"}
+"""Variables with a list of entries that may have a password -> the key that names an entry."""
 CONFIGS = (
     *(*kafka.LAYERS, *connect.LAYERS, *zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
     *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),

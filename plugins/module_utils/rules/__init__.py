@@ -23,6 +23,7 @@ from . import (
     jvm,
     keys,
     listeners,
+    mirrors,
     nodes,
     principals,
     protection,
@@ -62,7 +63,7 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, connect, connectors, hdfs, spark, spark_jobs),
+    *(zookeeper, connect, connectors, mirrors, hdfs, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..model import kafka, secret_texts
 from ..model.cluster import Cluster
 from ..model.inventory import Expression, HostVariables
-from ..model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, TEXTS, USERS
+from ..model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, TEXTS, USERS
 from ..model.spark import SECRET
 from ..model.values import mapping, sequence
 from .engine import Finding, Findings, rule
@@ -74,11 +74,12 @@ def _texts(written: HostVariables) -> Iterator[tuple[str, str, str, str]]:
     for variable in TEXTS:
         if values.get(variable) is not None:
             yield variable, variable, variable, str(values[variable])
-    for user in map(mapping, sequence(values.get(USERS))):
-        if user.get("password") is not None:
-            name = str(user.get("name"))
-            place = f"{USERS}[{name}]"
-            yield f"The password of {name}", USERS, place, str(user["password"])
+    for variable, key in PASSWORDS.items():
+        for one in map(mapping, sequence(values.get(variable))):
+            if one.get("password") is not None:
+                name = str(one.get(key))
+                place = f"{variable}[{name}]"
+                yield f"The password of {name}", variable, place, str(one["password"])
 
 
 @rule("secret-visible", each=_secrets)

@@ -10,6 +10,8 @@ from ..model.cluster import Cluster
 from ..model.connect import KAFKA_USER, Worker, leader_transactional_id
 from ..model.connectors import CLASS, SECRETS_VARIABLE, VARIABLE, Connector
 from ..model.key_table import nearest
+from ..model.mirrors import ALIAS as MIRROR_ALIAS
+from ..model.mirrors import VARIABLE as MIRRORS
 from ..model.security import own_users
 from ..model.spark_jobs import VARIABLE as JOBS
 from ..model.values import by_name, listing, mapping, sequence, texts
@@ -19,13 +21,14 @@ from .users import wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SHARED = (VARIABLE, SECRETS_VARIABLE, MIRRORS, MIRROR_ALIAS)
 _OWN_USERS = frozenset({KAFKA_USER, *(one.name for one in own_users(with_spark=True))})
 
 
 def _first(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker]]:
     """Yield the first worker: all have the same connectors."""
     for name, worker in [*cluster.connect.items()][:1]:
-        if not falls_back_to_default(cluster, name, VARIABLE, SECRETS_VARIABLE):
+        if not falls_back_to_default(cluster, name, *_SHARED):
             yield name, cluster, worker
 
 
@@ -48,7 +51,7 @@ def _at(connector: Connector, key: str) -> str:
 @rule("connectors-differ")
 def _connectors_differ(cluster: Cluster) -> Findings:
     """Any worker may get any connector, and reads its secrets there."""
-    for variable in (VARIABLE, SECRETS_VARIABLE):
+    for variable in _SHARED:
         values = {name: worker.settings[variable] for name, worker in cluster.connect.items()}
         yield from one_value(cluster, variable, values, "in the group variables of all workers")
 
@@ -117,6 +120,7 @@ def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings
     logins = [x.user for x in worker.connectors if x.user and x.present and worker.kafka_login]
     files = {
         **{connectors.login_file(user): [connectors.LOGIN_KEY] for user in logins},
+        **{one.login_file: [*one.login] for one in worker.mirrors},
         **{
             connectors.secret_file(name): [*map(str, mapping(values))]
             for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items()
