@@ -14,6 +14,7 @@ pytest_plugins = ["tests.support.services.cluster", "tests.support.services.conn
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Return which cluster, where the facts go, and how much of the flights was published."""
     parser.addoption("--inventory", help="inventory of the cluster that is tested")
+    parser.addoption("--second", help="inventory of a cluster that follows that one")
     parser.addoption("--facts", help="JSON file for what the cluster tests measured")
     parser.addoption("--flights-topic", default="flights", help="base name of the flights topics")
     parser.addoption("--flights-corrupt", type=int, default=0, help="records damaged on purpose")

@@ -20,8 +20,9 @@ SECONDS = 120
 
 
 @contextmanager
-def _consumer(connection: Connection, **settings: object) -> Iterator[Any]:
-    consumer = clients.consumer(
+def consumer(connection: Connection, **settings: object) -> Iterator[Any]:
+    """A consumer of committed records from the beginning, closed at the end."""
+    found = clients.consumer(
         connection,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
@@ -29,16 +30,16 @@ def _consumer(connection: Connection, **settings: object) -> Iterator[Any]:
         **settings,
     )
     try:
-        yield consumer
+        yield found
     finally:
-        consumer.close(autocommit=False)
+        found.close(autocommit=False)
 
 
-def _parts(consumer: Any, topics: Sequence[str]) -> list[Any]:
+def _parts(reader: Any, topics: Sequence[str]) -> list[Any]:
     return [
         TopicPartition(topic, part)
         for topic in topics
-        for part in sorted(consumer.partitions_for_topic(topic) or ())
+        for part in sorted(reader.partitions_for_topic(topic) or ())
     ]
 
 
@@ -46,32 +47,36 @@ def _read(record: Any) -> Read:
     return Read(record.partition, record.offset, record.value.decode())
 
 
+def records(connection: Connection, name: str) -> list[Any]:
+    """All records of a topic, as the client gives them."""
+    with consumer(connection) as reader:
+        reader.assign(_parts(reader, [name]))
+        return list(clients.read_to_ends(reader, time.monotonic() + scaled(SECONDS)))
+
+
 def topic(connection: Connection, name: str) -> list[Read]:
     """All records of a topic, one partition after the other."""
-    with _consumer(connection) as consumer:
-        consumer.assign(_parts(consumer, [name]))
-        records = clients.read_to_ends(consumer, time.monotonic() + scaled(SECONDS))
-        found = [_read(record) for record in records]
+    found = map(_read, records(connection, name))
     return sorted(found, key=lambda one: (one.partition, one.offset))
 
 
 def as_group(connection: Connection, group: str, *topics: str) -> dict[str, list[Read]]:
     """What a group is given of topics until it has read all of them; it commits that."""
     found: dict[str, list[Read]] = {name: [] for name in topics}
-    with _consumer(connection, group_id=group) as consumer:
-        wanted = {*_parts(consumer, topics)}
-        consumer.subscribe(list(topics))
+    with consumer(connection, group_id=group) as reader:
+        wanted = {*_parts(reader, topics)}
+        reader.subscribe(list(topics))
 
         def joined() -> bool:
-            for records in consumer.poll(timeout_ms=500).values():
-                for record in records:
+            for batch in reader.poll(timeout_ms=500).values():
+                for record in batch:
                     found[record.topic].append(_read(record))
-            return {*consumer.assignment()} == wanted
+            return {*reader.assignment()} == wanted
 
         wait_for(joined, seconds=SECONDS, what=f"partitions for {group}")
-        for record in clients.read_to_ends(consumer, time.monotonic() + scaled(SECONDS)):
+        for record in clients.read_to_ends(reader, time.monotonic() + scaled(SECONDS)):
             found[record.topic].append(_read(record))
-        consumer.commit()
+        reader.commit()
     return found
 
 
@@ -84,6 +89,6 @@ def committed(connection: Connection, group: str) -> dict[tuple[str, int], int]:
 
 def ends(connection: Connection, name: str) -> dict[int, int]:
     """Partition -> the end of its log."""
-    with _consumer(connection) as consumer:
-        found = consumer.end_offsets(_parts(consumer, [name]))
+    with consumer(connection) as reader:
+        found = reader.end_offsets(_parts(reader, [name]))
     return {at.partition: int(end) for at, end in found.items()}

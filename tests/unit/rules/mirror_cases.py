@@ -111,7 +111,7 @@ REFUSED: list[Case] = [
             d.connect().variable("connect_cluster_alias", "second"),
             d.variable("connect_mirrors", [mirror()]),
         ),
-        ("password of first", "connect_mirrors[first]", "ansible-vault"),
+        ("password of first", "connect_mirrors", "ansible-vault"),
     ),
 ]
 
