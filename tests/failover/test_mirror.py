@@ -260,9 +260,7 @@ def test_a_planned_switch_over_loses_and_repeats_nothing(pair: Pair) -> None:
     assert Counter(one.value for one in after[topic]) == Counter(new)
 
 
-def test_the_first_cluster_is_lost_and_comes_back(
-    pair: Pair, hosts: dict[str, Host]
-) -> None:
+def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, Host]) -> None:
     """Under load: what the group does not get, what it gets twice, and what becomes of it all."""
     topic, folder = pair.name("lost"), RUNS.parent / "mirror"
     copy, back = f"{FIRST}.{topic}", f"{SECOND}.{topic}"

@@ -24,6 +24,8 @@ CERTIFICATES = "ssl.truststore.certificates"
 _PACKAGE = "org.apache.kafka.connect.mirror"
 _CLASSES = {TOPICS: "MirrorSourceConnector", OFFSETS: "MirrorCheckpointConnector"}
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+# Records are copied, and checkpoints are written, as they are; a worker's own are for other ones.
+_CONVERTERS = {f"{one}.converter": _BYTES for one in ("key", "value", "header")}
 OWNED: Mapping[str, str] = {
     CLASS: "nothing",
     "groups": "groups",
@@ -39,8 +41,7 @@ OWNED: Mapping[str, str] = {
 """Keys that only Millrace writes, with what sets each."""
 _CONFIG: Mapping[str, Mapping[str, Any]] = {
     TOPICS: {
-        # Records are copied as they are; another converter would change their headers.
-        **{f"{one}.converter": _BYTES for one in ("key", "value", "header")},
+        **_CONVERTERS,
         # What the other cluster has aborted is not copied, and with it records are copied once.
         "consumer.override.isolation.level": "read_committed",
         "source.consumer.isolation.level": "read_committed",
@@ -48,6 +49,7 @@ _CONFIG: Mapping[str, Mapping[str, Any]] = {
         "refresh.topics.interval.seconds": 30,
     },
     OFFSETS: {
+        **_CONVERTERS,
         "sync.group.offsets.enabled": True,
         "emit.checkpoints.interval.seconds": 5,
         "sync.group.offsets.interval.seconds": 5,

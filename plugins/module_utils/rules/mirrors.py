@@ -96,7 +96,7 @@ def _mirror_login(_: Cluster, __: Worker, one: Mirror) -> Findings:
     elif one.authority and not pem.readable(one.authority):
         fix = "Set it to the text of the file ca.pem, which begins with BEGIN CERTIFICATE."
         yield Finding("It contains no certificate.", fix, _at(one, "ca"))
-    elif any(sign in one.user + one.password for sign in "\"\\\n"):
+    elif any(sign in one.user + one.password for sign in '"\\\n'):
         what = "The user or the password contains a quote, a backslash or a line break."
         yield Finding(what, "Choose another.", _at(one, "password"))
 

@@ -1,4 +1,4 @@
-"""Readers of whole topics, alone or as the only member of a group that commits what it was given."""
+"""Readers of whole topics, alone or as the only member of a group that commits what it gets."""
 
 from __future__ import annotations
 
