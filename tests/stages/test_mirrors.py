@@ -1,0 +1,54 @@
+"""Two labs, of which the second follows the first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.lab.lab import excerpt, leftovers, succeed
+from tests.support.lab.topology import ROOT
+
+pytestmark = pytest.mark.usefixtures("fetched_ahead")
+LABS = {"test-mirrors-first": "connect", "test-mirrors-second": "mirror"}
+"""Name -> its topology."""
+
+
+def env(name: str) -> dict[str, str]:
+    return {"LAB_NAME": name, "LAB_TOPOLOGY": LABS[name]}
+
+
+@pytest.fixture(scope="module")
+def labs() -> Iterator[list[str]]:
+    """The inventories of both, the first one first."""
+    try:
+        for name in LABS:
+            succeed("up", seconds=1200, env=env(name))
+        yield [str(ROOT / f".lab/{name}/inventory") for name in LABS]
+    finally:
+        for name in LABS:
+            succeed("down", seconds=120, env=env(name))
+    assert not [one for name in LABS for one in leftovers(name)]
+
+
+def test_the_second_follows_the_first(labs: list[str]) -> None:
+    first, second = labs
+    done = subprocess.run(  # noqa: S603 - our own tests
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist"),
+            *("tests/failover/test_mirror.py", "--inventory", first, "--second", second),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": "collections:spark"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    assert done.returncode == 0, excerpt(done.stdout)
+    assert "skipped" not in done.stdout.splitlines()[-1]
