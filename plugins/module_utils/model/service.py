@@ -295,6 +295,11 @@ class Server(Service):
         """Variable -> heap."""
         return {f"{self.product}_heap": self.heap}
 
+    @property
+    def class_path(self) -> str:
+        """Where its JVM finds classes."""
+        return f"{self.distribution.home}/libs/*"
+
     def _environment(self) -> dict[str, str]:
         """Return the options of its JVM."""
         options = " ".join(self.settings[f"{self.product}_java_options"])
@@ -306,7 +311,7 @@ class Server(Service):
         # systemd starts it again.
         command = (
             f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
-            f"-Djava.awt.headless=true {logging} -cp {self.distribution.home}/libs/* {program}"
+            f"-Djava.awt.headless=true {logging} -cp {self.class_path} {program}"
         )
         return self.unit(self.product, f"{self.title} {self.version} ({who})", command, **more)
 
