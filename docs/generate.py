@@ -134,6 +134,7 @@ def _other_products() -> list[str]:
     from ansible_collections.millrace.streaming.plugins.module_utils.model import (
         connect,
         hdfs,
+        schema_registry,
         spark,
         zookeeper,
     )
@@ -142,6 +143,7 @@ def _other_products() -> list[str]:
     for name, (variable,), owned in (
         ("ZooKeeper", zookeeper.LAYERS, zookeeper.OWNED),
         ("Kafka Connect", connect.LAYERS, connect.OWNED),
+        ("Apicurio Registry", schema_registry.LAYERS, schema_registry.OWNED),
         ("Spark", spark.LAYERS, spark.OWNED),
         ("HDFS", hdfs.LAYERS, hdfs.OWNED),
     ):
@@ -200,9 +202,10 @@ def variables() -> dict[Path, str]:
         "",
         _generated("variables", "roles/*/meta/argument_specs.yml and meta/parameters.yml"),
         "",
-        "Set them in the inventory. A property of Kafka, Spark, ZooKeeper, HDFS or a worker of",
-        "Kafka Connect is not a variable but a key of `kafka_config`, `spark_config`,",
-        "`zookeeper_config`, `hdfs_config` or `connect_config`: [configuration](configuration.md).",
+        "Set them in the inventory. A property of Kafka, Spark, ZooKeeper, HDFS, a worker of Kafka",
+        "Connect or the schema registry is not a variable but a key of `kafka_config`,",
+        "`spark_config`, `zookeeper_config`, `hdfs_config`, `connect_config` or",
+        "`schema_registry_config`: [configuration](configuration.md).",
         "`tasks_from` of `include_role` chooses an entry point.",
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):

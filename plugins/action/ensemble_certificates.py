@@ -24,6 +24,11 @@ class ActionModule(Action):
             stores += [
                 {"certificate": one.path, "trusted": authority} for one in worker.certificates
             ]
+        if registry := self.cluster.schema_registry.get(self.host):
+            authority = secrets.authority
+            stores += [
+                {"certificate": one.path, "trusted": authority} for one in registry.certificates
+            ]
         if not stores:
             return {"changed": False, "wrong": [], "expiring": []}
         return self.call({"stores": stores, **args})

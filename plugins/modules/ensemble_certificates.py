@@ -11,11 +11,12 @@ from ..module_utils.host import certificate_expiry
 
 DOCUMENTATION = r"""
 module: ensemble_certificates
-short_description: Until when a host's certificates for ZooKeeper and Kafka Connect are valid
+short_description: Until when a host's certificates for other services than Kafka are valid
 description:
   - Checks the certificates that members of an ensemble with C(zookeeper_security=standard), brokers
-    and masters of Spark show each other, and those of workers of Kafka Connect with
-    C(connect_security=standard), in the files of the host. A host that has none is not asked.
+    and masters of Spark show each other, those of workers of Kafka Connect with
+    C(connect_security=standard), and those of the schema registry with
+    C(schema_registry_security=standard), in the files of the host. A host that has none is not asked.
   - They must be valid for two days; C(expiring) has those that end within thirty.
 options:
   fail:

@@ -9,7 +9,8 @@ They are files of one directory that only its owner can read:
     certificates/connect-admin.pem    what people show that interface
     certificates/HOST/NAME.pem    a key, its certificate and the CA's
     requests, signed              signing_requests.py
-    passwords/USER                a generated password
+    passwords/USER                a generated password of a user of Kafka
+    passwords/schema_registry/USER    that of a user of the schema registry
     spark_secret                  what the processes of Spark share
     *_change.json                 the phase of a change of the running cluster
     spark_ui_key                  what its web interfaces check a token with
@@ -171,6 +172,7 @@ def waiting_requests(cluster: Cluster) -> str:
     if given is None or given.key:
         return ""
     wanted = [one for node in cluster.kafka.values() for one in node.certificates]
+    wanted += cluster.registry_certificates
     lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
     first = "Requests wait to be signed; until then the nodes keep their present certificates:"
     return "\n".join([first, *lines]) if lines else ""
@@ -198,7 +200,10 @@ def complete(
     directory = Path(cluster.inventory.secrets.directory)
     of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
-    others = (*cluster.identities, *cluster.rest_certificates)
+    others = (
+        *(*cluster.identities, *cluster.rest_certificates),
+        *(*cluster.registry_certificates, *cluster.registry_passwords),
+    )
     if not any(of_kafka) and not texts and not others:
         return read(directory) if store else cluster.inventory.secrets
     try:
@@ -239,22 +244,23 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     nodes = [node for node in cluster.kafka.values() if node.certificates]
     certificates, trusted = dict(found.certificates), found.authority
     outside = None
-    if nodes:
-        known = authorities.now_valid(found, given, next(iter(nodes)).cluster_id)
+    if nodes or cluster.registry_certificates:
+        cluster_id = next((one.cluster_id for one in cluster.kafka.values()), "")
+        known = authorities.now_valid(found, given, cluster_id)
         trusted = known.trusted
         work.new |= known.new
         if trusted != found.authority:
             work.new[CERTIFICATE] = trusted
         if known.outside:
             outside = OutsideAuthority(work.directory, trusted, _users(nodes))
-        for node in nodes:
-            renew = node.name in work.renewed
-            for wanted in node.certificates:
-                pem = certificates.get(wanted.name, "")
-                if outside:
-                    certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
-                else:
-                    certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
+        every = [(node.name, one) for node in nodes for one in node.certificates]
+        every += [(one.name.partition("/")[0], one) for one in cluster.registry_certificates]
+        for host, wanted in every:
+            renew, pem = host in work.renewed, certificates.get(wanted.name, "")
+            if outside:
+                certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
+            else:
+                certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
     of_ensemble = found.zookeeper_authority, found.zookeeper_clients_authority
     if cluster.identities:
         members, clients = authorities.of_members(found), authorities.of_clients(found)
@@ -278,7 +284,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         for node in cluster.kafka.values()
         for user in node.users_without_password
         if not found.passwords.get(user.name)
-    }
+    } | {name for name in cluster.registry_passwords if not found.passwords.get(name)}
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
     work.new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
     texts = _new_texts(cluster, found.texts)
@@ -289,9 +295,9 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     work.write()
     if outside:
         outside.refuse(stored=work.store)
-    every = {**found.texts, **texts}
+    all_texts = {**found.texts, **texts}
     return Secrets(
-        str(work.directory), trusted, certificates, passwords, every, *of_ensemble, of_connect
+        str(work.directory), trusted, certificates, passwords, all_texts, *of_ensemble, of_connect
     )
 
 

@@ -6,7 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from . import connect, firewall, hdfs, kafka, spark, spark_jobs, variables, zookeeper, zookeeper_tls
+from . import (
+    connect,
+    firewall,
+    hdfs,
+    kafka,
+    schema_registry,
+    spark,
+    spark_jobs,
+    variables,
+    zookeeper,
+    zookeeper_tls,
+)
 from .connect import Worker
 from .files import Entry
 from .firewall import Firewall
@@ -14,6 +25,7 @@ from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
+from .schema_registry import Registry
 from .security import AUTHORITY_FILE, Certificate
 from .service import Listening, Service
 from .spark import SparkHost
@@ -50,6 +62,7 @@ class Cluster:
     spark: Mapping[str, SparkHost] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsHost] = field(default_factory=dict)
     connect: Mapping[str, Worker] = field(default_factory=dict)
+    schema_registry: Mapping[str, Registry] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -70,6 +83,7 @@ class Cluster:
             "zookeeper": self.zookeeper,
             "kafka": self.kafka,
             "connect": self.connect,
+            "schema_registry": self.schema_registry,
             "hdfs": self.hdfs,
             "spark": self.spark,
         }
@@ -181,6 +195,17 @@ class Cluster:
         found = [one for worker in self.connect.values() for one in worker.certificates]
         return [*found, connect.admin_certificate()] if found else []
 
+    @property
+    def registry_certificates(self) -> list[Certificate]:
+        """What instances of the schema registry show clients, of the CA that Kafka's clients trust."""
+        return [one for found in self.schema_registry.values() for one in found.certificates]
+
+    @property
+    def registry_passwords(self) -> list[str]:
+        """The passwords of users of the schema registry that are not there yet, by their names."""
+        found = (one.users_without_password for one in self.schema_registry.values())
+        return sorted({name for names in found for name in names})
+
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
         return [*self._missing_of_ensemble(host, service), *self._missing_own(host, service)]
@@ -208,6 +233,8 @@ class Cluster:
             return [*lacking, *authority]
         if service == "connect":
             return self.connect[host].missing_secrets
+        if service == "schema_registry":
+            return self.schema_registry[host].missing_secrets
         if service != "spark":
             return []
         spark = self.spark[host]
@@ -241,11 +268,13 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
     job_users = [user for one in drivers for user in spark_jobs.users(spark_jobs.of_settings(one))]
     workers = [hosts[name].settings for name in inventory.members(connect.GROUP)]
-    users = [*connect.users(workers), *job_users]
+    registries = [hosts[name].settings for name in inventory.members(schema_registry.GROUP)]
+    users = [*connect.users(workers), *schema_registry.kafka_users(registries), *job_users]
     nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=users)
     broker = next((node for node in nodes.values() if node.is_broker), None)
     stores = hdfs.resolve(inventory, hosts)
     store = next(iter(stores.values()), None)
     sparks = spark.resolve(inventory, hosts, ensemble, broker, store, ensemble_secured=secured)
     connects = connect.resolve(inventory, hosts, broker)
-    return Cluster(inventory, hosts, members, nodes, sparks, stores, connects, invalid)
+    schemas = schema_registry.resolve(inventory, hosts, broker)
+    return Cluster(inventory, hosts, members, nodes, sparks, stores, connects, schemas, invalid)

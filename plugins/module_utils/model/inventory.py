@@ -16,7 +16,7 @@ CONNECTION = (
     *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
 )
 GROUPS = (
-    *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect"),
+    *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect", "schema_registry"),
     *(*HDFS_GROUPS, *SPARK_GROUPS),
 )
 
@@ -89,8 +89,8 @@ class Secrets:
     `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of the CA of
     ZooKeeper's members, `zookeeper_clients_authority` that of its clients, `connect_authority` that
     of Kafka Connect's REST interface, `certificates` are keys with certificates and chain by their
-    names (`host/node`), `passwords` those of Kafka's users that the inventory does not give,
-    `texts` other secrets by their names. Everything is PEM or plain text.
+    names (`host/node`), `passwords` those of Kafka's users that the inventory does not give, and
+    those of the schema registry's (`schema_registry/user`), `texts` other secrets by their names. Everything is PEM or plain text.
     """
 
     directory: str = ""

@@ -105,7 +105,7 @@ class KafkaNode(Server):
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
     addresses of ZooKeeper. `mode` is kraft or zookeeper. `with_spark` says whether the inventory
     has Spark, whose jobs are users, `ensemble_secured` whether the ensemble wants certificates;
-    `job_users` are those that the inventory's jobs and Kafka Connect bring.
+    `job_users` are those that the inventory's jobs, Kafka Connect and the schema registry bring.
     """
 
     roles: tuple[str, ...]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, connectors, kafka, security
+from . import connect, connectors, kafka, schema_registry, security
 from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
 from .listeners import MOVED
 from .security import User
 from .spark_jobs import SERVICE
+from .versions import PRODUCTS
 
 Options = dict[str, Any]
 
@@ -23,7 +24,8 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
         NoServiceError: the host does not have the service.
 
     """
-    cluster.service(host, module.partition("_")[0])
+    products = (one for one in PRODUCTS if module.startswith(f"{one}_"))
+    cluster.service(host, next(products))
     return OPERATIONS[module](cluster, host)
 
 
@@ -103,6 +105,40 @@ def _connect_connectors(cluster: Cluster, host: str) -> Options:
             for one, config in found
         ],
         "secret_files": sorted(own.secret_files()),
+    }
+
+
+def _registry(cluster: Cluster, host: str) -> Options:
+    own = cluster.schema_registry[host]
+    authority = {"authority": schema_registry.AUTHORITY} if own.is_secured else {}
+    return {"instances": own.addresses, "login": own.login, **authority}
+
+
+def _schema_registry_health(cluster: Cluster, host: str) -> Options:
+    own = cluster.schema_registry[host]
+    return {
+        **_registry(cluster, host),
+        "own": own.own_address,
+        "management_port": own.settings["schema_registry_management_port"],
+    }
+
+
+def _schema_registry_subjects(cluster: Cluster, host: str) -> Options:
+    own = cluster.schema_registry[host]
+    return {
+        **_registry(cluster, host),
+        "compatibility": own.settings["schema_registry_compatibility"],
+        "subjects": [
+            {
+                "name": one.name,
+                "state": "present" if one.present else "absent",
+                "type": one.type,
+                "schema": one.text or "",
+                "compatibility": one.compatibility,
+                "references": list(one.references),
+            }
+            for one in own.subjects
+        ],
     }
 
 
@@ -248,6 +284,12 @@ def _kafka_topics(cluster: Cluster, host: str) -> Options:
     return {"bootstrap": cluster.kafka[host].bootstrap, "topics": found}
 
 
+def _kafka_service_topics(cluster: Cluster, host: str) -> Options:
+    node = cluster.kafka[host]
+    found = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
+    return {"bootstrap": node.bootstrap, "topics": found}
+
+
 def _kafka_listeners(cluster: Cluster, host: str) -> Options:
     # Who still uses the former listeners counts when they are about to be closed.
     node = cluster.kafka[host]
@@ -284,6 +326,10 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "kafka_listeners": _kafka_listeners,
     "kafka_users": _kafka_users,
     "kafka_topics": _kafka_topics,
+    "kafka_service_topics": _kafka_service_topics,
+    "schema_registry_archive": _registry,
+    "schema_registry_health": _schema_registry_health,
+    "schema_registry_subjects": _schema_registry_subjects,
 }
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from . import connect, hdfs, kafka, spark, zookeeper
+from . import connect, hdfs, kafka, schema_registry, spark, zookeeper
 
 USERS = "kafka_users"
-PASSWORDS = {USERS: "name", "connect_mirrors": "from"}
+PASSWORDS = {USERS: "name", "connect_mirrors": "from", "schema_registry_users": "name"}
 """Variables with a list of entries that may have a password -> the key that names an entry."""
 CONFIGS = (
-    *(*kafka.LAYERS, *connect.LAYERS, *zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
+    *(*kafka.LAYERS, *connect.LAYERS, *schema_registry.LAYERS),
+    *(*zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
     *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
 )
 """Variables with properties, of which some are secrets."""
 OPTIONS = tuple(
-    f"{product}_java_options" for product in ("kafka", "connect", "zookeeper", "spark", "hdfs")
+    f"{product}_java_options"
+    for product in ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
 )
 """Variables with options of a JVM, of which some may be secrets."""
 FILES = ("connect_secrets",)

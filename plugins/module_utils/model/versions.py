@@ -105,12 +105,14 @@ KAFKA = Product(
 SPARK = Product("Spark", "4.2.0", {"4.2.0": Release(java=(17, 21))})
 ZOOKEEPER = Product("ZooKeeper", "3.9.5", {"3.9.5": Release(java=(11, 17, 21))})
 CONNECT = Product("Kafka Connect", "4.3.1", {"4.3.1": Release(java=(17, 21))})
+SCHEMA_REGISTRY = Product("Apicurio Registry", "3.3.3", {"3.3.3": Release(java=(21,))})
 HDFS = Product("HDFS", "3.5.0", {"3.5.0": Release(java=(17, 21))})
 PRODUCTS: Mapping[str, Product] = {
     "kafka": KAFKA,
     "spark": SPARK,
     "zookeeper": ZOOKEEPER,
     "connect": CONNECT,
+    "schema_registry": SCHEMA_REGISTRY,
     "hdfs": HDFS,
 }
 

@@ -29,6 +29,7 @@ from . import (
     protection,
     replication,
     sasl,
+    schema_registry,
     security,
     services,
     spark,
@@ -63,7 +64,7 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, connect, connectors, mirrors, hdfs, spark, spark_jobs),
+    *(zookeeper, connect, connectors, mirrors, schema_registry, hdfs, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

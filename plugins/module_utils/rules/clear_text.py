@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..model import kafka, secret_texts
 from ..model.cluster import Cluster
 from ..model.inventory import Expression, HostVariables
-from ..model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, TEXTS, USERS
+from ..model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, TEXTS
 from ..model.spark import SECRET
 from ..model.values import mapping, sequence
 from .engine import Finding, Findings, rule
@@ -18,7 +18,7 @@ _MADE = ", or delete it: then Millrace makes one."
 # What can be done besides encrypting it, by the place or the variable.
 _INSTEAD = {
     **dict.fromkeys(kafka.LAYERS, ", or refer to a config provider."),
-    **dict.fromkeys((USERS, *TEXTS, f"spark_config[{SECRET}]"), _MADE),
+    **dict.fromkeys((*PASSWORDS, *TEXTS, f"spark_config[{SECRET}]"), _MADE),
 }
 
 
@@ -110,6 +110,6 @@ def _login_visible(host: HostVariables) -> Findings:
 def _secret_empty(secret: _Secret) -> Findings:
     """The secret would be replaced by a generated one, or by none."""
     chosen = secret.made_of is None or "" in secret.made_of.clear
-    if not secret.text and (secret.where == USERS or not chosen):
+    if not secret.text and (secret.where in PASSWORDS or not chosen):
         fix = "Set it, or what its expression refers to, or delete it."
         yield Finding(f"{secret.name} is empty.", fix, secret.where)

@@ -17,7 +17,7 @@ GIB = 1024 * MIB
 # While unpacking, the archive is on the same disk as the unpacked tree.
 _ROOM = {
     **dict.fromkeys(("kafka", "zookeeper", "hdfs"), 400 * MIB),
-    **{"connect": 500 * MIB, "spark": 1100 * MIB},
+    **{"connect": 500 * MIB, "schema_registry": 500 * MIB, "spark": 1100 * MIB},
 }
 # The parents of the default data directories, which the roles create.
 _STATE = tuple(f"/var/lib/{service}" for service in _ROOM)

@@ -78,6 +78,7 @@ def _identities(cluster: Cluster) -> dict[str, list[str]]:
         "zookeeper": cluster.zookeeper,
         "hdfs": cluster.hdfs,
         "connect": cluster.connect,
+        "schema": cluster.schema_registry,
     }
     variables = (
         "kafka_node_id",
@@ -85,6 +86,7 @@ def _identities(cluster: Cluster) -> dict[str, list[str]]:
         "spark_host",
         "hdfs_host",
         "connect_host",
+        "schema_registry_host",
         "zookeeper_id",
     )
     found = {name: [*services[name.partition("_")[0]]] for name in (*variables, "zookeeper_host")}

@@ -11,6 +11,7 @@ from ..model.cluster import Cluster
 from ..model.connect import ALLOWED_PATHS, CLIENT_AUTHENTICATION
 from ..model.connectors import SECRETS
 from ..model.key_table import table_key
+from ..model.schema_registry import BASIC, HOST_CHECK, INSECURE, PROTOCOLS, ROLE_BASED
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
 from ..model.values import by_name, is_true, listing, property_text, texts
@@ -148,6 +149,16 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
             lambda value: str(value) != SECRETS,
             "A connector may take values from any file that the workers can read",
         ),
+    ),
+    "schema_registry": (
+        _Weakness(INSECURE, _other_than("DISABLED"), "Clients may connect without TLS, too"),
+        _Weakness(PROTOCOLS, _is_old, _OLD),
+        _Weakness(BASIC, _is_false, "Whoever reaches the registry may change schemas"),
+        _Weakness(ROLE_BASED, _is_false, "Every user may change schemas"),
+        _Weakness(
+            "apicurio.auth.anonymous-read-access.enabled", is_true, "Anybody may read schemas"
+        ),
+        _Weakness(HOST_CHECK, _is_empty, _NAMES),
     ),
     "hdfs": (
         _Weakness(

@@ -36,6 +36,7 @@ _SIZES = (
         "hdfs_datanode_heap",
         "kafka_heap",
         "connect_heap",
+        "schema_registry_heap",
         "zookeeper_heap",
         "spark_daemon_heap",
         "spark_worker_memory",
@@ -218,6 +219,7 @@ def _name_is_loopback(host: InspectedHost) -> Findings:
     yield from _loopback(host, "spark", [*host.cluster.spark])
     yield from _loopback(host, "hdfs", [*host.cluster.hdfs])
     yield from _loopback(host, "connect", [*host.cluster.connect])
+    yield from _loopback(host, "schema_registry", [*host.cluster.schema_registry])
 
 
 @host_rule("advertised-is-loopback", severity="warning")

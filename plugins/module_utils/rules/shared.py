@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..model import connect, hdfs, kafka, spark, zookeeper
+from ..model import connect, hdfs, kafka, schema_registry, spark, zookeeper
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.jvm_options import java_words
@@ -23,6 +23,7 @@ HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 LAYERS: Mapping[str, tuple[str, ...]] = {
     "kafka": kafka.LAYERS,
     "connect": connect.LAYERS,
+    "schema_registry": schema_registry.LAYERS,
     "zookeeper": zookeeper.LAYERS,
     "spark": spark.LAYERS,
     "hdfs": hdfs.LAYERS,
@@ -39,6 +40,7 @@ HEAP_VARIABLES = {
     "zookeeper": "zookeeper_heap",
     "kafka": "kafka_heap",
     "connect": "connect_heap",
+    "schema_registry": "schema_registry_heap",
     "spark": "spark_daemon_heap",
     "hdfs": "hdfs_namenode_heap",
 }

@@ -18,7 +18,7 @@ from .shared import LAYERS, host_variables
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _ACCOUNTS = tuple(
     f"{service}_{kind}"
-    for service in ("kafka", "connect", "zookeeper", "spark", "hdfs")
+    for service in ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
     for kind in ("user", "group")
 )
 _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
@@ -27,6 +27,8 @@ _HIGHEST = 2**31 - 1
 _LOWEST = {
     "connect_start_timeout": 1,
     "connect_stop_timeout": 1,
+    "schema_registry_start_timeout": 1,
+    "schema_registry_stop_timeout": 1,
     "hdfs_start_timeout": 1,
     "hdfs_stop_timeout": 1,
     "host_memory_mb": 0,

@@ -37,7 +37,7 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for product in ("kafka", "connect", "spark", "zookeeper", "hdfs"):
+    for product in ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs"):
         variables.setdefault(f"{product}_security", "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)
@@ -52,11 +52,18 @@ def with_secrets(found: Cluster) -> Cluster:
     wanted = [one for x in nodes for one in x.certificates]
     wanted += [one.certificate for one in found.identities]
     wanted += found.rest_certificates
+    wanted += found.registry_certificates
     secrets = Secrets(
         "/secrets",
         "(certificate of the CA)\n",
         {one.name: f"(key and certificate {one.name})\n" for one in wanted},
-        {one.name: f"(password of {one.name})" for x in nodes for one in x.users_without_password},
+        {
+            name: f"(password of {name})"
+            for name in (
+                *(one.name for x in nodes for one in x.users_without_password),
+                *found.registry_passwords,
+            )
+        },
         {
             **{"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
             **{"spark_session_ui_key": "b3duCg", "spark_metastore": "(password of the catalog)"},

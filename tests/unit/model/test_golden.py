@@ -37,7 +37,8 @@ UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 ALL_FILES = {
     "kraft_combined": ["k1"],  # broker and controller, Spark's only master, history server
     "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
-    "connect": ["k3"],  # broker and controller with a worker
+    # broker and controller with an instance of the schema registry; with a worker
+    "connect": ["k1", "k3"],
     "mirror": ["m1"],  # the only broker, with the only worker
     "hdfs": ["h1", "h2"],  # NameNode with a DataNode; DataNode alone
     "spark_ha": ["s2"],  # ensemble, one of two masters, worker

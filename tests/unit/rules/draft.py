@@ -56,6 +56,7 @@ class Draft:
                 "zookeeper_security": "open",
                 "hdfs_security": "open",
                 "connect_security": "open",
+                "schema_registry_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }
@@ -179,7 +180,7 @@ class Draft:
     def add_host(self, name: str, **variables: object) -> Self:
         """Add a host to no group."""
         self.groups["all"].append(name)
-        products = ("kafka", "connect", "spark", "zookeeper", "hdfs")
+        products = ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs")
         security = [f"{product}_security" for product in products]
         self.variables[name] = {**dict.fromkeys(security, "open"), **variables}
         return self
@@ -270,6 +271,15 @@ class Draft:
         """Put workers of Kafka Connect on hosts."""
         self.groups["kafka_connect"] = list(workers or NODES[:2])
         return self
+
+    def registry(self, *instances: str) -> Self:
+        """Put the schema registry on hosts."""
+        self.groups["schema_registry"] = list(instances or NODES[:2])
+        return self
+
+    def subjects(self, *entries: Mapping[str, Any]) -> Self:
+        """Put the schema registry on hosts, with subjects."""
+        return self.registry().variable("schema_registry_subjects", [*entries])
 
     def hdfs(self, *datanodes: str) -> Self:
         """Put HDFS on hosts, with the first one as its NameNode."""

@@ -1,0 +1,328 @@
+"""An instance of the schema registry: Apicurio Registry, which keeps schemas in topics of Kafka.
+
+The layers of a property: topology < security < schema_registry_config < owned keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from . import files, schemas
+from .files import Entry
+from .host import HostSettings
+from .inventory import Inventory, Secrets
+from .kafka import KafkaNode
+from .schemas import Subject
+from .security import AUTHORITY_FILE, STANDARD, Certificate, User
+from .service import CLIENTS, LOOPBACK, NODES, Server
+from .values import canonical
+
+LAYERS = ("schema_registry_config",)
+GROUP = "schema_registry"
+PRODUCT = "schema_registry"
+KAFKA_USER = "schema-registry"
+"""The user of Kafka that the instances are."""
+ADMIN = "admin"
+"""The user of the registry that may do everything, for the operator and schemas.yml."""
+ROLES: Mapping[str, str] = {"read": "sr-readonly", "write": "sr-developer", "admin": "sr-admin"}
+"""Role of a user in the inventory -> as Apicurio calls it."""
+CONFIG = f"/etc/{PRODUCT}"
+PROPERTIES = f"{CONFIG}/registry.properties"
+_DIRECTORY = f"{CONFIG}/certificates"
+STORE = f"{_DIRECTORY}/registry.pem"
+AUTHORITY = f"{_DIRECTORY}/{AUTHORITY_FILE}"
+"""The certificate of the cluster's CA, of which the registry's own certificates are, too."""
+VALIDITY, COMPATIBILITY = "apicurio.rules.global.validity", "apicurio.rules.global.compatibility"
+BASIC, ROLE_BASED = "quarkus.http.auth.basic", "apicurio.auth.role-based-authorization"
+INSECURE, PROTOCOLS = "quarkus.http.insecure-requests", "quarkus.http.ssl.protocols"
+_KAFKA = "apicurio.kafka.common."
+HOST_CHECK = f"{_KAFKA}ssl.endpoint.identification.algorithm"
+_USERS = "quarkus.security.users.embedded."
+_REALM = "Quarkus"  # as the registry calls it where nothing else is set
+_PREFIX = "schema-registry-"
+_TOPICS = {
+    "apicurio.kafkasql.topic": "journal",
+    "apicurio.kafkasql.snapshots.topic": "snapshots",
+    "apicurio.events.kafka.topic": "events",
+}
+_TOPOLOGY: Mapping[str, Any] = {
+    # An instance that starts before Kafka waits for it. It tries once: after Apicurio's own 60 s it
+    # would run on without ever serving.
+    "apicurio.kafkasql.admin.default.api.timeout.ms": 2**31 - 1,
+    # A write fails after this time while Kafka is down, instead of 2 minutes.
+    "apicurio.kafkasql.producer.delivery.timeout.ms": 30000,
+    "apicurio.kafkasql.producer.request.timeout.ms": 10000,
+    COMPATIBILITY: schemas.BACKWARD,  # of a registry that is new, as Confluent's
+    VALIDITY: "FULL",
+}
+# Keys that only Millrace writes, with the variable that sets each.
+OWNED: Mapping[str, str] = {
+    "apicurio.events.kafka.topic": "nothing, it is the same for all instances",
+    "apicurio.kafkasql.bootstrap.servers": "the group kafka_brokers",
+    "apicurio.kafkasql.consumer.group-prefix": "nothing, it is the same for all instances",
+    "apicurio.kafkasql.snapshots.topic": "nothing, it is the same for all instances",
+    "apicurio.kafkasql.topic": "nothing, it is the same for all instances",
+    "apicurio.kafkasql.topic.auto-create": "nothing, site.yml makes the topics",
+    "apicurio.storage.kind": "nothing, schemas are in Kafka",
+    "config_ordinal": "nothing, this file wins over the distribution's",
+    "quarkus.http.host": "nothing, it listens on all addresses",
+    "quarkus.http.port": "schema_registry_port",
+    "quarkus.http.ssl-port": "schema_registry_port",
+    "quarkus.management.host": "nothing, the host alone may use it",
+    "quarkus.management.port": "schema_registry_management_port",
+}
+
+
+@dataclass(frozen=True)
+class RegistryUser:
+    """A user of the registry; `role` is read, write or admin, `password` empty if none is known."""
+
+    name: str
+    role: str
+    password: str = field(default="", repr=False)
+
+    @property
+    def digest(self) -> str:
+        """What the registry compares a password with (Quarkus' digest-sha-512)."""
+        text = f"{self.name}:{_REALM}:{self.password}"
+        return hashlib.sha512(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Registry(Server):
+    """One instance; `instances` are all of the group by name, itself included.
+
+    `broker` is one of Kafka's in the inventory, None without any. `directory` is the inventory's.
+    """
+
+    instances: Mapping[str, HostSettings]
+    broker: KafkaNode | None = None
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
+    directory: str = ""
+    product = PRODUCT
+    title = "Apicurio Registry"
+    address_variable = "schema_registry_host"
+    own_layers = LAYERS
+    owned = OWNED
+    leftovers = (CONFIG,)
+
+    @property
+    def class_path(self) -> str:
+        """The jar whose index leads to all others."""
+        return f"{self.distribution.home}/quarkus-run.jar"
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """None: schemas are in Kafka."""
+        return []
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Variable -> port."""
+        names = ("schema_registry_port", "schema_registry_management_port")
+        return {name: self.settings[name] for name in names}
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: clients, and whoever looks after the other instances."""
+        return (CLIENTS, NODES) if port == "schema_registry_port" else (LOOPBACK,)
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `schema_registry_security: standard` is."""
+        return bool(self.settings["schema_registry_security"] == STANDARD)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where each instance serves, `host:port`."""
+        return [
+            f"{host.address(self.address_variable)}:{host.settings['schema_registry_port']}"
+            for host in self.instances.values()
+        ]
+
+    @property
+    def own_address(self) -> str:
+        """Where this instance serves, `host:port`."""
+        return f"{self.address}:{self.settings['schema_registry_port']}"
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """What it shows clients, of the CA that clients of Kafka trust."""
+        if not self.is_secured:
+            return []
+        names = tuple(
+            dict.fromkeys(canonical(one) for one in (self.name, self.address, "localhost"))
+        )
+        # Not for a client: with one that is, it could connect to Kafka by its common name.
+        name = f"{self.name}/{PRODUCT}"
+        return [Certificate(name, STORE, self.name[:64], names, client=False)]
+
+    @cached_property
+    def users(self) -> list[RegistryUser]:
+        """The users of the registry: its own, and those of the inventory."""
+        if not self.is_secured:
+            return []
+        given = [
+            RegistryUser(str(one["name"]), str(one["role"]), str(one.get("password") or ""))
+            for one in self.settings["schema_registry_users"]
+        ]
+        own = [] if ADMIN in {one.name for one in given} else [RegistryUser(ADMIN, "admin")]
+        kept = self.secrets.passwords
+        return [
+            RegistryUser(one.name, one.role, one.password or kept.get(secret_name(one.name), ""))
+            for one in (*own, *given)
+        ]
+
+    @property
+    def login(self) -> str:
+        """What Millrace's own modules log in with, `user:password`, empty if nobody needs to."""
+        found = [one for one in self.users if one.name == ADMIN]
+        return f"{ADMIN}:{found[0].password}" if found else ""
+
+    @property
+    def users_without_password(self) -> list[str]:
+        """The names among the secrets of passwords that are needed and not there yet."""
+        return [secret_name(one.name) for one in self.users if not one.password]
+
+    @cached_property
+    def subjects(self) -> list[Subject]:
+        """The subjects that the inventory names, those to be removed among them."""
+        return schemas.of_settings(self.settings, self.directory)
+
+    @property
+    def kafka_login(self) -> Mapping[str, Any]:
+        """The client properties with which instances log in to Kafka, empty if they need not."""
+        broker = self.broker
+        return broker.user_client_config(KAFKA_USER, AUTHORITY) if broker else {}
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        wanted = {one.name: self.secrets.certificates.get(one.name) for one in self.certificates}
+        if wanted:
+            wanted[AUTHORITY_FILE] = self.secrets.authority
+        users = self.broker.users_without_password if self.broker and self.kafka_login else []
+        passwords = [f"the password of {one.name}" for one in users if one.name == KAFKA_USER]
+        own = [f"passwords/{name}" for name in self.users_without_password]
+        return [*(name for name, text in wanted.items() if not text), *passwords, *own]
+
+    def _defaults(self) -> dict[str, dict[str, Any]]:
+        return {
+            "topology": dict(_TOPOLOGY),
+            "security": {**self._kafka_client(), **(self._tls() if self.is_secured else {})},
+        }
+
+    def _kafka_client(self) -> dict[str, Any]:
+        known = dict(self.kafka_login or (self.broker.client_config if self.broker else {}))
+        known.pop("bootstrap.servers", None)
+        found = {f"{_KAFKA}{key}": value for key, value in known.items()}
+        # Apicurio itself sets none, and so would accept the certificate of any host.
+        return {**found, HOST_CHECK: "https"}
+
+    def _tls(self) -> dict[str, Any]:
+        return {
+            INSECURE: "disabled",
+            PROTOCOLS: "TLSv1.3,TLSv1.2",
+            "quarkus.http.ssl.certificate.files": STORE,
+            "quarkus.http.ssl.certificate.key-files": STORE,
+            BASIC: True,
+            ROLE_BASED: True,
+            f"{_USERS}plain-text": False,
+            f"{_USERS}algorithm": "digest-sha-512",
+            f"{_USERS}realm-name": _REALM,
+            **{f"{_USERS}users.{one.name}": one.digest for one in self.users},
+            **{f"{_USERS}roles.{one.name}": ROLES.get(one.role, "") for one in self.users},
+        }
+
+    def _owned_config(self) -> dict[str, Any]:
+        port = self.settings["schema_registry_port"]
+        return {
+            "config_ordinal": 500,
+            "apicurio.storage.kind": "kafkasql",
+            "apicurio.kafkasql.bootstrap.servers": ",".join(
+                self.broker.client_bootstrap if self.broker else []
+            ),
+            "apicurio.kafkasql.consumer.group-prefix": _PREFIX,
+            "apicurio.kafkasql.topic.auto-create": False,
+            **{key: f"{_PREFIX}{kind}" for key, kind in _TOPICS.items()},
+            "quarkus.http.host": "0.0.0.0",  # noqa: S104 - as Kafka
+            "quarkus.http.ssl-port" if self.is_secured else "quarkus.http.port": port,
+            "quarkus.management.host": "127.0.0.1",
+            "quarkus.management.port": self.settings["schema_registry_management_port"],
+        }
+
+    def files(self) -> dict[str, Entry]:
+        """Return the configuration files; `restart` marks what only a restart brings."""
+        # As in the manifest of the jar, which Java reads for -jar alone.
+        options = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+        options += f" -Dquarkus.config.locations={PROPERTIES}"
+        program = "io.quarkus.bootstrap.runner.QuarkusEntryPoint"
+        return {
+            **super().files(),
+            PROPERTIES: files.property_file(self.config, mode="0640", group=self.user, secret=True),
+            **self._certificate_files(),
+            **self.server("schemas", options, program),
+        }
+
+    def _certificate_files(self) -> dict[str, Entry]:
+        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+        found = {_DIRECTORY: files.directory()}
+        if self.kafka_login or self.is_secured:
+            found[AUTHORITY] = files.text(self.secrets.authority, restart=True)
+        return {
+            **found,
+            **{
+                one.path: files.text(
+                    self.secrets.certificates.get(one.name, ""), restart=True, **own
+                )
+                for one in self.certificates
+            },
+        }
+
+
+def secret_name(user: str) -> str:
+    """Return the name among the secrets of the password of a user of the registry."""
+    return f"{PRODUCT}/{user}"
+
+
+def topics(copies: int) -> dict[str, dict[str, Any]]:
+    """Return the topics in which the registry keeps what it has: topic -> how to make it.
+
+    An instance reads all of the journal when it starts, so that nothing of it may ever be deleted,
+    and in one order; Apicurio refuses topics that are otherwise.
+    """
+    forever = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+    return {
+        f"{_PREFIX}{kind}": {"num_partitions": 1, "replication_factor": copies, "configs": forever}
+        for kind in _TOPICS.values()
+    }
+
+
+def kafka_users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
+    """Return the user that the instances are, with the least grants that let them work.
+
+    `settings` are those of each instance. Each start makes a consumer group of its own.
+    """
+    operations = ["describe_configs", "read", "write"]
+    grants = [{"topic": topic, "operations": operations} for topic in topics(1)]
+    group = {"group": _PREFIX, "pattern": "prefixed", "operations": ["read"]}
+    return [User(KAFKA_USER, [*grants, group])] if settings else []
+
+
+def is_own(name: str) -> bool:
+    """Return whether a certificate of the secrets is one of the registry, by its name."""
+    return name.rpartition("/")[2] == PRODUCT
+
+
+def resolve(
+    inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
+) -> dict[str, Registry]:
+    """Return host -> instance of all hosts of the group schema_registry."""
+    found = {name: hosts[name] for name in inventory.members(GROUP)}
+    return {
+        name: Registry(host, found, broker, inventory.secrets, inventory.directory)
+        for name, host in found.items()
+    }

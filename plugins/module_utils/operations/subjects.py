@@ -1,0 +1,205 @@
+"""What brings the subjects of a schema registry to what the inventory says.
+
+Pure: the caller asks the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+APICURIO_TYPES: Mapping[str, str] = {
+    "AVRO": "application/json",
+    "JSON": "application/json",
+    "PROTOBUF": "application/x-protobuf",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A subject as it is wanted; `compatibility` is empty where the global level counts.
+
+    `references` have name, subject and version, None for the latest.
+    """
+
+    name: str
+    type: str = "AVRO"
+    schema: str = ""
+    compatibility: str = ""
+    references: Sequence[Mapping[str, Any]] = ()
+    present: bool = True
+
+
+@dataclass(frozen=True)
+class Found:
+    """A subject as it is: its versions, its own level (empty for none), and the latest schema.
+
+    `registered` says whether one of its versions is the wanted schema.
+    """
+
+    versions: Sequence[int] = ()
+    compatibility: str = ""
+    latest: str = ""
+    registered: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request, what it does, and what takes it back, None where nothing needs to."""
+
+    what: str
+    method: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    undo: Step | None = field(default=None, repr=False)
+
+
+def path_of(name: str) -> str:
+    """Return a subject's name as a part of a path."""
+    return quote(name, safe="")
+
+
+def body(wanted: Wanted, references: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a schema as Confluent's interface takes it; `references` have all a version."""
+    found = {"schema": wanted.schema, "schemaType": wanted.type}
+    return {**found, **({"references": list(references)} if references else {})}
+
+
+def trial(
+    wanted: Wanted, references: Sequence[Mapping[str, Any]], *, exists: bool
+) -> tuple[str, dict[str, Any]]:
+    """Return path and body of the request of Apicurio's interface that tests a schema.
+
+    It says what is wrong, where Confluent's answers yes or no; and it tests the first schema of a
+    subject, too.
+    """
+    content = {
+        "content": {
+            "content": wanted.schema,
+            "contentType": APICURIO_TYPES[wanted.type],
+            "references": [
+                {
+                    "groupId": "default",
+                    "artifactId": one["subject"],
+                    "version": str(one["version"]),
+                    "name": one["name"],
+                }
+                for one in references
+            ],
+        }
+    }
+    root = "/groups/default/artifacts"
+    if exists:
+        return f"{root}/{path_of(wanted.name)}/versions?dryRun=true", content
+    own = {"artifactId": wanted.name, "artifactType": wanted.type, "firstVersion": content}
+    return f"{root}?dryRun=true", own
+
+
+def global_level(wanted: str, found: str) -> list[Step]:
+    """Return what sets the global level."""
+    if wanted == found:
+        return []
+    back = _set_level("", found, f"set the global compatibility to {found} again")
+    what = f"set the global compatibility to {wanted} (it was {found})"
+    return [_set_level("", wanted, what, back)]
+
+
+def levels(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
+    """Return what gives subjects that exist their own levels, or takes them away."""
+    steps = []
+    for one in wanted:
+        former = found[one.name].compatibility if one.name in found else ""
+        if not one.present or not _exists(one, found) or former == one.compatibility:
+            continue
+        back = (
+            _set_level(one.name, former, f"set compatibility of {one.name} to {former} again")
+            if former
+            else _drop_level(one.name, f"{one.name} has the global compatibility again")
+        )
+        was = f" (it was {former})" if former else ""
+        steps.append(
+            _set_level(
+                one.name, one.compatibility, level_text(one.name, one.compatibility) + was, back
+            )
+            if one.compatibility
+            else _drop_level(one.name, level_text(one.name, "") + was, back)
+        )
+    return steps
+
+
+def first_level(one: Wanted) -> list[Step]:
+    """Return what gives a subject that was just made its own level."""
+    if not one.compatibility:
+        return []
+    return [_set_level(one.name, one.compatibility, level_text(one.name, one.compatibility))]
+
+
+def level_text(name: str, level: str) -> str:
+    """Return what a level of a subject is called."""
+    return f"set compatibility of {name} to {level}" if level else f"{name} follows the global level"
+
+
+def _set_level(name: str, level: str, what: str, undo: Step | None = None) -> Step:
+    path = f"/config/{path_of(name)}" if name else "/config"
+    return Step(what, "PUT", path, {"compatibility": level}, undo)
+
+
+def _drop_level(name: str, what: str, undo: Step | None = None) -> Step:
+    return Step(what, "DELETE", f"/config/{path_of(name)}", undo=undo)
+
+
+def _exists(one: Wanted, found: Mapping[str, Found]) -> bool:
+    return bool(one.name in found and found[one.name].versions)
+
+
+def to_register(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:
+    """Return the subjects whose schema is not one of their versions."""
+    return [
+        one
+        for one in wanted
+        if one.present and not (one.name in found and found[one.name].registered)
+    ]
+
+
+def pending_references(one: Wanted, new: Sequence[Wanted]) -> list[str]:
+    """Return the subjects that this run registers and this one refers to."""
+    names = {x.name for x in new}
+    return [str(x["subject"]) for x in one.references if x["subject"] in names]
+
+
+def removals(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
+    """Return what removes subjects, the last of the list first: it may refer to others."""
+    return [
+        Step(f"remove {one.name}", "DELETE", f"/subjects/{path_of(one.name)}")
+        for one in reversed(wanted)
+        if not one.present and _exists(one, found)
+    ]
+
+
+def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str, str]]:
+    """Return before and after of each subject that differs, as Ansible shows them."""
+    shown = []
+    for one in wanted:
+        now = found.get(one.name, Found())
+        if one.present:
+            schema = now.latest if now.registered else one.schema
+            after = _lines(schema, one.compatibility)
+        else:
+            after = ""
+        before = _lines(now.latest, now.compatibility) if now.versions else ""
+        if before != after:
+            shown.append(
+                {
+                    "before_header": one.name,
+                    "after_header": one.name,
+                    "before": before,
+                    "after": after,
+                }
+            )
+    return shown
+
+
+def _lines(schema: str, level: str) -> str:
+    return f"{schema}\ncompatibility: {level or 'the global level'}\n"

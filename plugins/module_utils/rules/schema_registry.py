@@ -1,0 +1,153 @@
+"""The rules about the schema registry: what its instances need, its users, and the schemas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from ..model import schemas
+from ..model.cluster import Cluster
+from ..model.schema_registry import ADMIN, GROUP, KAFKA_USER, Registry
+from ..model.schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
+from ..model.values import listing
+from .engine import Finding, Findings, rule
+from .shared import falls_back_to_default, one_value, shared_values
+
+_USERS = "schema_registry_users"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_SHORTEST = 8
+
+
+def _first(cluster: Cluster, *variables: str) -> Iterator[tuple[str, Registry]]:
+    """Yield the first instance: all have the same users and subjects."""
+    for name, registry in [*cluster.schema_registry.items()][:1]:
+        if not falls_back_to_default(cluster, name, *variables):
+            yield name, registry
+
+
+def _with_users(cluster: Cluster) -> Iterator[tuple[str, Registry]]:
+    yield from _first(cluster, _USERS)
+
+
+def _with_subjects(cluster: Cluster) -> Iterator[tuple[str, Registry]]:
+    yield from _first(cluster, VARIABLE)
+
+
+def _every(cluster: Cluster) -> Iterator[tuple[str, Subject]]:
+    """Yield the subjects that are to be there."""
+    for name, registry in _with_subjects(cluster):
+        for one in registry.subjects:
+            if one.present:
+                yield name, one
+
+
+def _at(one: Subject, key: str) -> str:
+    return f"{VARIABLE}[{one.label}].{key}"
+
+
+@rule("schema-registry-without-kafka", where=f"group {GROUP}")
+def _schema_registry_without_kafka(cluster: Cluster) -> Findings:
+    """Its instances keep schemas in topics of the inventory's brokers."""
+    if cluster.schema_registry and not cluster.brokers:
+        what = f"There is a schema registry ({listing(cluster.schema_registry)}) and no brokers."
+        yield Finding(what, f"Add the group kafka_brokers, or delete the group {GROUP}.")
+
+
+@rule("schema-registry-name-taken", where="kafka_users")
+def _schema_registry_name_taken(cluster: Cluster) -> Findings:
+    """Instances log in as this user, whose grants Millrace makes: an entry of the inventory would
+    replace them.
+    """
+    for node in cluster.kafka.values() if cluster.schema_registry else ():
+        given = [str(one.get("name")) for one in node.settings["kafka_users"]]
+        if KAFKA_USER in given and not node.is_open:
+            what = f"kafka_users has an entry {KAFKA_USER}, the user of the schema registry."
+            yield Finding(what, "Delete it, or give it another name.")
+            return
+
+
+@rule("schema-registry-differs")
+def _schema_registry_differs(cluster: Cluster) -> Findings:
+    """A client may use any instance, and each must answer as the others do."""
+    variables = (_USERS, VARIABLE, "schema_registry_compatibility", "schema_registry_security")
+    for variable in variables:
+        values = {name: one.settings[variable] for name, one in cluster.schema_registry.items()}
+        yield from one_value(cluster, variable, values, "in the group variables of all instances")
+
+
+@rule("schema-registry-user", each=_with_users, where=_USERS)
+def _schema_registry_user(registry: Registry) -> Findings:
+    """A user is a property of the instances, whose name is a part of its key, and it logs in as
+    `name:password`.
+    """
+    given = registry.settings[_USERS]
+    for name, places in shared_values({n: str(one["name"]) for n, one in enumerate(given)}):
+        yield Finding(f"{name} is named {len(places)} times.", f"Keep one entry for {name}.")
+    for one in given:
+        name, password = str(one["name"]), str(one.get("password") or "")
+        if not _NAME.fullmatch(name):
+            fix = "Choose letters, digits, _ and -, at most 63; a letter or a digit comes first."
+            yield Finding(f"{name!r} is no name for a user of the schema registry.", fix)
+        elif name == ADMIN and one["role"] != "admin":
+            what = f"{ADMIN} has the role {one['role']}; schemas.yml logs in as this user."
+            yield Finding(what, "Set role: admin, or choose another name.")
+        if password and (len(password) < _SHORTEST or not password.isprintable()):
+            what = f"The password of {name} is short, or has characters that cannot be typed."
+            fix = f"Choose {_SHORTEST} characters or more, or delete it: then one is generated."
+            yield Finding(what, fix)
+
+
+@rule("schema-subject", each=_with_subjects)
+def _schema_subject(registry: Registry) -> Findings:
+    """Serializers look for a schema under the name that their strategy makes."""
+    for one in registry.subjects:
+        plain, strategy = bool(one.given.get("subject")), one.given.get("strategy")
+        topic = bool(one.given.get("topic"))
+        if plain and (topic or strategy):
+            what = f"{one.label} has a subject, and also a topic or a strategy."
+            yield Finding(what, "Keep subject, or topic and strategy.", _at(one, "subject"))
+        elif not plain and not topic and one.strategy != RECORD:
+            what = f"{one.label} has neither subject nor topic."
+            yield Finding(what, "Set one of them.", _at(one, "subject"))
+        elif not plain and one.strategy != TOPIC and one.text is not None and not one.record:
+            key = {AVRO: "name", JSON: "title"}.get(one.type, "message")
+            what = f"{one.strategy} needs the name of the record, and the schema has no {key}."
+            yield Finding(what, f"Add {key} to the schema, or set subject.", _at(one, "strategy"))
+
+
+@rule("schema-duplicate", each=_with_subjects, where=VARIABLE)
+def _schema_duplicate(registry: Registry) -> Findings:
+    """Which of the two schemas the subject has would be a matter of their order."""
+    names = {number: one.name for number, one in enumerate(registry.subjects) if one.name}
+    for name, places in shared_values(names):
+        what = f"{name} is the subject of {len(places)} entries."
+        yield Finding(what, "Keep one of them.")
+
+
+@rule("schema-missing", each=_every)
+def _schema_missing(one: Subject) -> Findings:
+    """There would be nothing to register."""
+    given = [key for key in ("schema", "file") if one.given.get(key) is not None]
+    if len(given) == 2:
+        yield Finding(f"{one.label} has both schema and file.", "Delete one.", _at(one, "schema"))
+    elif not given:
+        fix = "Set file to its path, or write it below schema."
+        yield Finding(f"{one.label} has no schema.", fix, _at(one, "file"))
+    elif one.error:
+        fix = "Correct the path; it is relative to the inventory's directory."
+        yield Finding(f"The schema cannot be read: {one.error}.", fix, _at(one, "file"))
+
+
+@rule("schema-syntax", each=_every)
+def _schema_syntax(one: Subject) -> Findings:
+    """The registry would refuse it."""
+    if one.text is None or one.type not in (AVRO, JSON):
+        return
+    where = _at(one, "file" if one.given.get("file") else "schema")
+    try:
+        json.loads(one.text)
+    except ValueError as error:
+        what = f"The schema of {one.label} is no JSON: {error}."
+        other = f", or set type: {schemas.PROTOBUF}" if "syntax" in one.text else ""
+        yield Finding(what, f"Correct it{other}.", where)

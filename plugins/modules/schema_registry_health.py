@@ -1,0 +1,104 @@
+#!/usr/bin/python
+"""Ansible module: whether the schema registry is healthy."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host.registry_rest import CONFLUENT, Registry, RegistryError
+from ..module_utils.operations import health_check, registry_health
+
+DOCUMENTATION = r"""
+module: schema_registry_health
+short_description: Whether the schema registry is healthy
+description:
+  - The instance of this host must be ready, and all instances must answer and have the same
+    subjects.
+options:
+  others:
+    description: Whether the other instances count, or that of this host alone.
+    type: bool
+    default: true
+  wait:
+    description: Seconds to wait until it is healthy; with 0 it is checked once.
+    type: float
+    default: 0
+  fail:
+    description: Whether an unhealthy registry fails the task.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
+
+REQUEST_SECONDS = 10
+
+
+def down(port: int) -> Sequence[str] | None:
+    """Return the checks of this host's instance that are not up, None if it does not answer."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    url = f"http://127.0.0.1:{port}/health/ready"
+    try:
+        with opener.open(url, timeout=REQUEST_SECONDS) as answer:
+            return registry_health.not_ready(json.loads(answer.read()))
+    except urllib.error.HTTPError as error:
+        with error:  # it is the answer, too
+            try:
+                return registry_health.not_ready(json.loads(error.read())) or [str(error)]
+            except (OSError, ValueError, AttributeError):
+                return [str(error)]
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "instances": {"type": "list", "elements": "str", "required": True},
+            "own": {"type": "str", "required": True},
+            "management_port": {"type": "int", "required": True},
+            "authority": {"type": "path", "default": ""},
+            "login": {"type": "str", "default": "", "no_log": True},
+            "others": {"type": "bool", "default": True},
+            "wait": {"type": "float", "default": 0},
+            "fail": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+    own = given["own"]
+    asked = given["instances"] if given["others"] else [own]
+    try:
+        registry = Registry(asked, given["authority"], given["login"])
+    except OSError as error:
+        module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
+
+    def check() -> tuple[dict[str, Any], list[str]]:
+        unanswered: dict[str, str] = {}
+        subjects: dict[str, list[str]] = {}
+        for one in asked:
+            try:
+                answer = registry.ask(
+                    one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS
+                )
+                subjects[one] = [str(name) for name in json.loads(answer)]
+            except (RegistryError, ValueError, TypeError) as error:
+                unanswered[one] = str(error)
+        found = down(given["management_port"])
+        facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(own, ()))}
+        return facts, registry_health.problems(own, found, unanswered, subjects)
+
+    health_check.run(module, "schema registry is not healthy", check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What an archive of the schema registry holds, and into which registry it may be restored."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.registry_archive import (
+    ArchiveError,
+    conflicts,
+    differences,
+    versions,
+)
+
+PLANE = {"artifactId": "planes-value", "version": "1", "contentId": 7, "state": "ENABLED"}
+
+
+def archive(*entries: dict[str, Any], manifest: str = "m.Manifest.json") -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as made:
+        made.writestr(manifest, "{}")
+        for one in entries:
+            name = f"groups/{one['artifactId']}/{one['version']}.ArtifactVersion.json"
+            made.writestr(name, json.dumps(one))
+    return content.getvalue()
+
+
+def test_versions_that_were_removed_do_not_count() -> None:
+    found = versions(archive(PLANE, {**PLANE, "version": "2", "state": "DISABLED"}))
+    assert found == {("planes-value", 1): 7}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", archive(manifest="other.json"), archive(PLANE)[:-30]]
+)
+def test_another_file_is_refused(content: bytes) -> None:
+    with pytest.raises(ArchiveError):
+        versions(content)
+
+
+def test_an_empty_registry_and_a_part_of_the_archive_may_be_restored_into() -> None:
+    archived = {("a", 1): 1, ("a", 2): 2}
+    assert conflicts(archived, {}) == []
+    assert conflicts(archived, {("a", 1): 1}) == []
+    assert differences(archived, {("a", 1): 1}) == ["a version 2"]
+
+
+def test_other_schemas_and_other_ids_are_refused() -> None:
+    archived = {("a", 1): 1}
+    (found,) = conflicts(archived, {("a", 1): 5})
+    assert "id 5" in found
+    (found,) = conflicts(archived, {("b", 1): 1})
+    assert "b version 1" in found
+    assert differences(archived, {("a", 1): 5}) == ["a version 1"]

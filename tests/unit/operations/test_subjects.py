@@ -1,0 +1,82 @@
+"""What brings the subjects of a schema registry to what the inventory says."""
+
+from __future__ import annotations
+
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.subjects import (
+    Found,
+    Wanted,
+    body,
+    diff,
+    global_level,
+    levels,
+    pending_references,
+    removals,
+    to_register,
+    trial,
+)
+
+PLANE = Wanted("planes-value", schema='{"type": "int"}')
+THERE = Found([1], "", '{"type":"int"}', registered=True)
+
+
+def test_what_is_as_wanted_stays() -> None:
+    found = {PLANE.name: THERE}
+    assert not to_register([PLANE], found)
+    assert not levels([PLANE], found)
+    assert not removals([PLANE], found)
+    assert not diff([PLANE], found)
+    assert not global_level("FULL", "FULL")
+
+
+def test_a_schema_that_is_no_version_yet_is_registered() -> None:
+    assert to_register([PLANE], {}) == [PLANE]
+    assert to_register([PLANE], {PLANE.name: Found([1], "", "{}")}) == [PLANE]
+    (shown,) = diff([PLANE], {PLANE.name: Found([1], "", "{}")})
+    assert "{}" in shown["before"]
+    assert PLANE.schema in shown["after"]
+
+
+def test_a_level_can_be_taken_back() -> None:
+    one = Wanted("planes-value", compatibility="FULL")
+    (step,) = levels([one], {one.name: Found([1], "NONE")})
+    assert (step.method, step.body) == ("PUT", {"compatibility": "FULL"})
+    assert step.undo is not None
+    assert step.undo.body == {"compatibility": "NONE"}
+    (step,) = levels([one], {one.name: Found([1])})
+    assert step.undo is not None
+    assert (step.undo.method, step.undo.path) == ("DELETE", "/config/planes-value")
+    (step,) = global_level("FULL", "BACKWARD")
+    assert step.undo is not None
+    assert step.undo.body == {"compatibility": "BACKWARD"}
+
+
+def test_a_subject_without_a_level_loses_its_own() -> None:
+    (step,) = levels([PLANE], {PLANE.name: Found([1], "NONE", registered=True)})
+    assert (step.method, step.path) == ("DELETE", "/config/planes-value")
+
+
+def test_a_subject_that_does_not_exist_has_no_level_yet() -> None:
+    assert levels([Wanted("planes-value", compatibility="FULL")], {}) == []
+
+
+def test_only_what_is_there_is_removed_and_the_last_of_the_list_first() -> None:
+    one, two = Wanted("a/b", present=False), Wanted("c", present=False)
+    found = {"a/b": Found([1]), "c": Found([1])}
+    assert [step.path for step in removals([one, two], found)] == ["/subjects/c", "/subjects/a%2Fb"]
+    assert removals([one, two], {"a/b": Found()}) == []
+
+
+def test_references_name_a_subject_and_its_version() -> None:
+    wing = Wanted("wings", references=[{"name": "Plane", "subject": "planes-value", "version": 2}])
+    assert body(wing, wing.references)["references"] == wing.references
+    _, content = trial(wing, wing.references, exists=False)
+    (reference,) = content["firstVersion"]["content"]["references"]
+    assert (reference["artifactId"], reference["version"]) == ("planes-value", "2")
+    assert pending_references(wing, [PLANE]) == ["planes-value"]
+    assert pending_references(wing, [wing]) == []
+
+
+def test_a_trial_registers_nothing() -> None:
+    for exists in (True, False):
+        path, _ = trial(PLANE, [], exists=exists)
+        assert path.endswith("?dryRun=true")
