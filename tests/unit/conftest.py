@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from ansible import constants
 from hypothesis import HealthCheck, settings
+
+from tests.support.lab.topology import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +34,16 @@ def local_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+def avro(folder: Path) -> Path:
+    """Fetch Spark's jar for Avro, which the pyspark package lacks, in the version of the recipe."""
+    [recipe] = ROOT.glob("artifacts/spark/*/pom.xml")
+    jar = f"spark-avro_2.13-{recipe.parent.name}.jar"
+    copy = [*("mvn", "-q", "-B", "-f", str(recipe), "dependency:copy-dependencies")]
+    copy += ["-DincludeArtifactIds=spark-avro_2.13", f"-DoutputDirectory={folder}"]
+    subprocess.run(copy, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - no input
+    return folder / jar
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark in this process, once: a second session could not load the operators any more."""
@@ -40,10 +53,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from flights.stream import CONF
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # for functions in Python
-    jar = compile_operators(tmp_path_factory.mktemp("operators") / "operators.jar")
+    folder = tmp_path_factory.mktemp("jars")
+    jars = f"{compile_operators(folder / 'operators.jar')},{avro(folder)}"
     builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.jars", str(jar))
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.jars", jars)
     builder = builder.config("spark.driver.host", "127.0.0.1")  # from where it loads that jar
     session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

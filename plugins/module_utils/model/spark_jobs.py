@@ -24,6 +24,8 @@ HELPER = COLLECTION / "spark/millrace_job.py"
 _IMPORT = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
 # Its functions that make the file by which a job says that it works.
 _REPORT = re.compile(r"\b(run|supervise)\(")
+AVRO = COLLECTION / "spark/millrace_avro.py"
+_IMPORT_AVRO = re.compile(rf"^\s*(from|import) {AVRO.stem}\b", re.MULTILINE)
 PIPELINES = COLLECTION / "spark/millrace_pipelines.py"
 PIPELINE = "spark-pipeline.yml"
 # Of a package: programs, operators in Scala that a driver compiles, and declarative pipelines.
@@ -156,7 +158,12 @@ class Job:
         every = [path for kind in _COPIED for path in source.rglob(kind)]
         found = sorted(every) if source.is_dir() else [source]
         below = source.parent
-        helpers = [HELPER, *([PIPELINES] if any(x.name == PIPELINE for x in found) else [])]
+        reads_avro = any(_IMPORT_AVRO.search(x.read_text("utf-8")) for x in found if x.is_file())
+        helpers = [
+            HELPER,
+            *([AVRO] if reads_avro else []),
+            *([PIPELINES] if any(x.name == PIPELINE for x in found) else []),
+        ]
         return {
             **{path.name: path for path in helpers},
             **{str(path.relative_to(below)): path for path in found},

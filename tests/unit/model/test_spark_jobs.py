@@ -76,6 +76,19 @@ def test_a_pipeline_comes_with_its_sql_and_what_runs_it(package: Path) -> None:
         assert f"{at}/{name}" in entries
 
 
+@pytest.mark.parametrize(
+    "program", ["from millrace_avro import decode\n", "import millrace_avro\n"]
+)
+def test_what_reads_avro_comes_with_a_job_that_imports_it(package: Path, program: str) -> None:
+    job = {"name": "clicks", "source": str(package), "module": "clicks.stream"}
+    helper = "/opt/millrace/jobs/clicks/millrace_avro.py"
+    assert helper not in states(with_jobs(job))["clicks"]["files"]
+    (package / "stream.py").write_text(program)
+    found = states(with_jobs(job))["clicks"]
+    assert "def decode(" in found["files"][helper]["content"]
+    assert found["ready"]["spark-job-clicks"] == "/run/spark-job-clicks", "it reports nothing"
+
+
 def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:
     job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
     (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
