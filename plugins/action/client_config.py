@@ -11,6 +11,7 @@ from ..module_utils.kafka.client_formats import client_files
 from ..module_utils.kafka.connection import ConnectionDescriptionError
 from ..module_utils.model import files
 from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.schema_registry import Registry
 from ..module_utils.model.security import AUTHORITY_FILE
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write_private
@@ -34,7 +35,8 @@ class ActionModule(Action):
         own = plain(args["properties"])
         try:
             if args["all_formats"]:
-                written = _all(brokers[0], args["user"], path, own)
+                registry = next(iter(self.cluster.schema_registry.values()), None)
+                written = _all(brokers[0], registry, args["user"], path, own)
             else:
                 client = {**brokers[0].local_client_config(args["user"]), **own}
                 written = {path: files.properties(client)}
@@ -65,11 +67,15 @@ def refuse_unknown(broker: KafkaNode, user: str) -> None:
         raise AnsibleActionFail(problem)
 
 
-def _all(broker: KafkaNode, user: str, folder: Path, own: dict[str, Any]) -> dict[Path, str]:
+def _all(
+    broker: KafkaNode, registry: Registry | None, user: str, folder: Path, own: dict[str, Any]
+) -> dict[Path, str]:
     """Return the files of a user in all forms, with the CA's certificate beside them."""
     authority = folder / AUTHORITY_FILE
     login = broker.user_client_config(user, str(authority))
     found = client_files({**(login or broker.local_client_config(user)), **own})
-    if login and broker.secrets.authority:
+    if schemas := registry.client_config(user, str(authority)) if registry else {}:
+        found["schema-registry.conf"] = files.properties(schemas)
+    if (login or schemas) and broker.secrets.authority:
         found[AUTHORITY_FILE] = broker.secrets.authority
     return {folder / name: text for name, text in found.items()}

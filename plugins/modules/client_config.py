@@ -19,7 +19,8 @@ options:
   all_formats:
     description: Write C(client.properties) (Java), C(librdkafka.conf) (kcat, confluent-kafka),
       C(kafka-python.json) (arguments of kafka-python's clients), C(spark.json) (options of Spark's
-      source and sink) and C(ca.pem) into the directory O(path).
+      source and sink) and C(ca.pem) into the directory O(path), and C(schema-registry.conf)
+      (confluent-kafka's SchemaRegistryClient) if O(user) is also one of the schema registry.
     type: bool
     default: false
   user:

@@ -274,7 +274,10 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     broker = next((node for node in nodes.values() if node.is_broker), None)
     stores = hdfs.resolve(inventory, hosts)
     store = next(iter(stores.values()), None)
-    sparks = spark.resolve(inventory, hosts, ensemble, broker, store, ensemble_secured=secured)
     connects = connect.resolve(inventory, hosts, broker)
     schemas = schema_registry.resolve(inventory, hosts, broker)
+    registry = next(iter(schemas.values()), None)
+    sparks = spark.resolve(
+        inventory, hosts, ensemble, broker, store, registry, ensemble_secured=secured
+    )
     return Cluster(inventory, hosts, members, nodes, sparks, stores, connects, schemas, invalid)

@@ -129,7 +129,10 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
             *(
                 path
                 for job in gone
-                for path in (job.directory, job.previous, job.environment, job.kafka_client)
+                for path in (
+                    *(job.directory, job.previous, job.environment, job.kafka_client),
+                    *(job.registry_client, job.registry_authority),
+                )
             ),
             *(spark_jobs.login_file(user) for user in sorted(users)),
             # A module that its package has lost could still be imported.

@@ -36,6 +36,8 @@ _DIRECTORY = f"{CONFIG}/certificates"
 STORE = f"{_DIRECTORY}/registry.pem"
 AUTHORITY = f"{_DIRECTORY}/{AUTHORITY_FILE}"
 """The certificate of the cluster's CA, of which the registry's own certificates are, too."""
+CONFLUENT = "/apis/ccompat/v7"
+"""The path of its interface for Confluent's clients."""
 VALIDITY, COMPATIBILITY = "apicurio.rules.global.validity", "apicurio.rules.global.compatibility"
 BASIC, ROLE_BASED = "quarkus.http.auth.basic", "apicurio.auth.role-based-authorization"
 INSECURE, PROTOCOLS = "quarkus.http.insecure-requests", "quarkus.http.ssl.protocols"
@@ -181,6 +183,20 @@ class Registry(Server):
         """What Millrace's own modules log in with, `user:password`, empty if nobody needs to."""
         found = [one for one in self.users if one.name == ADMIN]
         return f"{ADMIN}:{found[0].password}" if found else ""
+
+    def client_config(self, user: str, authority: str) -> dict[str, str]:
+        """Return confluent-kafka's properties for a user, empty if the registry has no such user.
+
+        `authority` is the file with the CA on the client's host.
+        """
+        scheme = "https" if self.is_secured else "http"
+        urls = [f"{scheme}://{address}{CONFLUENT}" for address in self.addresses]
+        found = {"url": ",".join(urls)}
+        if not self.is_secured:
+            return found
+        login = [f"{user}:{one.password}" for one in self.users if one.name == user]
+        given = {"ssl.ca.location": authority, "basic.auth.user.info": "".join(login)}
+        return {**found, **given} if login else {}
 
     @property
     def users_without_password(self) -> list[str]:

@@ -28,6 +28,7 @@ from .host import HostSettings
 from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .kafka import KafkaNode
 from .key_table import Table
+from .schema_registry import Registry
 from .service import ADMINS, CLIENTS, LOOPBACK, NODES, Listening, Service
 from .spark_jobs import CONFIG as _CONFIG
 from .spark_jobs import SERVICE, Job
@@ -116,7 +117,8 @@ class SparkHost(Service):
     """One host of a Spark cluster; `masters`, `workers` and `metastores` are those of the cluster.
 
     `broker` is one of Kafka's in the inventory, None without any; `ensemble_secured` tells whether
-    the ensemble wants certificates, `hdfs` is a host of HDFS in the inventory, None without it.
+    the ensemble wants certificates, `hdfs` is a host of HDFS in the inventory, None without it, and
+    `registry` an instance of the schema registry.
     """
 
     roles: tuple[str, ...]
@@ -128,6 +130,7 @@ class SparkHost(Service):
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     ensemble_secured: bool = False
     hdfs: HdfsHost | None = None
+    registry: Registry | None = None
     product = "spark"
     title = "Apache Spark"
     address_variable = "spark_host"
@@ -541,6 +544,7 @@ class SparkHost(Service):
             ),
             **self._timer(job),
             **self._job_kafka_client(job),
+            **self._job_registry_client(job),
             **_copies(package),
             **_copies({f"{shared}/{Path(path).name}": Path(path) for path in job.data}),
         }
@@ -565,6 +569,16 @@ class SparkHost(Service):
         config = {**client, **by_name(self.settings["spark_kafka_client_config"])}
         file = files.property_file(config, mode="0640", group=self.user, secret=True)
         return {job.kafka_client: file}
+
+    def _job_registry_client(self, job: Job) -> dict[str, Entry]:
+        """Return the files by which a job reaches the registry, if that has a user of its name."""
+        authority = job.registry_authority
+        client = self.registry.client_config(job.user, authority) if self.registry else {}
+        if not client:
+            return {}
+        file = files.property_file(client, mode="0640", group=self.user, secret=True)
+        found = {authority: files.text(self.secrets.authority, restart=True)}
+        return {job.registry_client: file, **(found if authority in client.values() else {})}
 
     @property
     def events_dir(self) -> str:
@@ -643,13 +657,14 @@ def resolve(
     ensemble: Sequence[str],
     broker: KafkaNode | None,
     store: HdfsHost | None,
+    registry: Registry | None,
     *,
     ensemble_secured: bool = False,
 ) -> dict[str, SparkHost]:
     """Return host -> Spark host of all hosts of Spark's groups.
 
     `ensemble` are the client addresses of ZooKeeper, empty without any; `broker` is one of Kafka's,
-    `store` a host of HDFS.
+    `store` a host of HDFS, `registry` an instance of the schema registry.
     """
     groups = {
         role: {name: hosts[name] for name in inventory.members(group)}
@@ -667,6 +682,7 @@ def resolve(
             inventory.secrets,
             ensemble_secured,
             store,
+            registry,
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))

@@ -118,6 +118,16 @@ class Job:
         return f"{self.environment}-kafka.properties"
 
     @property
+    def registry_client(self) -> str:
+        """The file by which it reaches the schema registry, as confluent-kafka writes it."""
+        return f"{self.environment}-registry.conf"
+
+    @property
+    def registry_authority(self) -> str:
+        """The file with the CA of the schema registry."""
+        return f"{self.environment}-registry.pem"
+
+    @property
     def command(self) -> str:
         """How its driver is started."""
         words = [_unit_word(word) for word in (self.module, *self.arguments)]
