@@ -1,0 +1,1 @@
+"""Flights joined with tables of a database that change: what is known follows every change."""
