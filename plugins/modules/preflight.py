@@ -50,7 +50,9 @@ ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
 ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
 ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
-OURS = re.compile(r"/(kafka|zookeeper|connect|schema_registry|hdfs-\w+|spark-[\w@-]+)\.service")
+OURS = re.compile(
+    r"/(kafka|zookeeper|connect|schema_registry|millrace-postgresql|hdfs-\w+|spark-[\w@-]+)\.service"
+)
 LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
 STA_UNSYNC = 0x40

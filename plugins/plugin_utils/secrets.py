@@ -16,6 +16,7 @@ They are files of one directory that only its owner can read:
     spark_ui_key                  what its web interfaces check a token with
     spark_ui_token                the token, for people and monitoring
     spark_session_ui_key          what the web interfaces of sessions check a token with
+    postgresql_USER               the password of a user of the database
     spark_metastore               the password of the catalog of tables
     spark_connect_token           what clients of Spark Connect show
 """
@@ -38,6 +39,7 @@ from ..module_utils.model import transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.postgresql import missing_passwords
 from ..module_utils.model.security import (
     ADMIN,
     NODES,
@@ -347,8 +349,9 @@ def keep(directory: Path, name: str, text: str) -> None:
 
 
 def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
-    """Return what Spark needs besides the texts that there are, by name."""
+    """Return what Spark and databases need besides the texts that there are, by name."""
     wanted = {name for host in cluster.spark.values() for name in host.missing_secrets}
+    wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
     return {**new, **_token({**found, **new})}
 

@@ -11,6 +11,7 @@ from . import (
     firewall,
     hdfs,
     kafka,
+    postgresql,
     schema_registry,
     spark,
     spark_jobs,
@@ -25,6 +26,7 @@ from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
+from .postgresql import Database
 from .schema_registry import Registry
 from .security import AUTHORITY_FILE, Certificate
 from .service import Listening, Service
@@ -63,6 +65,7 @@ class Cluster:
     hdfs: Mapping[str, HdfsHost] = field(default_factory=dict)
     connect: Mapping[str, Worker] = field(default_factory=dict)
     schema_registry: Mapping[str, Registry] = field(default_factory=dict)
+    databases: Mapping[str, Database] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -102,6 +105,18 @@ class Cluster:
             raise NoServiceError(message)
         return found[name]
 
+    def database(self, host: str) -> Database:
+        """Return the PostgreSQL server of a host.
+
+        Raises:
+            NoServiceError: the host does not have one.
+
+        """
+        if host not in self.databases:
+            message = f"{host} is not in the group {postgresql.GROUP}"
+            raise NoServiceError(message)
+        return self.databases[host]
+
     def directories(self, host: str) -> list[DataDirectory]:
         """Return each directory that holds data of a host's services."""
         return [
@@ -112,20 +127,24 @@ class Cluster:
 
     def ports(self, host: str) -> list[tuple[str, int]]:
         """Return what a host's services listen on: a name for the message, and the port."""
-        services = self.services(host).values()
-        return [item for service in services for item in service.ports.items()]
+        return [item for one in self._listeners(host) for item in one.ports.items()]
 
     def listening(self, host: str) -> list[Listening]:
         """Return all that a host's services listen on, and who connects: the matrix of a firewall.
 
         Not in it are drivers of Spark, which run anywhere.
         """
-        return [one for service in self.services(host).values() for one in service.listening]
+        return [found for one in self._listeners(host) for found in one.listening]
+
+    def _listeners(self, host: str) -> list[Service | Database]:
+        """Return all of a host that listens on ports."""
+        databases = [one for name, one in self.databases.items() if name == host]
+        return [*self.services(host).values(), *databases]
 
     def names(self, host: str) -> list[str]:
         """Return the names and addresses under which others reach a host, without brackets."""
         own = self.host(host).settings["ansible_host"] or host
-        found = [own, *(service.address for service in self.services(host).values())]
+        found = [own, *(one.address for one in self._listeners(host))]
         return list(dict.fromkeys(canonical(str(one)) for one in found))
 
     def addresses(self, host: str) -> list[str]:
@@ -191,9 +210,10 @@ class Cluster:
 
     @property
     def rest_certificates(self) -> list[Certificate]:
-        """What workers of Kafka Connect and those who operate them show each other."""
+        """What workers of Kafka Connect and those who operate them show each other, and databases."""
         found = [one for worker in self.connect.values() for one in worker.certificates]
-        return [*found, connect.admin_certificate()] if found else []
+        of_databases = [one for database in self.databases.values() for one in database.certificates]
+        return [*found, *([connect.admin_certificate()] if found else []), *of_databases]
 
     @property
     def registry_certificates(self) -> list[Certificate]:
@@ -208,6 +228,8 @@ class Cluster:
 
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
+        if service == postgresql.PRODUCT:
+            return self.database(host).missing_secrets
         return [*self._missing_of_ensemble(host, service), *self._missing_own(host, service)]
 
     def _missing_of_ensemble(self, host: str, service: str) -> list[str]:
@@ -274,10 +296,13 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     broker = next((node for node in nodes.values() if node.is_broker), None)
     stores = hdfs.resolve(inventory, hosts)
     store = next(iter(stores.values()), None)
-    connects = connect.resolve(inventory, hosts, broker)
+    databases = postgresql.resolve(inventory, hosts)
+    connects = connect.resolve(inventory, hosts, broker, has_database=bool(databases))
     schemas = schema_registry.resolve(inventory, hosts, broker)
     registry = next(iter(schemas.values()), None)
     sparks = spark.resolve(
         inventory, hosts, ensemble, broker, store, registry, ensemble_secured=secured
     )
-    return Cluster(inventory, hosts, members, nodes, sparks, stores, connects, schemas, invalid)
+    return Cluster(
+        inventory, hosts, members, nodes, sparks, stores, connects, schemas, databases, invalid
+    )

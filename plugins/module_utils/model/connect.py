@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from . import connect_key_table, connectors, files, mirrors
+from . import connect_key_table, connectors, files, mirrors, postgresql
 from .artifacts import HOMES
 from .connectors import SECRETS, Connector
 from .files import Entry
@@ -83,12 +83,14 @@ OWNED: Mapping[str, str] = {
 class Worker(Server):
     """One worker; `workers` are all of the group by name, itself included.
 
-    `broker` is one of Kafka's in the inventory, None without any.
+    `broker` is one of Kafka's in the inventory, None without any; `has_database` says whether there
+    is a PostgreSQL server, whose users connectors may be.
     """
 
     workers: Mapping[str, HostSettings]
     broker: KafkaNode | None = None
     secrets: Secrets = field(default_factory=Secrets, repr=False)
+    has_database: bool = False
     product = "connect"
     title = "Apache Kafka Connect"
     address_variable = "connect_host"
@@ -170,7 +172,7 @@ class Worker(Server):
         """
         logs_in = bool(self.kafka_login)
         found = {**self._of_mirror(connector), **connector.config(logs_in=logs_in)}
-        digest = connectors.digest(connector.name, found, self._secret_values)
+        digest = connectors.digest(connector.name, found, self.secret_values)
         return {**found, **({connectors.DIGEST: digest} if digest else {})}
 
     def _of_mirror(self, connector: Connector) -> dict[str, str]:
@@ -193,7 +195,7 @@ class Worker(Server):
         return {key: property_text(value) or "" for key, value in found.items()}
 
     @property
-    def _secret_values(self) -> dict[str, dict[str, Any]]:
+    def secret_values(self) -> dict[str, dict[str, Any]]:
         """Path of a file of secrets -> its keys and values."""
         entries = by_name(self.settings[connectors.SECRETS_VARIABLE]).items()
         given = {connectors.secret_file(name): by_name(values) for name, values in entries}
@@ -202,7 +204,13 @@ class Worker(Server):
             for user, login in self._logins.items()
         }
         others = {one.login_file: one.login for one in self.mirrors if one.present and one.login}
-        return {**given, **logins, **others}
+        return {**self._of_database, **given, **logins, **others}
+
+    @property
+    def _of_database(self) -> dict[str, dict[str, Any]]:
+        """The file with the passwords of the database's users, as `secret_values` has it."""
+        file = connectors.secret_file(postgresql.PRODUCT)
+        return {file: {**postgresql.passwords(self.secrets)}} if self.has_database else {}
 
     def secret_files(self) -> dict[str, Entry]:
         """Return what connectors read: the values of `connect_secrets`, and their users' logins.
@@ -211,7 +219,7 @@ class Worker(Server):
         """
         own = {"mode": "0640", "group": self.user, "secret": True}
         found = {SECRETS: files.directory("root", "0750", self.user)}
-        for path, values in self._secret_values.items():
+        for path, values in self.secret_values.items():
             found[path] = files.text(files.properties(values), **own)
         return found
 
@@ -227,12 +235,13 @@ class Worker(Server):
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
         wanted = {one.name: self.secrets.certificates.get(one.name) for one in self.certificates}
-        if wanted:
+        if wanted or self.has_database:
             wanted[AUTHORITY_FILE] = self.secrets.connect_authority
         users = self.broker.users_without_password if self.broker and self.kafka_login else []
         own = {KAFKA_USER, *(one.user for one in self.connectors if one.present)}
         passwords = [f"the password of {one.name}" for one in users if one.name in own]
-        return [*(name for name, text in wanted.items() if not text), *passwords]
+        databases = postgresql.missing_passwords(self.secrets) if self.has_database else []
+        return [*(name for name, text in wanted.items() if not text), *passwords, *databases]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         copies = self.broker.replication_factor if self.broker else 1
@@ -301,6 +310,8 @@ class Worker(Server):
         if self.broker and self.kafka_login:
             text = self.broker.secrets.authority
             found[KAFKA_AUTHORITY] = files.text(text, restart=True)
+        if self.is_secured or self.has_database:
+            found[AUTHORITY] = files.text(self.secrets.connect_authority, restart=True)
         if not self.is_secured:
             return found
         stores = files.render(
@@ -315,7 +326,6 @@ class Worker(Server):
         return {
             **found,
             _STORES: files.text(stores, mode="0755", restart=True),
-            AUTHORITY: files.text(self.secrets.connect_authority, restart=True),
             **{
                 one.path: files.text(
                     self.secrets.certificates.get(one.name, ""), restart=True, **own
@@ -352,8 +362,8 @@ def leader_transactional_id(group: str) -> str:
 
 
 def is_rest(name: str) -> bool:
-    """Return whether a certificate of the secrets is one of the REST interface, by its name."""
-    return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] == "connect"
+    """Return whether a certificate of the secrets is of the CA of the REST interface, by its name."""
+    return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] in ("connect", postgresql.PRODUCT)
 
 
 def admin_certificate() -> Certificate:
@@ -393,10 +403,15 @@ def _connectors(settings: Mapping[str, Any]) -> list[Connector]:
 
 
 def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
+    inventory: Inventory,
+    hosts: Mapping[str, HostSettings],
+    broker: KafkaNode | None,
+    *,
+    has_database: bool = False,
 ) -> dict[str, Worker]:
     """Return host -> worker of all hosts of the group kafka_connect."""
     workers = {name: hosts[name] for name in inventory.members(GROUP)}
     return {
-        name: Worker(host, workers, broker, inventory.secrets) for name, host in workers.items()
+        name: Worker(host, workers, broker, inventory.secrets, has_database)
+        for name, host in workers.items()
     }

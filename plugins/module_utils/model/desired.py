@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from . import files, firewall, spark_jobs
+from . import files, firewall, postgresql, spark_jobs
 from .artifacts import HOMES, Distribution
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
@@ -30,6 +30,8 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     """
     if name == "host":
         return {"files": cluster.host_files(host)}
+    if name == postgresql.PRODUCT:
+        return cluster.database(host).state
     service = cluster.service(host, name)
     state = {
         **_unpacked(service.distribution),
@@ -157,6 +159,8 @@ def removal(cluster: Cluster, host: str, name: str) -> State:
             "units": [firewall.NAME],
             "removed": [firewall.FILE, f"{firewall.DIRECTORY}/"],
         }
+    if name == postgresql.PRODUCT:
+        return cluster.database(host).removal
     service, state = cluster.service(host, name), of_service(cluster, host, name)
     own = [path for path, entry in state["files"].items() if entry.get("state") != "directory"]
     data = [*(path for _, path in service.data_directories), service.state_dir]

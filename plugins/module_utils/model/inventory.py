@@ -17,6 +17,7 @@ CONNECTION = (
 )
 GROUPS = (
     *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect", "schema_registry"),
+    "postgresql",
     *(*HDFS_GROUPS, *SPARK_GROUPS),
 )
 

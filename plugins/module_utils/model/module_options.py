@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, connectors, kafka, schema_registry, security
+from . import connect, connectors, kafka, postgresql, schema_registry, security
 from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
@@ -24,8 +24,12 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
         NoServiceError: the host does not have the service.
 
     """
-    products = (one for one in PRODUCTS if module.startswith(f"{one}_"))
-    cluster.service(host, next(products))
+    every = (*PRODUCTS, postgresql.PRODUCT)
+    product = next(one for one in every if module.startswith(f"{one}_"))
+    if product == postgresql.PRODUCT:
+        cluster.database(host)
+    else:
+        cluster.service(host, product)
     return OPERATIONS[module](cluster, host)
 
 
@@ -140,6 +144,17 @@ def _schema_registry_subjects(cluster: Cluster, host: str) -> Options:
             for one in own.subjects
         ],
     }
+
+
+def _postgresql_setup(cluster: Cluster, host: str) -> Options:
+    own = cluster.database(host)
+    return {**own.connection, "steps": own.steps}
+
+
+def _postgresql_checks(cluster: Cluster, host: str) -> Options:
+    own, worker = cluster.database(host), next(iter(cluster.connect.values()), None)
+    needed = own.needed(worker.connectors) if worker else []
+    return {**own.connection, "health": own.health, "connectors": needed}
 
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:
@@ -317,6 +332,8 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "spark_job_checkpoints": _spark_job_checkpoints,
     "connect_health": _connect_health,
     "connect_connectors": _connect_connectors,
+    "postgresql_setup": _postgresql_setup,
+    "postgresql_checks": _postgresql_checks,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

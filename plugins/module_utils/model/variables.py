@@ -15,7 +15,10 @@ from .inventory import HostVariables
 from .key_table import nearest
 from .values import listing, mapping, sequence, yaml_type
 
-ROLES = ("host", "java", "service", "zookeeper", "kafka", "connect", "schema_registry", "hdfs", "spark")
+ROLES = (
+    *("host", "java", "service", "zookeeper", "kafka", "connect", "schema_registry", "postgresql"),
+    *("hdfs", "spark"),
+)
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
 # Old name -> what to set instead.
 RENAMED = {"distribution_cache": "service_cache", "kafka_allow_plaintext": "kafka_security: open"}

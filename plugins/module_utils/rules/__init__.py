@@ -25,6 +25,7 @@ from . import (
     listeners,
     mirrors,
     nodes,
+    postgresql,
     principals,
     protection,
     replication,
@@ -64,7 +65,8 @@ SUBJECTS = (
     ),
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, connect, connectors, mirrors, schema_registry, hdfs, spark, spark_jobs),
+    *(zookeeper, connect, connectors, mirrors, schema_registry, postgresql),
+    *(hdfs, spark, spark_jobs),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

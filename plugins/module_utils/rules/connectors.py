@@ -118,14 +118,8 @@ def _connector_secret(_: Cluster, __: Worker, one: Connector) -> Findings:
 def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings:
     """The worker would refuse the connector, or give it an empty value."""
     logins = [x.user for x in worker.connectors if x.user and x.present and worker.kafka_login]
-    files = {
-        **{connectors.login_file(user): [connectors.LOGIN_KEY] for user in logins},
-        **{one.login_file: [*one.login] for one in worker.mirrors},
-        **{
-            connectors.secret_file(name): [*map(str, mapping(values))]
-            for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items()
-        },
-    }
+    known = {path: [*map(str, mapping(values))] for path, values in worker.secret_values.items()}
+    files = {**{connectors.login_file(user): [connectors.LOGIN_KEY] for user in logins}, **known}
     for key, path, name in connectors.references(by_name(one.given)):
         where = _at(one, "config")
         if path not in files:

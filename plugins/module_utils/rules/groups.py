@@ -17,6 +17,7 @@ _PARTNERS = {
     "kafka_controllers": "kafka_brokers",
     "hdfs_namenode": "hdfs_datanodes",
     "hdfs_datanodes": "hdfs_namenode",
+    "postgresql": "kafka_connect",
     "spark_workers": "spark_masters",
     "spark_masters": "spark_workers",
 }

@@ -58,6 +58,7 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
             (kafka if product == "kafka" else others).update(service.ports)
             for one in service.java_ports:
                 others[f"{product}_java_options ({one.option})"] = one.port
+        others.update(cluster.databases[host].ports if host in cluster.databases else {})
         yield host, kafka, others
 
 

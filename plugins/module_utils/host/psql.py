@@ -1,0 +1,68 @@
+"""PostgreSQL's own client on the server's host, as the superuser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .as_user import as_user, last_output
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "socket": {"type": "path", "required": True},
+    "port": {"type": "int", "required": True},
+    "user": {"type": "str", "required": True},
+}
+"""The options of a module by which it reaches the server."""
+_POLL_SECONDS = 0.5
+
+
+class PsqlError(Exception):
+    """The server did not answer, or refused a statement; the message is what `psql` says."""
+
+
+class Psql:
+    """The server at a socket, by the options of a module."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        """Take the options."""
+        self._module = module
+        given = module.params
+        self._user = given["user"]
+        self._command = ["psql", "--no-psqlrc", "--no-password", "--tuples-only", "--no-align"]
+        self._command += ["--quiet", "--set=ON_ERROR_STOP=1", f"--host={given['socket']}"]
+        self._command += [f"--port={given['port']}"]
+
+    def run(self, database: str, statements: str) -> list[str]:
+        """Run statements in a database, and return the lines of their results.
+
+        Raises:
+            PsqlError: the server is not there, or refuses one; those before it are done.
+
+        """
+        command = as_user(self._user, self._user, [*self._command, f"--dbname={database}"])
+        # Not among the arguments, which everybody on the host can read.
+        code, out, err = self._module.run_command(command, data=statements, cwd="/")
+        if code:
+            raise PsqlError(last_output(out, err))
+        return [line for line in out.splitlines() if line]
+
+    def wait(self, database: str, seconds: float) -> None:
+        """Wait until the server answers.
+
+        Raises:
+            PsqlError: it does not within `seconds`.
+
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self.run(database, "SELECT 1")
+            except PsqlError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_SECONDS)
+            else:
+                return

@@ -1,0 +1,85 @@
+"""The rules about the PostgreSQL server of the lab."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster
+from ..model.connect import Worker
+from ..model.connectors import VARIABLE, Connector
+from ..model.postgresql import (
+    CONFIG_VARIABLE,
+    GROUP,
+    LOGICAL,
+    OWNED,
+    WAL_LEVEL,
+    Database,
+    is_source,
+)
+from ..model.values import by_name, listing
+from .engine import Finding, Findings, host_rule, rule
+from .inspection import InspectedHost
+from .shared import falls_back_to_default
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_PACKAGES = "apt"
+
+
+def _databases(cluster: Cluster) -> Iterator[tuple[str, Database]]:
+    yield from cluster.databases.items()
+
+
+def _sources(cluster: Cluster) -> Iterator[tuple[str, Database, Connector]]:
+    """Yield each database with the connectors that capture its tables."""
+    workers: list[Worker] = [*cluster.connect.values()][:1]
+    for name, database in cluster.databases.items():
+        known = not falls_back_to_default(cluster, name, CONFIG_VARIABLE, VARIABLE)
+        for worker in workers if known else ():
+            for one in worker.connectors:
+                if one.present and is_source(one) and database.has(one):
+                    yield name, database, one
+
+
+@rule("postgresql-hosts", where=f"group {GROUP}")
+def _postgresql_hosts(cluster: Cluster) -> Findings:
+    """Its passwords and its name are those of one server, and the others would get no connector."""
+    if len(cluster.databases) > 1:
+        what = f"There are several hosts: {listing(cluster.databases)}."
+        yield Finding(what, f"Leave one host in the group {GROUP}.")
+
+
+@rule("postgresql-database-name", each=_databases, where="postgresql_database")
+def _postgresql_database_name(database: Database) -> Findings:
+    """It is written in statements and in the file of who may log in."""
+    if not _NAME.fullmatch(database.name):
+        fix = "Choose small letters, digits and _, at most 63; a letter or _ comes first."
+        yield Finding(f"{database.name!r} is no name for the database.", fix)
+
+
+@rule("postgresql-owned-key", each=_databases)
+def _postgresql_owned_key(database: Database) -> Findings:
+    """The value would be overwritten."""
+    for key in by_name(database.settings[CONFIG_VARIABLE]):
+        if key in OWNED:
+            fix = f"Delete it; what sets it: {OWNED[key]}."
+            yield Finding(f"Millrace writes {key} itself.", fix, f"{CONFIG_VARIABLE}[{key}]")
+
+
+@rule("postgresql-wal-level", each=_sources, where=f"{CONFIG_VARIABLE}[{WAL_LEVEL}]")
+def _postgresql_wal_level(database: Database, one: Connector) -> Findings:
+    """The server would write too little to its log for anybody to read the changes from it, and
+    the task would fail once it has started.
+    """
+    level = database.config[WAL_LEVEL]
+    if level != LOGICAL:
+        what = f"{WAL_LEVEL} is {level}, and {one.name} captures tables."
+        yield Finding(what, f"Set {WAL_LEVEL}: {LOGICAL}, or delete it.")
+
+
+@host_rule("postgresql-system", where=f"group {GROUP}")
+def _postgresql_system(host: InspectedHost) -> Findings:
+    """The role installs the package of Debian, in whose places it expects the programs."""
+    if host.name in host.cluster.databases and host.host.family.package_manager != _PACKAGES:
+        what = f"{host.host.family.name} is not Debian."
+        yield Finding(what, f"Take {host.name} out of {GROUP}: the role is for the lab.")
