@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model import postgresql
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
     Cluster,
     resolve,
@@ -68,6 +69,7 @@ def with_secrets(found: Cluster) -> Cluster:
             **{"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
             **{"spark_session_ui_key": "b3duCg", "spark_metastore": "(password of the catalog)"},
             "spark_connect_token": "(token)",
+            **{f"postgresql_{user}": f"(password of {user})" for user in postgresql.USERS},
         },
         "(certificate of the CA of ZooKeeper)\n",
         "(certificate of the CA of ZooKeeper's clients)\n",

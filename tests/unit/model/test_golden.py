@@ -37,7 +37,7 @@ UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 ALL_FILES = {
     "kraft_combined": ["k1"],  # broker and controller, Spark's only master, history server
     "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
-    # broker and controller with an instance of the schema registry; with a worker
+    # broker and controller with a registry and a database; with a worker
     "connect": ["k1", "k3"],
     "mirror": ["m1"],  # the only broker, with the only worker
     "hdfs": ["h1", "h2"],  # NameNode with a DataNode; DataNode alone
@@ -74,7 +74,8 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
 
 def all_entries(cluster: Cluster, host: str) -> dict[str, Any]:
     """Return what Millrace writes on a host, path -> entry."""
-    services = ["host", *cluster.services(host)]
+    databases = ["postgresql"] if host in cluster.databases else []
+    services = ["host", *cluster.services(host), *databases]
     states = [of_service(cluster, host, service)["files"] for service in services]
     return {path: entry for files in states for path, entry in files.items()}
 
