@@ -82,7 +82,8 @@ def test_logins_are_in_files_alone() -> None:
 
 
 def test_another_password_is_another_configuration() -> None:
-    before, after = configs(second()), configs(second(password="other"))
+    other = {"password": "another"}
+    before, after = configs(second()), configs(second(**other))
     for name in NAMES:
         changed = {key for key in before[name] if before[name][key] != after[name][key]}
         assert changed == {connectors.DIGEST}
