@@ -29,14 +29,15 @@ from testinfra.host import Host
 from ledger import journal
 from ledger.failover import judge
 from ledger.history import History
-from tests.support.clients import reading
+from tests.support.clients import guide, reading
 from tests.support.clients.sender import Sender, value
 from tests.support.faults.ledger_run import RUNS, ledger_running
 from tests.support.faults.target import Target
 from tests.support.lab.change import Plays
-from tests.support.lab.topology import Topology, describe
+from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.wait import wait_for
 
+PAGE = ROOT / "docs/mirroring.md"
 FIRST, SECOND = "first", "second"
 SILENT = "ip rule add pref 10 ipproto 6 sport %s blackhole"
 """The listener for clients answers nobody; nodes talk to each other by another one."""
@@ -204,6 +205,8 @@ def values_of(history: History) -> set[str]:
 
 
 def test_a_mirror_runs_and_a_second_run_changes_nothing(pair: Pair) -> None:
+    checked = pair.second.follow(pair.first, pair.prefix, "--check", "--diff")
+    assert f"create mirror-{FIRST}-topics" in checked
     again = [pair.second.follow(pair.first, pair.prefix) for _ in range(2)][1]
     counts = re.findall(r"changed=(\d+)", again)
     assert counts
@@ -258,6 +261,37 @@ def test_a_planned_switch_over_loses_and_repeats_nothing(pair: Pair) -> None:
     assert after[f"{FIRST}.{topic}"] == []
     new = [value(number).decode() for number in range(here.acknowledged)]
     assert Counter(one.value for one in after[topic]) == Counter(new)
+
+
+def typed(host: Host, command: str) -> str:
+    """What a command prints that root types on a host."""
+    return str(host.check_output("bash -lc %s", command))
+
+
+def test_the_commands_of_the_page_work(pair: Pair, hosts: dict[str, Host]) -> None:
+    """By which an operator sees that all is copied, and sets a group to the end."""
+    topic, group = pair.name("planned"), pair.name("planned-readers")
+    first, second = pair.first, pair.second
+    here = hosts[first.topology.group("kafka_brokers")[0]]
+    there = over_ssh(second.topology)[second.topology.group("kafka_brokers")[0]]
+    ends_there, shown, lag = guide.commands("A planned switch-over", PAGE)
+    *_, reset = guide.commands("The way back", PAGE)
+    lines = typed(here, ends_there.replace("orders", topic)).splitlines()
+    ends = {int(part): int(end) for _, part, end in (line.split(":") for line in lines)}
+    assert ends == reading.ends(first.topology.connection, topic)
+    _, _, arguments = shown.partition("playbooks/connectors.yml")
+    output = second.follow(first, pair.prefix, *arguments.split())
+    assert topic in output
+    assert not [end for end in ends.values() if end and f" {end - 1}" not in output]
+    rows = [
+        line.split()
+        for line in typed(there, lag.replace("billing", group)).splitlines()
+        if f" {FIRST}.{topic} " in line
+    ]
+    assert len(rows) == len(ends)
+    assert {row[5] for row in rows} <= {"0", "1"}, rows
+    typed(here, reset.replace("orders", topic).replace("billing", group))
+    assert first.offsets(group, topic) == ends
 
 
 def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, Host]) -> None:
