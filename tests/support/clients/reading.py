@@ -1,4 +1,4 @@
-"""Readers of whole topics, alone or as the only member of a group that commits what it gets."""
+"""Readers of whole topics, alone or as a group that commits what it gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 
 from ledger.history import Read
-from tests.support.wait import scaled, wait_for
+from tests.support.wait import scaled
 
 SECONDS = 120
 
@@ -61,19 +61,13 @@ def topic(connection: Connection, name: str) -> list[Read]:
 
 
 def as_group(connection: Connection, group: str, *topics: str) -> dict[str, list[Read]]:
-    """What a group is given of topics until it has read all of them; it commits that."""
+    """What a group is given of topics until it has read all of them; it commits that.
+
+    All partitions are its own, so that no rebalance gives it records twice.
+    """
     found: dict[str, list[Read]] = {name: [] for name in topics}
     with consumer(connection, group_id=group) as reader:
-        wanted = {*_parts(reader, topics)}
-        reader.subscribe(list(topics))
-
-        def joined() -> bool:
-            for batch in reader.poll(timeout_ms=500).values():
-                for record in batch:
-                    found[record.topic].append(_read(record))
-            return {*reader.assignment()} == wanted
-
-        wait_for(joined, seconds=SECONDS, what=f"partitions for {group}")
+        reader.assign(_parts(reader, topics))
         for record in clients.read_to_ends(reader, time.monotonic() + scaled(SECONDS)):
             found[record.topic].append(_read(record))
         reader.commit()
