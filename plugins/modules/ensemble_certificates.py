@@ -16,7 +16,8 @@ description:
   - Checks the certificates that members of an ensemble with C(zookeeper_security=standard), brokers
     and masters of Spark show each other, those of workers of Kafka Connect with
     C(connect_security=standard), and those of the schema registry with
-    C(schema_registry_security=standard), in the files of the host. A host that has none is not asked.
+    C(schema_registry_security=standard), in the files of the host. A host that has none is not
+    asked.
   - They must be valid for two days; C(expiring) has those that end within thirty.
 options:
   fail:

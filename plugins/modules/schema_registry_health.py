@@ -87,9 +87,7 @@ def main() -> None:
         subjects: dict[str, list[str]] = {}
         for one in asked:
             try:
-                answer = registry.ask(
-                    one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS
-                )
+                answer = registry.ask(one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
                 subjects[one] = [str(name) for name in json.loads(answer)]
             except (RegistryError, ValueError, TypeError) as error:
                 unanswered[one] = str(error)

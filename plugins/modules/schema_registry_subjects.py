@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import APICURIO, CONFLUENT, Registry, RegistryError
+from ..module_utils.host.registry_rest import CONFLUENT, Registry, RegistryError
 from ..module_utils.operations import subjects
 from ..module_utils.operations.subjects import Found, Step, Wanted
 
@@ -51,34 +51,28 @@ class Subjects:
         """Keep the registry."""
         self._registry = registry
 
-    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Send a request to Confluent's interface."""
-        return self._registry.call(method, f"{CONFLUENT}{path}", body)
-
     def names(self) -> list[str]:
         """Return the names of all subjects."""
-        return sorted(map(str, self.call("GET", "/subjects")))
+        return sorted(map(str, self._registry.call("GET", f"{CONFLUENT}/subjects")))
 
     def level(self) -> str:
         """Return the global level."""
-        return str(self.call("GET", "/config")["compatibilityLevel"])
+        return str(self._registry.call("GET", subjects.GLOBAL_LEVEL)["compatibilityLevel"])
 
     def found(self, one: Wanted) -> Found:
         """Return a subject as it is."""
         path = subjects.path_of(one.name)
         versions = self._if_there("GET", f"{CONFLUENT}/subjects/{path}/versions") or []
+        rule = self._if_there("GET", subjects.level_path(one.name))
+        level = str((rule or {}).get("config") or "")
         if not versions:
-            return Found()
-        latest = self.call("GET", f"/subjects/{path}/versions/latest")
-        rule = self._if_there(
-            "GET", f"{APICURIO}/groups/default/artifacts/{path}/rules/COMPATIBILITY"
-        )
+            return Found(compatibility=level)
+        latest = self._registry.call("GET", f"{CONFLUENT}/subjects/{path}/versions/latest")
         there = None
         if one.present and (known := self.references(one)) is not None:
             there = self._if_there(
                 "POST", f"{CONFLUENT}/subjects/{path}", subjects.body(one, known)
             )
-        level = str((rule or {}).get("config") or "")
         return Found([int(x) for x in versions], level, str(latest["schema"]), there is not None)
 
     def references(self, one: Wanted) -> list[dict[str, Any]] | None:
@@ -95,29 +89,50 @@ class Subjects:
             found.append({**reference, "version": version})
         return found
 
-    def refusal(self, one: Wanted, *, exists: bool) -> str:
+    def refusal(self, one: Wanted) -> str:
         """Return why the registry would refuse a schema, empty if it would not."""
         references = self.references(one)
         if references is None:
             names = ", ".join(sorted(str(x["subject"]) for x in one.references))
             return f"{one.name}: it refers to {names}, and not all of that is in the registry"
+        # A subject that was removed still exists for Apicurio.
+        exists = (
+            self._if_there("GET", f"{subjects.ARTIFACTS}/{subjects.path_of(one.name)}") is not None
+        )
         path, body = subjects.trial(one, references, exists=exists)
         try:
-            self._registry.call("POST", f"{APICURIO}{path}", body)
+            self._registry.call("POST", path, body)
         except RegistryError as error:
-            if error.status in (0, 401, 403) or error.status >= 500:  # noqa: PLR2004 - HTTP's own
+            if error.status in (0, 401, 403) or error.status >= 500:
                 raise
             return f"{one.name}: {error}"
         return ""
 
-    def register(self, one: Wanted) -> None:
-        """Register a schema."""
-        path = f"/subjects/{subjects.path_of(one.name)}/versions"
-        self.call("POST", path, subjects.body(one, self.references(one) or []))
+    def register(self, one: Wanted, *, tested: bool) -> None:
+        """Register a schema; one that could not be tested before is tested first.
+
+        Raises:
+            RefusedError: the registry would refuse it.
+
+        """
+        if not tested and (why := self.refusal(one)):
+            raise RefusedError(why)
+        path = f"{CONFLUENT}/subjects/{subjects.path_of(one.name)}/versions"
+        what = f"register {one.name}"
+        self.send(Step(what, "POST", path, subjects.body(one, self.references(one) or [])))
 
     def send(self, step: Step) -> None:
-        """Do a step."""
-        self.call(step.method, step.path, step.body)
+        """Do a step.
+
+        Raises:
+            RegistryError: the registry refuses it; the text says which step.
+
+        """
+        try:
+            self._registry.call(step.method, step.path, step.body)
+        except RegistryError as error:
+            message = f"{step.what}: {error}"
+            raise RegistryError(message, error.status) from error
 
     def _if_there(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         try:
@@ -182,15 +197,20 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
     new = subjects.to_register(wanted, found)
     later = [one for one in new if subjects.pending_references(one, new)]
     at_once = [one for one in new if one not in later]
-    touched = _touched(rules, at_once)
-    _refuse(registry, [one for one in at_once if one not in touched], found)
+    touched = _touched(rules, at_once, found)
+    _refuse(registry, [one for one in at_once if one not in touched])
+    first = {
+        one.name: [] if now.versions else subjects.level(one, now.compatibility)
+        for one in new
+        for now in (found[one.name],)
+    }
     after = subjects.removals(wanted, found)
     result: dict[str, Any] = {
         "changed": bool(rules or new or after),
         "actions": [
             *(one.what for one in rules),
             *(f"register {one.name}" for one in new),
-            *(x.what for one in new if not found[one.name].versions for x in _first(one)),
+            *(step.what for steps in first.values() for step in steps),
             *(one.what for one in after),
         ],
         "others": sorted({*names} - {one.name for one in every}),
@@ -202,14 +222,12 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
         return result
     done: list[str] = []
     try:
-        _set_rules(module, registry, rules, touched, found)
+        _set_rules(module, registry, rules, touched)
         done += [one.what for one in rules]
         for one in new:
-            if one in later and (why := registry.refusal(one, exists=bool(found[one.name].versions))):
-                raise RefusedError(why)
-            registry.register(one)
+            registry.register(one, tested=one not in later)
             done.append(f"register {one.name}")
-            for step in _first(one) if not found[one.name].versions else ():
+            for step in first[one.name]:
                 registry.send(step)
                 done.append(step.what)
         for step in after:
@@ -218,42 +236,33 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
     except (RegistryError, RefusedError) as error:
         so_far = f"Done before that: {', '.join(done)}. " if done else ""
         module.fail_json(
-            msg=f"{error}. {so_far}Once the cause is fixed, run schemas.yml again: it does the rest.",
+            msg=f"{error}. {so_far}Once the cause is fixed, run schemas.yml again: it does "
+            "the rest.",
             **{**result, "changed": bool(done), "actions": done},
         )
     return result
 
 
-def _first(one: Wanted) -> list[Step]:
-    return subjects.first_level(one)
-
-
-def _touched(rules: Iterable[Step], new: Sequence[Wanted]) -> list[Wanted]:
+def _touched(
+    rules: Iterable[Step], new: Sequence[Wanted], found: Mapping[str, Found]
+) -> list[Wanted]:
     """Return the subjects that are to be tested with a level that is not set yet."""
-    paths = {one.path for one in rules}
+    all_change = any(one.path == subjects.GLOBAL_LEVEL for one in rules)
     return [
         one
         for one in new
-        if f"/config/{subjects.path_of(one.name)}" in paths
-        or ("/config" in paths and not one.compatibility)
+        if subjects.levels([one], found) or (all_change and not one.compatibility)
     ]
 
 
-def _refusals(
-    registry: Subjects, new: Sequence[Wanted], found: Mapping[str, Found]
-) -> list[str]:
-    checked = (registry.refusal(one, exists=bool(found[one.name].versions)) for one in new)
-    return [why for why in checked if why]
-
-
-def _refuse(registry: Subjects, new: Sequence[Wanted], found: Mapping[str, Found]) -> None:
+def _refuse(registry: Subjects, new: Sequence[Wanted]) -> None:
     """Refuse schemas, all at once.
 
     Raises:
         RefusedError: the registry would refuse some.
 
     """
-    if refused := _refusals(registry, new, found):
+    if refused := [why for one in new if (why := registry.refusal(one))]:
         lines = "\n- ".join(refused)
         message = (
             "nothing was changed. Correct these schemas, or set another compatibility for their "
@@ -267,7 +276,6 @@ def _set_rules(
     registry: Subjects,
     rules: Sequence[Step],
     touched: Sequence[Wanted],
-    found: Mapping[str, Found],
 ) -> None:
     """Set levels, and test what depends on them; set them back if a schema is refused."""
     done: list[Step] = []
@@ -275,7 +283,7 @@ def _set_rules(
         for one in rules:
             registry.send(one)
             done.append(one)
-        _refuse(registry, touched, found)
+        _refuse(registry, touched)
     except (RegistryError, RefusedError) as error:
         for one in reversed(done):
             if one.undo:

@@ -81,7 +81,7 @@ class Registry:
             try:
                 return self.ask(instance, method, path, body, kind)
             except RegistryError as error:
-                if 0 < error.status < 500:  # noqa: PLR2004 - HTTP's own
+                if 0 < error.status < 500:
                     raise
                 status = max(status, error.status)
                 failed.append(f"{instance}: {error}")

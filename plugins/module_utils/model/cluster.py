@@ -217,7 +217,7 @@ class Cluster:
 
     @property
     def registry_certificates(self) -> list[Certificate]:
-        """What instances of the schema registry show clients, of the CA that Kafka's clients trust."""
+        """What instances of the schema registry show clients, of the CA that they trust."""
         return [one for found in self.schema_registry.values() for one in found.certificates]
 
     @property

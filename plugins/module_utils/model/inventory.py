@@ -91,7 +91,8 @@ class Secrets:
     ZooKeeper's members, `zookeeper_clients_authority` that of its clients, `connect_authority` that
     of Kafka Connect's REST interface, `certificates` are keys with certificates and chain by their
     names (`host/node`), `passwords` those of Kafka's users that the inventory does not give, and
-    those of the schema registry's (`schema_registry/user`), `texts` other secrets by their names. Everything is PEM or plain text.
+    those of the schema registry's (`schema_registry/user`), `texts` other secrets by their names.
+    Everything is PEM or plain text.
     """
 
     directory: str = ""

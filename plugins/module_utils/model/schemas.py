@@ -57,7 +57,11 @@ class Subject:
     def references(self) -> Sequence[Mapping[str, Any]]:
         """The schemas of other subjects that it uses."""
         return [
-            {"name": str(one["name"]), "subject": str(one["subject"]), "version": one.get("version")}
+            {
+                "name": str(one["name"]),
+                "subject": str(one["subject"]),
+                "version": one.get("version"),
+            }
             for one in self.given.get("references") or ()
         ]
 

@@ -36,8 +36,8 @@ def problems(
         wrong.append(f"the instance at {own} does not say whether it is ready: {see}")
     elif down:
         wrong.append(f"the instance at {own} is not ready ({', '.join(down)}): {see}")
-    first = {*subjects[own]} if own in subjects else None
-    for name, found in subjects.items() if first is not None else ():
+    first = {*subjects.get(own, ())}
+    for name, found in subjects.items() if own in subjects else ():
         for other, missing in ((name, first - {*found}), (own, {*found} - first)):
             if missing:
                 shown = ", ".join(sorted(missing)[:_SHOWN])

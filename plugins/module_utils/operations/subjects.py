@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from ..host.registry_rest import APICURIO, CONFLUENT
+
+ARTIFACTS = f"{APICURIO}/groups/default/artifacts"
+"""Subjects as Apicurio's own interface has them."""
+GLOBAL_LEVEL = f"{CONFLUENT}/config"
 APICURIO_TYPES: Mapping[str, str] = {
     "AVRO": "application/json",
     "JSON": "application/json",
@@ -36,7 +41,8 @@ class Wanted:
 class Found:
     """A subject as it is: its versions, its own level (empty for none), and the latest schema.
 
-    `registered` says whether one of its versions is the wanted schema.
+    One that was removed has no version, and keeps its level. `registered` says whether one of its
+    versions is the wanted schema.
     """
 
     versions: Sequence[int] = ()
@@ -90,11 +96,10 @@ def trial(
             ],
         }
     }
-    root = "/groups/default/artifacts"
     if exists:
-        return f"{root}/{path_of(wanted.name)}/versions?dryRun=true", content
+        return f"{ARTIFACTS}/{path_of(wanted.name)}/versions?dryRun=true", content
     own = {"artifactId": wanted.name, "artifactType": wanted.type, "firstVersion": content}
-    return f"{root}?dryRun=true", own
+    return f"{ARTIFACTS}?dryRun=true", own
 
 
 def global_level(wanted: str, found: str) -> list[Step]:
@@ -106,48 +111,41 @@ def global_level(wanted: str, found: str) -> list[Step]:
     return [_set_level("", wanted, what, back)]
 
 
-def levels(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
-    """Return what gives subjects that exist their own levels, or takes them away."""
-    steps = []
-    for one in wanted:
-        former = found[one.name].compatibility if one.name in found else ""
-        if not one.present or not _exists(one, found) or former == one.compatibility:
-            continue
-        back = (
-            _set_level(one.name, former, f"set compatibility of {one.name} to {former} again")
-            if former
-            else _drop_level(one.name, f"{one.name} has the global compatibility again")
-        )
-        was = f" (it was {former})" if former else ""
-        steps.append(
-            _set_level(
-                one.name, one.compatibility, level_text(one.name, one.compatibility) + was, back
-            )
-            if one.compatibility
-            else _drop_level(one.name, level_text(one.name, "") + was, back)
-        )
-    return steps
-
-
-def first_level(one: Wanted) -> list[Step]:
-    """Return what gives a subject that was just made its own level."""
-    if not one.compatibility:
+def level(one: Wanted, former: str) -> list[Step]:
+    """Return what gives a subject its own level, or takes away what it had (empty for none)."""
+    if former == one.compatibility:
         return []
-    return [_set_level(one.name, one.compatibility, level_text(one.name, one.compatibility))]
+    was = f" (it was {former})" if former else ""
+    back = _to_level(one.name, former, " again")
+    return [_to_level(one.name, one.compatibility, was, back)]
 
 
-def level_text(name: str, level: str) -> str:
-    """Return what a level of a subject is called."""
-    return f"set compatibility of {name} to {level}" if level else f"{name} follows the global level"
+def levels(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
+    """Return what gives subjects that exist their levels."""
+    return [
+        step
+        for one in wanted
+        if one.present and _exists(one, found)
+        for step in level(one, found[one.name].compatibility)
+    ]
+
+
+def _to_level(name: str, wanted: str, more: str, undo: Step | None = None) -> Step:
+    if wanted:
+        return _set_level(name, wanted, f"set compatibility of {name} to {wanted}{more}", undo)
+    what = f"{name} follows the global level{more}"
+    # Confluent's interface does not take the level NONE away.
+    return Step(what, "DELETE", level_path(name), undo=undo)
+
+
+def level_path(name: str) -> str:
+    """Return the path of a subject's own level."""
+    return f"{ARTIFACTS}/{path_of(name)}/rules/COMPATIBILITY"
 
 
 def _set_level(name: str, level: str, what: str, undo: Step | None = None) -> Step:
-    path = f"/config/{path_of(name)}" if name else "/config"
+    path = f"{CONFLUENT}/config/{path_of(name)}" if name else GLOBAL_LEVEL
     return Step(what, "PUT", path, {"compatibility": level}, undo)
-
-
-def _drop_level(name: str, what: str, undo: Step | None = None) -> Step:
-    return Step(what, "DELETE", f"/config/{path_of(name)}", undo=undo)
 
 
 def _exists(one: Wanted, found: Mapping[str, Found]) -> bool:
@@ -172,7 +170,7 @@ def pending_references(one: Wanted, new: Sequence[Wanted]) -> list[str]:
 def removals(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
     """Return what removes subjects, the last of the list first: it may refer to others."""
     return [
-        Step(f"remove {one.name}", "DELETE", f"/subjects/{path_of(one.name)}")
+        Step(f"remove {one.name}", "DELETE", f"{CONFLUENT}/subjects/{path_of(one.name)}")
         for one in reversed(wanted)
         if not one.present and _exists(one, found)
     ]

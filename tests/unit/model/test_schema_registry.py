@@ -33,6 +33,7 @@ GROUPS = {**KAFKA, "schema_registry": ["k2", "r1"]}
 IDS = {"k1": {"kafka_node_id": 1}, "k2": {"kafka_node_id": 2}}
 CLOSED: dict[str, Any] = {"kafka_security": "standard", "schema_registry_security": "standard"}
 USERS = "quarkus.security.users.embedded."
+GIVEN = "a-password-of-theirs"
 AVRO = {"type": "record", "namespace": "flights", "name": "Plane", "fields": []}
 
 
@@ -70,25 +71,25 @@ def test_a_closed_registry_has_no_port_without_tls() -> None:
 
 
 def test_passwords_are_not_in_the_file_of_an_instance() -> None:
-    users = [{"name": "writer", "role": "write"}, {"name": "given", "role": "read"}]
-    users[1]["password"] = "a-password-of-theirs"
+    given = {"name": "given", "role": "read", "password": GIVEN}
+    users = [{"name": "writer", "role": "write"}, given]
     one = instances(schema_registry_users=users, **CLOSED)["r1"]
     entry, own = one.files()[PROPERTIES], written(one)
     assert {own[f"{USERS}roles.{x}"] for x in ("admin", "writer", "given")} == {
         *("sr-admin", "sr-developer", "sr-readonly"),
     }
     assert own[f"{USERS}plain-text"] == "false"
-    text = "given:Quarkus:a-password-of-theirs"
+    text = f"given:Quarkus:{GIVEN}"
     assert own[f"{USERS}users.given"] == hashlib.sha512(text.encode()).hexdigest()
     assert not any(x.password in entry["content"] for x in one.users)
     assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "schema_registry", True)
 
 
 def test_the_admin_may_be_an_entry_with_a_password() -> None:
-    users = [{"name": "admin", "role": "admin", "password": "a-password-of-theirs"}]
+    users = [{"name": "admin", "role": "admin", "password": GIVEN}]
     one = instances(schema_registry_users=users, **CLOSED)["r1"]
     assert [x.name for x in one.users] == ["admin"]
-    assert one.login == "admin:a-password-of-theirs"
+    assert one.login == f"admin:{GIVEN}"
 
 
 def test_instances_log_in_to_kafka_and_check_its_host_names() -> None:

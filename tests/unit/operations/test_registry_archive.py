@@ -8,11 +8,8 @@ import zipfile
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.registry_archive import (
-    ArchiveError,
-    conflicts,
-    differences,
-    versions,
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    registry_archive,
 )
 
 PLANE = {"artifactId": "planes-value", "version": "1", "contentId": 7, "state": "ENABLED"}
@@ -29,7 +26,9 @@ def archive(*entries: dict[str, Any], manifest: str = "m.Manifest.json") -> byte
 
 
 def test_versions_that_were_removed_do_not_count() -> None:
-    found = versions(archive(PLANE, {**PLANE, "version": "2", "state": "DISABLED"}))
+    found = registry_archive.versions(
+        archive(PLANE, {**PLANE, "version": "2", "state": "DISABLED"})
+    )
     assert found == {("planes-value", 1): 7}
 
 
@@ -37,21 +36,21 @@ def test_versions_that_were_removed_do_not_count() -> None:
     "content", [b"", b"PK", archive(manifest="other.json"), archive(PLANE)[:-30]]
 )
 def test_another_file_is_refused(content: bytes) -> None:
-    with pytest.raises(ArchiveError):
-        versions(content)
+    with pytest.raises(registry_archive.ArchiveError):
+        registry_archive.versions(content)
 
 
 def test_an_empty_registry_and_a_part_of_the_archive_may_be_restored_into() -> None:
     archived = {("a", 1): 1, ("a", 2): 2}
-    assert conflicts(archived, {}) == []
-    assert conflicts(archived, {("a", 1): 1}) == []
-    assert differences(archived, {("a", 1): 1}) == ["a version 2"]
+    assert registry_archive.conflicts(archived, {}) == []
+    assert registry_archive.conflicts(archived, {("a", 1): 1}) == []
+    assert registry_archive.differences(archived, {("a", 1): 1}) == ["a version 2"]
 
 
 def test_other_schemas_and_other_ids_are_refused() -> None:
     archived = {("a", 1): 1}
-    (found,) = conflicts(archived, {("a", 1): 5})
+    (found,) = registry_archive.conflicts(archived, {("a", 1): 5})
     assert "id 5" in found
-    (found,) = conflicts(archived, {("b", 1): 1})
+    (found,) = registry_archive.conflicts(archived, {("b", 1): 1})
     assert "b version 1" in found
-    assert differences(archived, {("a", 1): 5}) == ["a version 1"]
+    assert registry_archive.differences(archived, {("a", 1): 5}) == ["a version 1"]
