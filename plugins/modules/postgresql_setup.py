@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.psql import OPTIONS, Psql, PsqlError
@@ -33,7 +35,7 @@ attributes:
 TRUE = ["t"]
 
 
-def run(module: AnsibleModule, psql: Psql) -> list[str]:
+def run(psql: Psql, steps: Sequence[Mapping[str, str]], *, check_mode: bool) -> list[str]:
     """Do what is not done yet, and return the names of those steps.
 
     Raises:
@@ -41,17 +43,17 @@ def run(module: AnsibleModule, psql: Psql) -> list[str]:
 
     """
     done = []
-    for step in module.params["steps"]:
+    for step in steps:
         try:
             there = psql.run(step["database"], step["check"]) == TRUE
         except PsqlError:
             # In check mode what an earlier step makes is missing.
-            if not module.check_mode:
+            if not check_mode:
                 raise
             there = False
         if not there:
             done.append(step["what"])
-            if not module.check_mode:
+            if not check_mode:
                 psql.run(step["database"], step["apply"])
     return done
 
@@ -61,17 +63,18 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **OPTIONS,
-            # Verifiers of passwords are in them.
-            "steps": {"type": "list", "elements": "dict", "required": True, "no_log": True},
+            "steps": {"type": "list", "elements": "dict", "required": True},
             "wait": {"type": "float", "default": 60},
         },
         supports_check_mode=True,
     )
-    psql = Psql(module)
+    psql, steps = Psql(module), module.params["steps"]
+    # Verifiers of passwords are among the statements: no result shows them.
+    module.params["steps"] = [one["what"] for one in steps]
     try:
         if not module.check_mode:
             psql.wait(module.params["user"], module.params["wait"])
-        done = run(module, psql)
+        done = run(psql, steps, check_mode=module.check_mode)
     except PsqlError as error:
         module.fail_json(msg=f"PostgreSQL: {error}; see journalctl -u millrace-postgresql")
     module.exit_json(changed=bool(done), done=done)

@@ -8,7 +8,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
@@ -17,7 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from flights.schemas import SEQ, PipelineTopics, Topics
+from flights.schemas import SEQ
 
 LOG = logging.getLogger(__name__)
 MAX_POLL_RECORDS = 20_000
@@ -81,7 +81,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--summary", type=Path, metavar="FILE.json", help="write the facts here")
 
 
-def create_topics(connection: Connection, topics: Topics | PipelineTopics) -> list[str]:
+class Planned(Protocol):
+    """Topics that are to be there."""
+
+    def layout(self) -> dict[str, tuple[int, dict[str, str]]]:
+        """Name -> (partitions, topic configs)."""
+        ...
+
+
+def create_topics(connection: Connection, topics: Planned) -> list[str]:
     """Create the topics that are missing and return their names.
 
     A cluster with fewer brokers than `REPLICAS` gets as many replicas as it has brokers, and a

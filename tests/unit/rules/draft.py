@@ -281,6 +281,11 @@ class Draft:
         """Put the schema registry on hosts, with subjects."""
         return self.registry().variable("schema_registry_subjects", [*entries])
 
+    def database(self, *hosts: str) -> Self:
+        """Put a database on hosts, beside workers of Kafka Connect."""
+        self.groups["postgresql"] = list(hosts or NODES[:1])
+        return self.connect()
+
     def hdfs(self, *datanodes: str) -> Self:
         """Put HDFS on hosts, with the first one as its NameNode."""
         self.groups["hdfs_namenode"] = ["k1"]

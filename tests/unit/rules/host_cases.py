@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -345,6 +346,11 @@ def workers(*, openssl: bool = True) -> list[InspectedHost]:
     """Hosts of which two have a closed worker of Kafka Connect."""
     draft = Draft().connect().variable("connect_security", "standard")
     return inspected(draft, {"k1": Inspection(openssl=openssl)})
+
+
+def database(release: Mapping[str, Any]) -> list[InspectedHost]:
+    """A host with a database, of some system."""
+    return inspected(Draft().database(), {"k1": Inspection(**release)})
 
 
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
@@ -733,6 +739,12 @@ CASES = [
         ("openssl",),
         workers(openssl=False),
         workers(),
+    ),
+    Case(
+        "postgresql-system",
+        ("Red Hat", "k1"),
+        database(ROCKY_9),
+        database(DEBIAN_13),
     ),
     *(
         Case(
