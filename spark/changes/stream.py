@@ -57,7 +57,9 @@ def changes(raw: DataFrame, dimension: Dimension) -> DataFrame:
     names = ", ".join(f"change.after.{name}" for name in dimension.columns)
     return (
         raw.where("value IS NOT NULL")
-        .selectExpr(key, f"from_json(cast(value AS STRING), '{ddl}', map('mode', 'FAILFAST')) AS change")
+        .selectExpr(
+            key, f"from_json(cast(value AS STRING), '{ddl}', map('mode', 'FAILFAST')) AS change"
+        )
         .selectExpr("key", streamed, "change.source.lsn", "change.op", f"struct({names}) AS row")
         .selectExpr(
             "key",
@@ -104,9 +106,7 @@ def records(rows: DataFrame, dimension: Dimension) -> DataFrame:
     parts = [F.col(f"row.{name}").alias(name) for name in dimension.columns]
     value = _enveloped(dimension.result_columns, F.struct(*parts, *FACTS), optional=True)
     key = _enveloped({dimension.key: "STRING"}, F.struct(F.col("key").alias(dimension.key)))
-    return rows.select(
-        key.alias("key"), F.when(F.col("row").isNotNull(), value).alias("value")
-    )
+    return rows.select(key.alias("key"), F.when(F.col("row").isNotNull(), value).alias("value"))
 
 
 def _enveloped(columns: Mapping[str, str], row: Column, *, optional: bool = False) -> Column:
@@ -139,7 +139,9 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="changes.stream", description=main.__doc__)
     parser.add_argument("--client-config", type=Path, required=True, metavar="FILE.properties")
     parser.add_argument("--flights", default="flights", metavar="TOPIC", help="of flights.producer")
-    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="shared by all executors")
+    parser.add_argument(
+        "--checkpoint", required=True, metavar="DIR", help="shared by all executors"
+    )
     parser.add_argument("--max-offsets-per-trigger", type=int, metavar="N")
     return parser.parse_args(argv)
 

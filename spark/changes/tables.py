@@ -45,7 +45,9 @@ def statements(dimension: Dimension) -> str:
     primary = f"PRIMARY KEY ({dimension.key})"
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows(["" if one is None else one for one in row.values()] for row in rows(dimension))
+    writer.writerows(
+        ["" if one is None else one for one in row.values()] for row in rows(dimension)
+    )
     return (
         f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in own)}, {primary});\n"
         f"CREATE TABLE {RESULTS}.{dimension.result} "

@@ -79,7 +79,14 @@ EXPECTED: dict[str, Row | None] = {
     "N2": None,
     "N3": {**ROW, "seats": 56, "flights": 0, "cancelled": 0, "dep_delay_sum": None, "distance": 0},
     "N4": None,
-    "N5": {**ROW, "seats": 70, "flights": 1, "cancelled": 1, "dep_delay_sum": None, "distance": 100},
+    "N5": {
+        **ROW,
+        "seats": 70,
+        "flights": 1,
+        "cancelled": 1,
+        "dep_delay_sum": None,
+        "distance": 100,
+    },
     "N6": {**ROW, "seats": 80, "flights": 0, "cancelled": 0, "dep_delay_sum": None, "distance": 0},
 }
 
@@ -103,7 +110,9 @@ def test_the_last_change_counts_for_all_flights(spark: SparkSession) -> None:
     assert folded(found.collect()) == EXPECTED
 
 
-def streamed(spark: SparkSession, place: Path, batches: Sequence[Sequence[tuple[str, Record]]]) -> Any:
+def streamed(
+    spark: SparkSession, place: Path, batches: Sequence[Sequence[tuple[str, Record]]]
+) -> Any:
     """What the stream has written when each of `batches` was a micro-batch of its own.
 
     A record is that of a change or of a flight, by its topic.

@@ -212,7 +212,9 @@ class Cluster:
     def rest_certificates(self) -> list[Certificate]:
         """What workers of Kafka Connect and those who operate them show each other, and databases."""
         found = [one for worker in self.connect.values() for one in worker.certificates]
-        of_databases = [one for database in self.databases.values() for one in database.certificates]
+        of_databases = [
+            one for database in self.databases.values() for one in database.certificates
+        ]
         return [*found, *([connect.admin_certificate()] if found else []), *of_databases]
 
     @property

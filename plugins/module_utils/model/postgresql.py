@@ -42,7 +42,11 @@ START = f"{HOMES}/postgresql-start"
 WAL_LEVEL = "wal_level"
 LOGICAL = "logical"
 SOURCE_CLASS = "PostgresConnector"
-_SETTINGS, _HBA, _STORE = f"{CONFIG}/postgresql.conf", f"{CONFIG}/pg_hba.conf", f"{CONFIG}/server.pem"
+_SETTINGS, _HBA, _STORE = (
+    f"{CONFIG}/postgresql.conf",
+    f"{CONFIG}/pg_hba.conf",
+    f"{CONFIG}/server.pem",
+)
 # Debian's package would make and start a server of its own.
 _PACKAGE = "/etc/postgresql-common/createcluster.d"
 _ITERATIONS = 4096
@@ -132,7 +136,9 @@ class Database:
     def files(self) -> dict[str, Entry]:
         """Return its files; `restart` marks what only a restart brings."""
         own = {"owner": ACCOUNT, "group": ACCOUNT}
-        stores = {one.path: self.secrets.certificates.get(one.name, "") for one in self.certificates}
+        stores = {
+            one.path: self.secrets.certificates.get(one.name, "") for one in self.certificates
+        }
         unit = {
             **{"name": UNIT, "description": f"{TITLE} (database {self.name})"},
             **{"user": ACCOUNT, "group": ACCOUNT, "write_paths": [STATE]},
@@ -148,7 +154,9 @@ class Database:
             _PACKAGE: files.directory(),
             f"{_PACKAGE}/millrace.conf": files.text("create_main_cluster = false\n"),
             HOMES: files.directory(),
-            START: files.text(files.read(f"roles/{PRODUCT}/files/start"), mode="0755", restart=True),
+            START: files.text(
+                files.read(f"roles/{PRODUCT}/files/start"), mode="0755", restart=True
+            ),
             CONFIG: files.directory(),
             STATE: files.directory(ACCOUNT),
             _SETTINGS: files.text(_lines(self.config), restart=True),
@@ -165,7 +173,9 @@ class Database:
     def _access(self) -> str:
         """Return who may log in: the superuser on the host, the users over TLS by password."""
         users = ",".join(USERS)
-        remote = [f"hostssl {self.name} {users} {net} scram-sha-256" for net in ("0.0.0.0/0", "::/0")]
+        remote = [
+            f"hostssl {self.name} {users} {net} scram-sha-256" for net in ("0.0.0.0/0", "::/0")
+        ]
         return "\n".join([f"local all {ACCOUNT} peer", *remote]) + "\n"
 
     @property
@@ -372,7 +382,9 @@ def _needed_of_sink(one: Connector) -> list[str]:
     if str(given.get("schema.evolution", "none")) != "none":
         return []
     name = str(given.get("collection.name.format") or "${topic}")
-    tables = [name.replace("${topic}", topic.replace(".", "_")) for topic in texts(given.get("topics"))]
+    tables = [
+        name.replace("${topic}", topic.replace(".", "_")) for topic in texts(given.get("topics"))
+    ]
     text = _literal(
         f"{one.name}: there is no table %s; create it, or correct topics or collection.name.format"
     )

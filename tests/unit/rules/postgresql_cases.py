@@ -22,7 +22,11 @@ def capturing(host: str = "k1", **settings: Any) -> Change:
     """Let a connector capture tables of a database at `host`; that of the inventory is at k1."""
 
     def change(draft: Draft) -> None:
-        config = {"connector.class": SOURCE, "database.hostname": host, "database.dbname": "flights"}
+        config = {
+            "connector.class": SOURCE,
+            "database.hostname": host,
+            "database.dbname": "flights",
+        }
         connectors = [{"name": "planes", "kafka_user": "planes", "config": config}]
         draft.database().variable("connect_connectors", connectors)
         draft.variable("postgresql_config", settings)

@@ -1,0 +1,122 @@
+"""Change data capture from outside: the database, and tables, topics and results that are equal."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
+from testinfra.host import Host
+
+from changes.schemas import DIMENSIONS
+from tests.support.clients import guide
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import Topology
+from tests.support.services.changes import LIMIT, PAGE, SINK_NAME, SOURCE_NAME, Captured
+
+
+@pytest.fixture(scope="module")
+def captured(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, connect_rest: Rest
+) -> Iterator[Captured]:
+    if not topology.cluster.databases:
+        pytest.skip("no database here")
+    found = Captured(topology, hosts, plays, connect_rest)
+    try:
+        found.begin()
+        yield found
+    finally:
+        found.end()
+
+
+def test_tables_topics_and_results_are_equal(captured: Captured) -> None:
+    captured.settled()
+    assert all(captured.expected(one) for one in DIMENSIONS)
+
+
+def test_results_follow_what_is_written(captured: Captured) -> None:
+    captured.sql(
+        "UPDATE source.planes SET seats = seats + 1 WHERE tailnum LIKE 'N1%'; "
+        "DELETE FROM source.planes WHERE tailnum LIKE 'N2%'; "
+        "UPDATE source.airports SET faa = 'X' || faa WHERE faa IN ('ATL', 'ORD'); "
+        "INSERT INTO source.airports (faa, name) VALUES ('ATL', 'Another one')"
+    )
+    captured.settled()
+
+
+def test_both_connectors_run_and_a_second_run_changes_nothing(captured: Captured) -> None:
+    assert captured.runs(SOURCE_NAME)
+    assert captured.runs(SINK_NAME)
+    outputs = (
+        captured.connectors(),
+        captured.plays.succeed("changes", "-e", f"flights_limit={LIMIT}"),
+    )
+    for output in outputs:
+        assert {*re.findall(r"changed=(\d+)", output)} == {"0"}
+    assert captured.plays.run("health")[0] == 0
+
+
+def test_the_command_of_the_page_works(captured: Captured) -> None:
+    (command,) = guide.commands("Users", PAGE)
+    assert int(captured.host.check_output(f"cd / && {command} -At".replace("%", "%%"))) > 0
+
+
+def test_the_server_takes_passwords_over_tls_alone(captured: Captured, topology: Topology) -> None:
+    """Who does not ask for TLS is refused before a password is sent."""
+    database = captured.database
+    address = topology.addresses[database.host.name], database.ports["postgresql_port"]
+    with socket.create_connection(address, timeout=10) as plain:
+        words = b"user\0debezium\0database\0" + database.name.encode() + b"\0\0"
+        message = (196608).to_bytes(4, "big") + words  # protocol 3.0
+        plain.sendall((len(message) + 4).to_bytes(4, "big") + message)
+        answer = plain.recv(4096)
+    assert answer[:1] == b"E"
+    assert b"no encryption" in answer
+
+
+@pytest.mark.parametrize("user", ["debezium", "sink"])
+def test_a_user_may_do_no_more_than_it_needs(captured: Captured, user: str) -> None:
+    asked = captured.sql(
+        f"SELECT json_build_array(has_table_privilege('{user}', 'source.planes', 'SELECT'), "
+        f"has_table_privilege('{user}', 'source.planes', 'INSERT, UPDATE, DELETE'), "
+        f"has_table_privilege('{user}', 'results.planes_flights', 'INSERT'), "
+        f"has_schema_privilege('{user}', 'source', 'CREATE'), "
+        f"(SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = '{user}'))"
+    )
+    assert json.loads(asked[0]) == [user == "debezium", False, user == "sink", False, False]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "database.password",
+            "${file:/etc/connect/secrets/postgresql.properties:sink}",
+            "password",
+        ),
+        ("database.dbname", "nowhere", "nowhere"),
+        ("publication.name", "nothing", "publication nothing"),
+        ("table.include.list", "source.planes,source.trains", "source.trains"),
+        ("database.user", "sink", "may not replicate"),
+    ],
+)
+def test_what_the_database_lacks_is_refused_first(
+    captured: Captured, key: str, value: str, said: str
+) -> None:
+    worker = next(iter(captured.topology.cluster.connect.values()))
+    source, sink = worker.settings["connect_connectors"]
+    wrong = {**source, "config": {**source["config"], key: value}}
+    given = json.dumps({"connect_connectors": [wrong, sink]})
+    before = captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config")
+    assert said in captured.plays.refuse("connectors", "-e", given)
+    assert captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config") == before
+
+
+def test_a_server_without_logical_replication_is_refused(captured: Captured) -> None:
+    given = json.dumps({"postgresql_config": {"wal_level": "replica"}})
+    output = captured.plays.refuse("connectors", "-e", given)
+    assert "postgresql-wal-level" in output
+    assert "wal_level: logical" in output

@@ -1,0 +1,210 @@
+"""The captured tables of docs/cdc.md on a cluster, and what becomes of their changes."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import (
+    Rest,
+    RestError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
+    PORT,
+    SOCKET,
+    UNIT,
+    Database,
+)
+from testinfra.host import Host
+
+from changes.schemas import DIMENSIONS, RESULTS, SOURCE, Dimension
+from changes.tables import answer
+from flights.differences import Row, compare, lines
+from flights.kafka_log import Reader
+from flights.source import flights
+from tests.support.clients import guide
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.wait import wait_for
+
+PAGE = ROOT / "docs/cdc.md"
+SOURCE_NAME, SINK_NAME = "flights-source", "flights-results"
+LIMIT = 20_000
+"""How many flights are published."""
+SECONDS = 180
+_EVENTS = "(tailnum text, dest text, cancelled boolean, dep_delay bigint, distance bigint)"
+
+
+def job() -> dict[str, Any]:
+    """The job as the page has it."""
+    (text,) = guide.blocks("Run it", "yaml", PAGE)
+    (found,) = yaml.safe_load(text)["spark_jobs"]
+    return {**found, "source": str(ROOT / "spark/changes")}
+
+
+@dataclass
+class Captured:
+    """The database, its connectors and the job on a cluster."""
+
+    topology: Topology
+    hosts: dict[str, Host]
+    plays: Plays
+    rest: Rest
+    _events: str = field(default="", init=False)
+
+    @property
+    def database(self) -> Database:
+        return next(iter(self.topology.cluster.databases.values()))
+
+    @property
+    def host(self) -> Host:
+        return self.hosts[self.database.host.name]
+
+    def sql(self, statements: str) -> list[str]:
+        """Run statements as the superuser, and return the lines of their results."""
+        own = self.database
+        client = f"psql -XAtq -v ON_ERROR_STOP=1 -h {SOCKET} -p {own.ports[PORT]} -d {own.name}"
+        command = f"cd / && printf '%%s' %s | runuser -u postgres -- {client}"
+        return [one for one in self.host.check_output(command, statements).splitlines() if one]
+
+    def connectors(self, state: str = "running", *more: str) -> str:
+        """Run connectors.yml with both connectors in a state."""
+        worker = next(iter(self.topology.cluster.connect.values()))
+        wanted = [{**one, "state": state} for one in worker.settings["connect_connectors"]]
+        return self.plays.succeed(
+            "connectors", "-e", json.dumps({"connect_connectors": wanted}), *more
+        )
+
+    def jobs(self, state: str = "present") -> str:
+        given = {"spark_jobs": [{**job(), **({"state": state} if state != "present" else {})}]}
+        return self.plays.succeed("jobs", "-e", json.dumps(given))
+
+    def begin(self) -> None:
+        """Do what the page says."""
+        self.plays.succeed("changes", "-e", f"flights_limit={LIMIT}")
+        self.connectors()
+        self.jobs()
+
+    def end(self) -> None:
+        """Remove the job and the connectors, and what they have made."""
+        self.jobs("absent")
+        for name in (SOURCE_NAME, SINK_NAME):
+            self.connectors("stopped", "-e", f"connector={name}", "-e", "connector_offsets=reset")
+        self.plays.succeed("changes_reset", "-e", "changes_reset=true")
+        self.connectors("absent")
+
+    def state(self, name: str) -> list[str]:
+        """The states of a connector and its tasks; none while no worker answers."""
+        try:
+            found = self.rest.call("GET", f"/connectors/{name}/status")
+        except RestError:
+            return []
+        return [found["connector"]["state"], *(one["state"] for one in found["tasks"])]
+
+    def runs(self, name: str) -> bool:
+        """Whether a connector has tasks, and all of them run."""
+        found = self.state(name)
+        return len(found) > 1 and {*found} == {"RUNNING"}
+
+    def rows(self, query: str, key: str) -> dict[str, Row]:
+        """The rows of a query by their key."""
+        found = self.sql(f"SELECT to_json(row) FROM ({query}) AS row")
+        return {str(row[key]): row for row in map(json.loads, found)}
+
+    def expected(self, dimension: Dimension) -> dict[str, Row]:
+        """The answer in batch: the database's own, on the flights that were published."""
+        self._publish_events()
+        query = answer(dimension).replace("JOIN flights f", "JOIN batch.flights f")
+        return self.rows(query, dimension.key)
+
+    def _publish_events(self) -> None:
+        """Copy the flights into a table beside the others, once."""
+        if self._events:
+            return
+        frame = flights(LIMIT)[["tailnum", "dest", "cancelled", "dep_delay", "distance"]]
+        self._events = frame.to_csv(index=False, header=False)
+        place = "/tmp/millrace-flights.csv"  # noqa: S108 - of a host of the lab
+        self._copy(place)
+        self.sql(
+            f"DROP SCHEMA IF EXISTS batch CASCADE; CREATE SCHEMA batch; CREATE TABLE batch.flights "
+            f"{_EVENTS}; COPY batch.flights FROM '{place}' WITH (FORMAT csv)"
+        )
+
+    def _copy(self, place: str) -> None:
+        """Write the flights on the database's host, in parts that a command line can have."""
+        self.host.check_output("rm -f %s", place)
+        size = 60_000
+        for start in range(0, len(self._events), size):
+            self.host.check_output(
+                "printf '%%s' %s >> %s", self._events[start : start + size], place
+            )
+        self.host.check_output("chmod 644 %s", place)
+
+    def actual(self, dimension: Dimension) -> dict[str, Row]:
+        """What the sink has written."""
+        return self.rows(f"SELECT * FROM {RESULTS}.{dimension.result}", dimension.key)
+
+    def topic(self, name: str, *, payload: bool) -> dict[str, Row]:
+        """The newest row of each key of a topic, without those that were deleted.
+
+        With `payload` records have their schema, and are rows themselves.
+        """
+        found: dict[str, Row] = {}
+        reader = Reader(name, self.topology.connection)
+        try:
+            for record in reader.read(time.monotonic() + SECONDS):
+                key = json.loads(record.key)
+                text = next(iter((key["payload"] if payload else key).values()))
+                value = json.loads(record.value) if record.value else None
+                row = value and (value["payload"] if payload else value["after"])
+                found.pop(text, None)
+                if row:
+                    found[text] = row
+        finally:
+            reader.close()
+        return found
+
+    def differences(self) -> list[str]:
+        """Where results, their topics or those of changes are not as the tables say."""
+        problems: list[str] = []
+        for one in DIMENSIONS:
+            expected = self.expected(one)
+            table = self.rows(f"SELECT * FROM {SOURCE}.{one.table}", one.key)
+            captured = self.topic(one.topic, payload=False)
+            names = {one.key, *one.columns}
+            pairs = [
+                (f"{RESULTS}.{one.result}", expected, self.actual(one)),
+                (one.topic, _only(table, names), _only(captured, names)),
+                (one.result, _without(expected, one.key), self.topic(one.result, payload=True)),
+            ]
+            for what, wanted, found in pairs:
+                problems += [f"{what}: {line}" for line in lines(compare(wanted, found))]
+        return problems
+
+    def settled(self) -> None:
+        """Wait until everything is as the tables say, row by row."""
+        last: list[str] = []
+
+        def equal() -> bool:
+            last[:] = self.differences()
+            return not last
+
+        try:
+            wait_for(equal, seconds=SECONDS, what="results equal to the tables")
+        except AssertionError as error:
+            raise AssertionError("\n".join([str(error), *last])) from error
+
+    def start_again(self) -> None:
+        """Start the server if it does not run."""
+        self.host.check_output(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}")
+
+
+def _only(rows: dict[str, Row], names: set[str]) -> dict[str, Row]:
+    return {key: {name: row[name] for name in names} for key, row in rows.items()}
+
+
+def _without(rows: dict[str, Row], name: str) -> dict[str, Row]:
+    return {key: {n: value for n, value in row.items() if n != name} for key, row in rows.items()}
