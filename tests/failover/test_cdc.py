@@ -44,7 +44,8 @@ def change(captured: Captured, number: int) -> None:
         f"UPDATE source.planes SET seats = coalesce(seats, 0) + {number} "
         f"WHERE tailnum LIKE '%{digit}UA'; "
         f"DELETE FROM source.planes WHERE tailnum LIKE 'N{digit}%' AND seats < 100; "
-        f"UPDATE source.planes SET tailnum = tailnum || '-{number}' WHERE tailnum LIKE '%{digit}AA'; "
+        f"UPDATE source.planes SET tailnum = tailnum || '-{number}' "
+        f"WHERE tailnum LIKE '%{digit}AA'; "
         f"UPDATE source.airports SET lat = lat + {number} WHERE faa LIKE '{'ABCDEFGHIJ'[digit]}%'"
     )
 
@@ -144,7 +145,9 @@ def test_after_a_lost_slot_the_procedure_of_the_page_leads_to_equal_results(
 ) -> None:
     captured.connectors("stopped")
     change(captured, 10)
-    fill = "INSERT INTO batch.other SELECT repeat(md5(n::text), 30) FROM generate_series(1, 40000) AS n"
+    fill = (
+        "INSERT INTO batch.other SELECT repeat(md5(n::text), 30) FROM generate_series(1, 40000) n"
+    )
     lost = f"SELECT wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = '{SLOT}'"
 
     def filled() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,13 +140,13 @@ def test_neither_order_nor_repetition_changes_the_answer(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     """Topics are read at any pace, and a source that was killed sends changes again."""
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311 - no secret
     again = draw.sample(CHANGES, 6)
     every = [("changes", one) for one in (*CHANGES, *again)] + [("flights", one) for one in FLIGHTS]
     if seed:
         draw.shuffle(every)
     cuts = [0, *sorted(draw.sample(range(1, len(every)), 4)), len(every)]
-    batches = [every[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    batches = [every[a:b] for a, b in pairwise(cuts)]
     assert streamed(spark, tmp_path, batches) == EXPECTED
 
 

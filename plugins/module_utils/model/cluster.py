@@ -210,7 +210,7 @@ class Cluster:
 
     @property
     def rest_certificates(self) -> list[Certificate]:
-        """What workers of Kafka Connect and those who operate them show each other, and databases."""
+        """What workers of Kafka Connect, those who operate them, and databases show each other."""
         found = [one for worker in self.connect.values() for one in worker.certificates]
         of_databases = [
             one for database in self.databases.values() for one in database.certificates

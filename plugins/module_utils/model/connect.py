@@ -362,7 +362,7 @@ def leader_transactional_id(group: str) -> str:
 
 
 def is_rest(name: str) -> bool:
-    """Return whether a certificate of the secrets is of the CA of the REST interface, by its name."""
+    """Return whether a certificate of the secrets is of the REST interface's CA, by its name."""
     return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] in ("connect", postgresql.PRODUCT)
 
 

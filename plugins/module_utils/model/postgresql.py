@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the lab: the database whose tables are captured, and to which sinks write.
+"""A PostgreSQL server for the lab: a database whose tables are captured, and to which sinks write.
 
 It is no service in the sense of `service.py`: no JVM, and a package of the system. The layers of a
 setting: topology < postgresql_config < owned keys.
@@ -317,7 +317,8 @@ def _schema(database: str, schema: str, user: str, privileges: str) -> list[dict
     granted = (
         "SELECT EXISTS (SELECT FROM pg_default_acl a, aclexplode(a.defaclacl) x "
         f"WHERE a.defaclrole = '{OWNER}'::regrole AND a.defaclnamespace = '{schema}'::regnamespace "
-        f"AND x.grantee = '{user}'::regrole) AND has_schema_privilege('{user}', '{schema}', 'USAGE')"
+        f"AND x.grantee = '{user}'::regrole) "
+        f"AND has_schema_privilege('{user}', '{schema}', 'USAGE')"
     )
     return [
         _step(
