@@ -340,8 +340,8 @@ def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, H
         )
         everything = pair.second.read(copy)
         rest = middle + pair.second.as_group(topic, topic, copy)[copy]
-        before = {one.value for reader in history.of("group") for one in reader.reads}
-        late = judge(journal.load(folder), everything, after[copy] + rest, before=before)
+        # The ledger's consumer reads at the first cluster again, and its offsets are translated.
+        late = judge(journal.load(folder), everything, after[copy] + rest)
         assert not late.wrong(), late
         assert acknowledged <= {one.value for one in everything}
     first.follow(pair.second, pair.prefix)
