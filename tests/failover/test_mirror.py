@@ -57,18 +57,17 @@ class Side:
 
     def entry(self, follower: str, prefix: str, **more: Any) -> dict[str, Any]:
         """How another cluster follows this one: all topics and groups with a prefix."""
-        secrets = Path(self.topology.cluster.inventory.secrets.directory)
-        login = {
-            "user": f"mirror-{follower}",
-            "password": self.password,
-            "ca": (secrets / "ca.pem").read_text(),
-        }
+        cluster, login = self.topology.cluster, {}
+        if self.topology.closed:
+            ca = Path(cluster.inventory.secrets.directory) / "ca.pem"
+            own = {"user": f"mirror-{follower}", "password": self.password}
+            login = {**own, "ca": ca.read_text()}
         return {
             "from": self.alias,
-            "bootstrap_servers": self.topology.cluster.brokers[0].client_bootstrap,
+            "bootstrap_servers": cluster.brokers[0].client_bootstrap,
             "topics": [f"{prefix}*"],
             "groups": [f"{prefix}*"],
-            **(login if self.topology.closed else {}),
+            **login,
             **more,
         }
 
@@ -179,7 +178,8 @@ def pair(
             one.plays.succeed("connectors", *one.given(kafka_users=gone))
         for side in (found.first, found.second):
             with clients.admin(side.topology.connection) as admin:
-                own = [one for one in admin.list_topics() if found.prefix in one]
+                every = admin.list_topics()
+                own = [x for x in every if found.prefix in x or x == Target.side_topic]
                 admin.delete_topics(own)
 
 
