@@ -8,7 +8,11 @@ from ansible.plugins.loader import init_plugin_loader
 # Before the first import of the collection: Ansible takes no package that Python has found itself.
 init_plugin_loader()
 
-pytest_plugins = ["tests.support.services.cluster", "tests.support.services.connect"]
+pytest_plugins = [
+    "tests.support.services.cluster",
+    "tests.support.services.connect",
+    "tests.support.services.registry",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,331 @@
+"""Schemas as code, killed instances under load, and a backup that is restored."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    CONFLUENT,
+    Registry,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
+    topics,
+)
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from testinfra.host import Host
+
+from tests.support.clients import guide
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.services.registry import Login
+from tests.support.wait import wait_for
+
+PAGE = ROOT / "docs/schema_registry.md"
+SUBJECTS = f"{CONFLUENT}/subjects"
+PREFIX = f"test-{uuid.uuid4().hex[:8]}"
+PLANES, WINGS, DEPARTURES, POSITIONS = (
+    f"{PREFIX}-{name}-value" for name in ("planes", "wings", "departures", "positions")
+)
+READY_SECONDS = 180
+LOADED = 20
+
+
+def plane(*fields: str) -> dict[str, Any]:
+    """A record with some fields that have no default."""
+    return {
+        "type": "record",
+        "name": "Plane",
+        "namespace": "flights",
+        "fields": [{"name": name, "type": "int"} for name in fields],
+    }
+
+
+def wing() -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": "Wing",
+        "fields": [{"name": "of", "type": "flights.Plane"}],
+    }
+
+
+def entries(*fields: str, **more: Any) -> list[dict[str, Any]]:
+    """Entries of the inventory, one of each language; `more` are keys of the first."""
+    position = 'syntax = "proto3";\npackage flights;\nmessage Position { double latitude = 1; }\n'
+    return [
+        {"topic": f"{PREFIX}-planes", "schema": plane(*fields), **more},
+        {
+            "subject": WINGS,
+            "schema": wing(),
+            "references": [{"name": "flights.Plane", "subject": PLANES, "version": 1}],
+        },
+        {
+            "topic": f"{PREFIX}-departures",
+            "type": "JSON",
+            "schema": {"title": "Departure", "type": "object"},
+        },
+        {
+            "topic": f"{PREFIX}-positions",
+            "type": "PROTOBUF",
+            "schema": position,
+            "compatibility": "FULL",
+        },
+    ]
+
+
+def given(*subjects: dict[str, Any]) -> tuple[str, str]:
+    """The arguments of a playbook that name subjects."""
+    return "-e", json.dumps({"schema_registry_subjects": [*subjects]})
+
+
+def versions(registry: Registry) -> dict[tuple[str, int], int]:
+    """Subject and version -> id, of all that there is."""
+    found = {}
+    for name in registry.call("GET", SUBJECTS):
+        for version in registry.call("GET", f"{SUBJECTS}/{name}/versions"):
+            one = registry.call("GET", f"{SUBJECTS}/{name}/versions/{version}")
+            found[(name, version)] = one["id"]
+    return found
+
+
+@dataclass
+class Load:
+    """Registrations and lookups, one after the other, each by a client that has cached nothing.
+
+    Both instances are named, the one in front changes each time.
+    """
+
+    client: dict[str, str]
+    urls: list[str]
+    ids: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> Load:
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            urls = self.urls if number % 2 else self.urls[::-1]
+            client = {**self.client, "url": ",".join(urls)}
+            name = f"{PREFIX}-load-{number}-value"
+            record = {"type": "record", "name": f"Load{number}", "fields": []}
+            try:
+                schema = Schema(json.dumps(record), "AVRO")
+                registered = SchemaRegistryClient(client).register_schema(name, schema)
+                self.ids[name] = registered
+                found = SchemaRegistryClient(client).get_schema(registered)
+                if json.loads(str(found.schema_str)) != record:
+                    self.errors.append(f"{name}: {found.schema_str}")
+            except Exception as error:  # each one is a client that had to give up
+                self.errors.append(f"{name}: {error!r}")
+
+    def goes_on(self) -> None:
+        """Wait until some more are registered."""
+        before = len(self.ids)
+        wait_for(lambda: len(self.ids) >= before + LOADED, seconds=240, what="registrations")
+
+
+@pytest.fixture
+def load(
+    registry_addresses: list[str], registry_authority: str, registry_login: Login
+) -> Iterator[Load]:
+    client = {
+        "ssl.ca.location": registry_authority,
+        "basic.auth.user.info": registry_login("writer"),
+    }
+    urls = [f"https://{address}{CONFLUENT}" for address in registry_addresses]
+    with Load(client, urls) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _removed(registry: Registry) -> Iterator[None]:
+    """Remove what the tests have registered, what refers to others first."""
+    yield
+    own = [name for name in registry.call("GET", SUBJECTS) if name.startswith(PREFIX)]
+    for name in sorted(own, key=lambda one: one != WINGS):
+        registry.call("DELETE", f"{SUBJECTS}/{name}")
+
+
+def healthy(plays: Plays) -> None:
+    wait_for(lambda: plays.run("health")[0] == 0, seconds=READY_SECONDS, what="a healthy registry")
+
+
+def unchanged(output: str) -> bool:
+    counts = re.findall(r"changed=(\d+)", output)
+    return bool(counts) and {*counts} == {"0"}
+
+
+def test_check_mode_changes_nothing(registry: Registry, plays: Plays) -> None:
+    output = plays.succeed("schemas", *given(*entries("seats")), "--check", "--diff")
+    assert f"register {PLANES}" in output
+    assert PLANES not in registry.call("GET", SUBJECTS)
+
+
+def test_schemas_are_registered_and_a_second_run_changes_nothing(
+    registry: Registry, plays: Plays
+) -> None:
+    plays.succeed("schemas", *given(*entries("seats")))
+    assert {PLANES, WINGS, DEPARTURES, POSITIONS} <= {*registry.call("GET", SUBJECTS)}
+    level = registry.call("GET", f"{CONFLUENT}/config/{POSITIONS}")
+    assert level["compatibilityLevel"] == "FULL"
+    assert unchanged(plays.succeed("schemas", *given(*entries("seats"))))
+
+
+def test_schemas_that_are_refused_change_nothing_and_are_all_named(
+    registry: Registry, plays: Plays
+) -> None:
+    before = versions(registry)
+    broken = {"subject": f"{PREFIX}-broken", "schema": {"type": "recod"}}
+    new = {"subject": f"{PREFIX}-new", "schema": {"type": "string"}}
+    output = plays.refuse("schemas", *given(new, broken, *entries("seats", "year")))
+    assert PLANES in output
+    assert f"{PREFIX}-broken" in output
+    assert versions(registry) == before
+
+
+def test_a_level_that_a_schema_breaks_is_set_back(registry: Registry, plays: Plays) -> None:
+    before = versions(registry)
+    subjects = entries("seats", "year", compatibility="FULL")
+    assert PLANES in plays.refuse("schemas", *given(*subjects))
+    level = registry.call("GET", f"{CONFLUENT}/config/{PLANES}")
+    assert level["compatibilityLevel"] != "FULL"
+    assert versions(registry) == before
+
+
+def test_a_level_of_a_subject_lets_a_schema_in(registry: Registry, plays: Plays) -> None:
+    plays.succeed("schemas", *given(*entries("seats", "year", compatibility="NONE")))
+    assert registry.call("GET", f"{SUBJECTS}/{PLANES}/versions") == [1, 2]
+    plays.succeed("schemas", *given(*entries("seats", "year")))
+    assert unchanged(plays.succeed("schemas", *given(*entries("seats", "year"))))
+
+
+def test_wrong_entries_are_refused_before_a_host_is_contacted(plays: Plays) -> None:
+    wrong = (
+        {"topic": "a", "strategy": "TopicName", "schema": {"type": "string"}},
+        {"topic": "b", "file": "/nowhere/b.avsc"},
+    )
+    assert "TopicNameStrategy" in plays.refuse("schemas", *given(wrong[0]))
+    assert "/nowhere/b.avsc" in plays.refuse("schemas", *given(wrong[1]))
+
+
+def test_a_subject_is_removed_when_it_is_asked_for_and_can_come_back(
+    registry: Registry, plays: Plays
+) -> None:
+    one = {"topic": f"{PREFIX}-departures", "type": "JSON"}
+    present = {**one, "schema": {"title": "Departure", "type": "object"}}
+    plays.succeed("schemas", *given({**one, "state": "absent"}))
+    assert DEPARTURES not in registry.call("GET", SUBJECTS)
+    assert unchanged(plays.succeed("schemas", *given({**one, "state": "absent"})))
+    plays.succeed("schemas", *given(present))
+    assert DEPARTURES in registry.call("GET", SUBJECTS)
+    assert unchanged(plays.succeed("schemas", *given(present)))
+
+
+def test_the_commands_of_the_page_work(plays: Plays, tmp_path: Path) -> None:
+    for command in guide.commands("Schemas", PAGE):
+        _, _, arguments = command.partition("playbooks/schemas.yml")
+        plays.succeed(
+            "schemas",
+            *arguments.replace("planes-value", PLANES).split(),
+            *given(*entries("seats", "year")),
+        )
+    for command in guide.commands("Backup", PAGE):
+        name, _, arguments = command.partition("playbooks/")[2].partition(".yml")
+        file = arguments.replace("schemas.zip", str(tmp_path / "schemas.zip"))
+        plays.succeed(name, *file.split())
+
+
+def test_no_client_gives_up_when_an_instance_is_killed(
+    topology: Topology, hosts: dict[str, Host], registry: Registry, plays: Plays, load: Load
+) -> None:
+    """One after the other; what was registered is at both of them afterwards."""
+    load.goes_on()
+    for name in topology.cluster.schema_registry:
+        hosts[name].check_output(
+            "systemctl kill --signal=KILL schema_registry && systemctl stop schema_registry"
+        )
+        try:
+            load.goes_on()
+            plays.succeed("schemas", *given(*entries("seats", "year")))
+        finally:
+            hosts[name].check_output(
+                "systemctl reset-failed schema_registry; systemctl start schema_registry"
+            )
+        healthy(plays)
+        load.goes_on()
+    load.__exit__()
+    assert not load.errors
+    for address in registry.instances:
+        there = json.loads(registry.ask(address, "GET", SUBJECTS))
+        assert load.ids.keys() <= {*there}, address
+
+
+def test_schemas_survive_a_restart_of_all_instances(
+    topology: Topology, hosts: dict[str, Host], registry: Registry, plays: Plays
+) -> None:
+    before = versions(registry)
+    names = [*topology.cluster.schema_registry]
+    for name in names:
+        hosts[name].check_output("systemctl stop schema_registry")
+    for name in names:
+        hosts[name].check_output("systemctl start schema_registry")
+    healthy(plays)
+    assert versions(registry) == before
+
+
+def test_a_backup_is_restored_with_the_same_ids(
+    topology: Topology,
+    hosts: dict[str, Host],
+    registry: Registry,
+    plays: Plays,
+    admin: Any,
+    tmp_path: Path,
+) -> None:
+    archive = tmp_path / "schemas.zip"
+    before = versions(registry)
+    plays.succeed("schemas_backup", "-e", f"path={archive}")
+    for name in topology.cluster.schema_registry:
+        hosts[name].check_output("systemctl stop schema_registry")
+    own = [*topics(1)]
+    admin.delete_topics(own)
+    wait_for(lambda: not {*own} & {*admin.list_topics()}, seconds=60, what="topics to be gone")
+    plays.succeed("site", seconds=1200)
+    healthy(plays)
+    assert registry.call("GET", SUBJECTS) == []
+    output = plays.succeed("schemas_restore", "-e", f"path={archive}", "--check")
+    assert registry.call("GET", SUBJECTS) == [], output
+    plays.succeed("schemas_restore", "-e", f"path={archive}")
+    assert versions(registry) == before
+    level = registry.call("GET", f"{CONFLUENT}/config/{POSITIONS}")
+    assert level["compatibilityLevel"] == "FULL"
+    assert unchanged(plays.succeed("schemas_restore", "-e", f"path={archive}"))
+    healthy(plays)
+
+
+def test_other_schemas_are_not_mixed_with_those_of_a_backup(
+    registry: Registry, plays: Plays, tmp_path: Path
+) -> None:
+    archive = tmp_path / "schemas.zip"
+    plays.succeed("schemas_backup", "-e", f"path={archive}")
+    later = f"{PREFIX}-later-value"
+    registry.call("POST", f"{SUBJECTS}/{later}/versions", {"schema": '"string"'})
+    before = versions(registry)
+    assert later in plays.refuse("schemas_restore", "-e", f"path={archive}")
+    assert versions(registry) == before

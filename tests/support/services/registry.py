@@ -1,0 +1,72 @@
+"""Fixtures: the instances of the schema registry, and their REST interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    Registry as Client,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
+    ADMIN,
+    Registry,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+    AUTHORITY_FILE,
+)
+
+from tests.support.lab.topology import Topology
+
+Login = Callable[[str], str]
+"""Returns what a user logs in with, `user:password`."""
+
+
+@pytest.fixture(scope="module")
+def registry_instances(topology: Topology) -> dict[str, Registry]:
+    if not topology.cluster.schema_registry:
+        pytest.skip("no schema registry here")
+    return dict(topology.cluster.schema_registry)
+
+
+@pytest.fixture(scope="module")
+def registry_addresses(topology: Topology, registry_instances: dict[str, Registry]) -> list[str]:
+    """Where the instances answer, `host:port`."""
+    found = registry_instances.items()
+    return [f"{topology.addresses[name]}:{x.ports['schema_registry_port']}" for name, x in found]
+
+
+@pytest.fixture(scope="module")
+def registry_secrets(topology: Topology, registry_instances: dict[str, Registry]) -> Path:
+    """Where the passwords and the certificate of the CA are."""
+    if not next(iter(registry_instances.values())).is_secured:
+        pytest.skip("the schema registry is open here")
+    return Path(topology.cluster.inventory.secrets.directory)
+
+
+@pytest.fixture(scope="module")
+def registry_authority(registry_secrets: Path) -> str:
+    return str(registry_secrets / AUTHORITY_FILE)
+
+
+@pytest.fixture(scope="module")
+def registry_login(registry_secrets: Path) -> Login:
+    directory = registry_secrets / "passwords" / "schema_registry"
+    return lambda user: f"{user}:{(directory / user).read_text().strip()}"
+
+
+@pytest.fixture(scope="module")
+def registry_as(
+    registry_addresses: list[str], registry_authority: str, registry_login: Login
+) -> Callable[[str], Client]:
+    """Return the registry as a user has it, nobody by an empty name."""
+    return lambda user: Client(
+        registry_addresses, registry_authority, registry_login(user) if user else ""
+    )
+
+
+@pytest.fixture(scope="module")
+def registry(registry_as: Callable[[str], Client]) -> Client:
+    """The registry as its admin has it."""
+    return registry_as(ADMIN)
