@@ -248,7 +248,7 @@ def test_the_commands_of_the_page_work(plays: Plays, tmp_path: Path) -> None:
         )
     for command in guide.commands("Backup", PAGE):
         name, _, arguments = command.partition("playbooks/")[2].partition(".yml")
-        file = arguments.replace("schemas.zip", str(tmp_path / "schemas.zip"))
+        file = arguments.replace("/backup/schemas.zip", str(tmp_path / "schemas.zip"))
         plays.succeed(name, *file.split())
 
 
