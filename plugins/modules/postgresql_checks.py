@@ -19,16 +19,6 @@ options:
     type: str
     choices: [health, connectors]
     default: health
-  health:
-    description: Queries about the server, each with C(database) and C(query).
-    type: list
-    elements: dict
-    default: []
-  connectors:
-    description: Queries about what connectors need.
-    type: list
-    elements: dict
-    default: []
 attributes:
   check_mode:
     description: Changes nothing, so it does the same.
