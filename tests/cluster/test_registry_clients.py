@@ -1,0 +1,240 @@
+"""Clients of others at the schema registry: confluent-kafka, Spark and Kafka Connect as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model import files
+from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
+    Registry,
+)
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from millrace_job import REASON
+from tests.failover.test_connect import ALIAS, NAME, connector
+from tests.support.clients import guide
+from tests.support.clients.delivery import Client, client_of
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.wait import scaled, wait_for
+
+SECTION = "Schemas in a registry"
+JOB = ROOT / "tests/support/services/jobs/avro_orders.py"
+USER = "writer"
+"""One of the inventory's users of the registry, which may register schemas and no more."""
+CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
+FORMER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "int"}, {"name": "item", "type": "string"}],
+}
+NEWER = {
+    **FORMER,
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "item", "type": "string"},
+        {"name": "price", "type": "double", "default": 1.5},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Clients:
+    """The registry as its user on this machine reaches it."""
+
+    client: Client
+    registry: SchemaRegistryClient
+    model: Registry
+    directory: Path
+    """What `clients.yml` has written, with the login of the registry's user."""
+
+
+@pytest.fixture(scope="module")
+def registry(
+    topology: Topology, plays: Plays, admin: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Clients]:
+    instances = topology.cluster.schema_registry
+    if not instances:
+        pytest.skip("no schema registry here")
+    directory = tmp_path_factory.mktemp("clients")
+    plays.succeed("clients", "-e", f"path={directory}")
+    written = directory / "schema-registry.conf"
+    assert written.stat().st_mode & 0o077 == 0
+    model = next(iter(instances.values()))
+    config = model.client_config(USER, str(directory / "ca.pem"))
+    written.write_text(files.properties(config))
+    with client_of(admin, topology) as client, SchemaRegistryClient(config) as known:
+        yield Clients(client, known, model, directory)
+
+
+@pytest.fixture
+def topic(registry: Clients) -> str:
+    """A topic whose schemas no other test has."""
+    return registry.client.topic()
+
+
+@pytest.mark.parametrize("form", ["avro", "json", "protobuf"])
+def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> None:
+    """As users type them: key and value come back as they were written."""
+    [command] = [x for x in guide.commands(SECTION, guide.CLIENTS) if x.endswith(f" {form}")]
+    _, program, _, _, _ = command.split()
+    done = subprocess.run(  # noqa: S603 - a program of the page
+        [sys.executable, program, str(registry.directory), topic, form],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=scaled(120),
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 3
+    for side in ("key", "value"):
+        assert registry.registry.get_versions(f"{topic}-{side}") == [1]
+
+
+def serialized(registry: Clients, topic: str, schema: dict[str, Any], **order: Any) -> bytes:
+    """What confluent-kafka's serializer makes of an order, with a schema that it registers."""
+    serializer = AvroSerializer(registry.registry, json.dumps(schema))
+    made = serializer(order, SerializationContext(topic, MessageField.VALUE))
+    assert made
+    return made
+
+
+def test_spark_reads_each_record_by_the_schema_of_its_writer(
+    topology: Topology, plays: Plays, registry: Clients, topic: str, admin: Any
+) -> None:
+    if not topology.group("spark_masters"):
+        pytest.skip("no Spark here")
+    foreign, unknown = b"\x01" + bytes(9), b"\0" + (2**31 - 1).to_bytes(4, "big") + b"\x02"
+    values = [
+        serialized(registry, topic, FORMER, id=1, item="cup"),
+        serialized(registry, topic, NEWER, id=2**40, item="Müsli", price=3.25),
+        foreign,
+        unknown,
+    ]
+    registry.client.write(topic, values)
+    read, letters = f"{topic}.read", f"{topic}.dead-letter"
+    admin.create_topics(
+        {name: {"num_partitions": 1, "replication_factor": 3} for name in (read, letters)},
+        wait_for_metadata=True,
+    )
+    job = {
+        "name": "avro-orders",
+        "source": str(JOB),
+        "schedule": "once",
+        "cores": 1,
+        "memory": "512m",
+        "kafka_user": USER,
+        "grants": [
+            {"topic": topic, "operations": ["read"]},
+            *({"topic": name, "operations": ["write"]} for name in (read, letters)),
+        ],
+        "topics": [topic, read, letters],
+        "arguments": ["avro-orders", topic, json.dumps(NEWER)],
+    }
+    try:
+        plays.succeed("jobs", "-e", json.dumps({"spark_jobs": [job]}), "-e", "job=avro-orders")
+        found = [json.loads(one) for one in registry.client.values(read)]
+        assert found == [
+            {"id": 1, "item": "cup", "price": 1.5},
+            {"id": 2**40, "item": "Müsli", "price": 3.25},
+        ]
+        refused = registry.client.read(letters)
+        reasons = {one.value: dict(one.headers)[REASON].decode() for one in refused}
+        assert set(reasons) == {foreign, unknown}
+        assert str(2**31 - 1) in reasons[unknown]
+    finally:
+        gone = {"name": job["name"], "state": "absent", "kafka_user": USER}
+        plays.run("jobs", "-e", json.dumps({"spark_jobs": [gone]}), "-e", "job=avro-orders")
+        admin.delete_topics([read, letters])
+
+
+def converter(registry: Registry, worker_authority: str, side: str) -> dict[str, Any]:
+    """The properties of docs/connect.md for the key or the value."""
+    [text] = [
+        x
+        for x in guide.blocks("Avro and a schema registry", "yaml", ROOT / "docs/connect.md")
+        if CONVERTER in x
+    ]
+    address = registry.addresses[0]
+    lines = dict(re.findall(r"^\s*value\.converter(\S*): (.+)$", text, re.MULTILINE))
+    own = {
+        ".apicurio.registry.url": f"https://{address}/apis/registry/v2",
+        ".apicurio.auth.username": USER,
+        ".apicurio.auth.password": f"${{file:/etc/connect/secrets/{NAME}.properties:registry}}",
+    }
+    assert set(own) <= set(lines)
+    assert lines[".apicurio.rest.request.ssl.ca-bundle.location"] == worker_authority
+    return {f"{side}.converter{key}": value for key, value in {**lines, **own}.items()}
+
+
+def test_what_a_source_of_kafka_connect_writes_is_read_by_confluents_deserializer(
+    topology: Topology, plays: Plays, registry: Clients, topic: str, admin: Any
+) -> None:
+    """MirrorMaker's source knows no structure: its keys and values are Avro's bytes."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.model.connect import (
+        KAFKA_AUTHORITY,
+    )
+
+    if not topology.cluster.connect:
+        pytest.skip("no Kafka Connect here")
+    registry.client.write(topic, [b"one", b"two", b"three"])
+    source = connector(topology, topic, 3)
+    [login] = [one.password for one in registry.model.users if one.name == USER]
+    for side in ("key", "value"):
+        source["config"].update(converter(registry.model, KAFKA_AUTHORITY, side))
+    secrets = {NAME: {"tasks": "1", "registry": login}}
+    target = f"{ALIAS}.{topic}"
+
+    def given(**more: Any) -> tuple[str, str]:
+        wanted = {"connect_connectors": [{**source, **more}], "connect_secrets": secrets}
+        return "-e", json.dumps(wanted)
+
+    try:
+        plays.succeed("connectors", *given())
+        wait_for(lambda: target in admin.list_topics(), seconds=120, what=target)
+        written = wait_for(
+            lambda: (
+                len(found := registry.client.values(target, isolation_level="read_committed")) >= 3
+                and found
+            ),
+            seconds=120,
+            what="three records",
+        )
+        read = AvroDeserializer(registry.registry)
+        context = SerializationContext(target, MessageField.VALUE)
+        assert [read(value, context) for value in written] == [b"one", b"two", b"three"]
+    finally:
+        plays.run("connectors", *given(state="absent"))
+        if target in admin.list_topics():
+            admin.delete_topics([target])
+
+
+def test_a_converter_that_is_not_there_is_refused(
+    topology: Topology, plays: Plays, registry: Clients, topic: str
+) -> None:
+    """By the workers, before a connector is made."""
+    if not topology.cluster.connect:
+        pytest.skip("no Kafka Connect here")
+    source = connector(topology, topic, 3)
+    missing = "io.confluent.connect.avro.AvroConverter"
+    source["config"]["value.converter"] = missing
+    wanted = {"connect_connectors": [source], "connect_secrets": {NAME: {"tasks": "1"}}}
+    try:
+        code, output = plays.run("connectors", "-e", json.dumps(wanted))
+        assert code != 0
+        assert missing in output
+        assert "value.converter" in output
+    finally:
+        wanted["connect_connectors"] = [{**source, "state": "absent"}]
+        plays.run("connectors", "-e", json.dumps(wanted))
