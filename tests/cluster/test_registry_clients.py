@@ -81,9 +81,9 @@ def registry(
 
 
 @pytest.fixture
-def topic(registry: Clients) -> str:
-    """A topic whose schemas no other test has."""
-    return registry.client.topic()
+def topic(registry: Clients, topology: Topology) -> str:
+    """A topic whose schemas no other test has, with one partition."""
+    return registry.client.topic(replicas=sorted(topology.brokers)[:3])
 
 
 @pytest.mark.parametrize("form", ["avro", "json", "protobuf"])

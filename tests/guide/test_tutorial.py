@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 
 from tests.support.clients import guide
-from tests.support.lab.topology import Topology
-from tests.support.wait import scaled
+from tests.support.lab.change import Plays
+from tests.support.lab.topology import ROOT, Topology
+from tests.support.wait import scaled, wait_for
 
 PROGRAMS = guide.blocks("Tutorials", "python", guide.CLIENTS)
+TAXI_RIDES = ROOT / "tests/support/clients/taxi_rides.py"
+REGISTRY = "127.0.0.1:8081"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -24,8 +30,10 @@ def published(topology: Topology) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=["kafka", "spark"])
-def test_the_code_runs_unchanged(tmp_path: Path, program: str) -> None:
+def test_the_code_runs_unchanged(topology: Topology, tmp_path: Path, program: str) -> None:
     """Its assertions are the test."""
+    if "spark" in program and not topology.group("spark_masters"):
+        pytest.skip("no Spark here")
     done = subprocess.run(  # noqa: S603 - the code of the page
         [sys.executable, "-c", program],
         cwd=tmp_path,
@@ -35,6 +43,38 @@ def test_the_code_runs_unchanged(tmp_path: Path, program: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def registry_at_localhost(topology: Topology, plays: Plays, tmp_path: Path) -> Iterator[None]:
+    """The command of the page, with the files that `clients.yml` writes."""
+    if not topology.group("schema_registry"):
+        pytest.skip("no schema registry here")
+    assert not listens(REGISTRY), "something else serves the port"
+    plays.succeed("clients", "-e", f"path={tmp_path}")
+    [command] = [x for x in guide.commands("Tutorials", guide.CLIENTS) if "examples/" in x]
+    _, program, _ = command.split()
+    with subprocess.Popen([sys.executable, program, str(tmp_path)], cwd=ROOT) as process:  # noqa: S603 - of the page
+        try:
+            wait_for(lambda: listens(REGISTRY), seconds=30, what="a registry at localhost")
+            yield
+        finally:
+            process.terminate()
+
+
+@pytest.mark.usefixtures("registry_at_localhost")
+def test_taxi_rides_with_schemas_of_key_and_value(admin: Any) -> None:
+    """With no other setting than the addresses that every tutorial has."""
+    topic = f"rides-{uuid.uuid4().hex[:8]}"
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, TAXI_RIDES, topic, topic, "200"],
+        capture_output=True,
+        text=True,
+        timeout=scaled(180),
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    admin.delete_topics([topic])
 
 
 def test_nobody_else_reaches_the_ports() -> None:
