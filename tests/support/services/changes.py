@@ -15,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_re
 from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
     PORT,
     SOCKET,
+    STATE,
     UNIT,
     Database,
 )
@@ -111,7 +112,7 @@ class Captured:
 
     def rows(self, query: str, key: str) -> dict[str, Row]:
         """The rows of a query by their key."""
-        found = self.sql(f"SELECT to_json(row) FROM ({query}) AS row")
+        found = self.sql(f"SELECT to_json(found) FROM ({query}) AS found")
         return {str(row[key]): row for row in map(json.loads, found)}
 
     def expected(self, dimension: Dimension) -> dict[str, Row]:
@@ -126,7 +127,7 @@ class Captured:
             return
         frame = flights(LIMIT)[["tailnum", "dest", "cancelled", "dep_delay", "distance"]]
         self._events = frame.to_csv(index=False, header=False)
-        place = "/tmp/millrace-flights.csv"  # noqa: S108 - of a host of the lab
+        place = f"{STATE}/flights.csv"  # the server has a /tmp of its own
         self._copy(place)
         self.sql(
             f"DROP SCHEMA IF EXISTS batch CASCADE; CREATE SCHEMA batch; CREATE TABLE batch.flights "
