@@ -78,11 +78,11 @@ class Side:
         path.write_text(json.dumps({"connect_cluster_alias": self.alias, **variables}))
         return "-e", f"@{path}"
 
-    def admit(self, entry: dict[str, Any]) -> None:
+    def admit(self, entry: dict[str, Any], follower: str) -> None:
         """Make the user with which the other cluster reads here."""
         if "user" not in entry:
             return
-        settings = {mirrors.ALIAS: "other", mirrors.VARIABLE: [entry]}
+        settings = {mirrors.ALIAS: follower, mirrors.VARIABLE: [entry]}
         (mirror,) = mirrors.of_settings(settings)
         user = {"name": mirror.user, "password": mirror.password}
         grants = [dict(one) for one in mirror.source_grants()]
@@ -93,7 +93,7 @@ class Side:
         """Let this cluster follow another one; the output."""
         entry = other.entry(self.alias, prefix, **more)
         if entry.get("state") != "absent":
-            other.admit(entry)
+            other.admit(entry, self.alias)
         given = self.given(connect_mirrors=[entry])
         return self.plays.succeed("connectors", *given, *arguments)
 

@@ -164,6 +164,9 @@ class Mirror:
             },
             {"topic": self._syncs, "operations": ["describe_configs", "read"]},
             *(_grant("group", one, "read") for one in self.groups),
+            # It asks for all offsets of a group, which reads topics of this cluster, too: without
+            # this the authorizer would log a denial each time.
+            *(_grant("topic", one, "describe") for one in self.topics),
         ]
 
     def source_grants(self) -> list[Grant]:
@@ -171,6 +174,8 @@ class Mirror:
         return [
             *(_grant("topic", one, "read", "describe_configs") for one in self.topics),
             *(_grant("group", one, "describe") for one in self.groups),
+            # Groups may read what that cluster has copied from here.
+            *([_grant("topic", f"{self.target}.*", "describe")] if self.groups else []),
         ]
 
 

@@ -111,6 +111,7 @@ def test_the_user_at_the_other_cluster_only_reads() -> None:
         {"topic": "shop-", "pattern": "prefixed", "operations": reads},
         {"group": "*", "operations": ["describe"]},
         {"group": "shop-", "pattern": "prefixed", "operations": ["describe"]},
+        {"topic": "second.", "pattern": "prefixed", "operations": ["describe"]},
     ]
 
 
