@@ -19,16 +19,17 @@ class ActionModule(Action):
             {"certificate": one.certificate.path, "trusted": one.trusted(secrets)}
             for one in identities
         ]
-        if worker := self.cluster.connect.get(self.host):
-            authority = secrets.connect_authority
-            stores += [
-                {"certificate": one.path, "trusted": authority} for one in worker.certificates
-            ]
-        if registry := self.cluster.schema_registry.get(self.host):
-            authority = secrets.authority
-            stores += [
-                {"certificate": one.path, "trusted": authority} for one in registry.certificates
-            ]
+        owners = [
+            (self.cluster.connect.get(self.host), secrets.connect_authority),
+            (self.cluster.databases.get(self.host), secrets.connect_authority),
+            (self.cluster.schema_registry.get(self.host), secrets.authority),
+        ]
+        stores += [
+            {"certificate": one.path, "trusted": authority}
+            for owner, authority in owners
+            if owner
+            for one in owner.certificates
+        ]
         if not stores:
             return {"changed": False, "wrong": [], "expiring": []}
         return self.call({"stores": stores, **args})

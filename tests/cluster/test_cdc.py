@@ -106,8 +106,7 @@ def test_a_user_may_do_no_more_than_it_needs(captured: Captured, user: str) -> N
 def test_what_the_database_lacks_is_refused_first(
     captured: Captured, key: str, value: str, said: str
 ) -> None:
-    worker = next(iter(captured.topology.cluster.connect.values()))
-    source, sink = worker.settings["connect_connectors"]
+    source, sink = captured.described
     wrong = {**source, "config": {**source["config"], key: value}}
     given = json.dumps({"connect_connectors": [wrong, sink]})
     before = captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config")

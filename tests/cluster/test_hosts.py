@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
+    ACCOUNT,
+    UNIT,
+)
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
@@ -26,7 +30,8 @@ def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str,
     if spark := topology.cluster.spark.get(host):
         own = [f"{unit}.service" for unit in spark.units]
         units |= dict.fromkeys([*own, *jobs], settings["spark_user"])
-    return units
+    database = {f"{UNIT}.service": ACCOUNT} if host in topology.cluster.databases else {}
+    return {**units, **database}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 
@@ -138,6 +139,32 @@ def test_the_slot_follows_when_only_other_tables_change(captured: Captured) -> N
     wait_for(
         lambda: captured.sql(query) == ["t"], seconds=60, what="the slot behind the other table"
     )
+
+
+def test_without_a_free_slot_a_source_says_so(captured: Captured) -> None:
+    [free] = captured.sql(
+        "SELECT current_setting('max_replication_slots')::int - count(*) FROM pg_replication_slots"
+    )
+    captured.sql(
+        f"SELECT pg_create_physical_replication_slot('taken' || n) FROM generate_series(1, {free}) n"
+    )
+    source, sink = captured.described
+    config = {**source["config"], "slot.name": "another"}
+    other = {**source, "name": "another-source", "kafka_user": "another-source", "config": config}
+
+    def given(**more: str) -> tuple[str, str]:
+        return "-e", json.dumps({"connect_connectors": [source, sink, {**other, **more}]})
+
+    try:
+        assert "all replication slots are in use" in captured.plays.refuse("connectors", *given())
+        assert "all replication slots are in use" in captured.plays.refuse("health")
+    finally:
+        captured.plays.succeed("connectors", *given(state="absent"))
+        captured.sql(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            "WHERE slot_name LIKE 'taken%'"
+        )
+    assert captured.plays.run("health")[0] == 0
 
 
 def test_after_a_lost_slot_the_procedure_of_the_page_leads_to_equal_results(

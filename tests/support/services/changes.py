@@ -71,10 +71,15 @@ class Captured:
         command = f"cd / && printf '%%s' %s | runuser -u postgres -- {client}"
         return [one for one in self.host.check_output(command, statements).splitlines() if one]
 
+    @property
+    def described(self) -> list[dict[str, Any]]:
+        """Both connectors as the inventory has them, the source first."""
+        worker = next(iter(self.topology.cluster.connect.values()))
+        return list(worker.settings["connect_connectors"])
+
     def connectors(self, state: str = "running", *more: str) -> str:
         """Run connectors.yml with both connectors in a state."""
-        worker = next(iter(self.topology.cluster.connect.values()))
-        wanted = [{**one, "state": state} for one in worker.settings["connect_connectors"]]
+        wanted = [{**one, "state": state} for one in self.described]
         return self.plays.succeed(
             "connectors", "-e", json.dumps({"connect_connectors": wanted}), *more
         )

@@ -27,7 +27,10 @@ from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.services.spark import DRIVER, active_master
 from tests.support.wait import slower
 
-UNITS = ("kafka", "zookeeper", "connect", "schema_registry", "'hdfs-*'", "'spark-*'")
+UNITS = (
+    *("kafka", "zookeeper", "connect", "schema_registry", "millrace-postgresql"),
+    *("'hdfs-*'", "'spark-*'"),
+)
 JOURNAL = " ".join(["journalctl --no-pager --lines 40", *(f"-u {unit}" for unit in UNITS)])
 
 
@@ -89,8 +92,10 @@ def summary(topology: Topology) -> dict[str, Any]:
             what.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
         if worker := cluster.connect.get(name):
             what.append(f"Kafka Connect {worker.version} worker")
-        if registry := cluster.schema_registry.get(name):
-            what.append(f"{registry.title} {registry.version}")
+UNITS = (
+    *("kafka", "zookeeper", "connect", "schema_registry", "millrace-postgresql"),
+    *("'hdfs-*'", "'spark-*'"),
+)
         if hdfs := cluster.hdfs.get(name):
             what += [f"HDFS {hdfs.version} {role}" for role in hdfs.roles]
         if spark := cluster.spark.get(name):

@@ -468,6 +468,18 @@ def test_workers_of_kafka_connect_have_a_ca_of_their_own(directory: Path) -> Non
     assert workers(directory, kafka_security="standard") == made
 
 
+def test_a_database_has_a_certificate_of_that_ca_and_passwords(directory: Path) -> None:
+    groups = {"kafka_connect": ["w1"], "postgresql": ["d1"]}
+    found = cluster(groups, connect_security="standard")
+    inventory = replace(found.inventory, secrets=secrets.read(directory))
+    made = secrets.complete(resolve(inventory), None, store=True)
+    assert made.connect_authority in made.certificates["d1/postgresql"]
+    passwords = [made.texts[f"postgresql_{user}"] for user in ("owner", "debezium", "sink")]
+    assert len({*passwords}) == len(passwords)
+    again = resolve(replace(inventory, secrets=secrets.read(directory)))
+    assert secrets.complete(again, None, store=True) == made
+
+
 def test_kafka_gets_its_ca_although_workers_have_certificates_already(directory: Path) -> None:
     """A cluster that is closed later."""
     assert workers(directory).authority == ""
