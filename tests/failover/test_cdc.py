@@ -146,7 +146,8 @@ def test_without_a_free_slot_a_source_says_so(captured: Captured) -> None:
         "SELECT current_setting('max_replication_slots')::int - count(*) FROM pg_replication_slots"
     )
     captured.sql(
-        f"SELECT pg_create_physical_replication_slot('taken' || n) FROM generate_series(1, {free}) n"
+        "SELECT pg_create_physical_replication_slot('taken' || n) "
+        f"FROM generate_series(1, {free}) n"
     )
     source, sink = captured.described
     config = {**source["config"], "slot.name": "another"}
