@@ -108,7 +108,7 @@ def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> N
 def serialized(registry: Clients, topic: str, schema: dict[str, Any], **order: Any) -> bytes:
     """What confluent-kafka's serializer makes of an order, with a schema that it registers."""
     serializer = AvroSerializer(registry.registry, json.dumps(schema))
-    made = serializer(order, SerializationContext(topic, MessageField.VALUE))
+    made: bytes | None = serializer(order, SerializationContext(topic, MessageField.VALUE))
     assert made
     return made
 

@@ -38,7 +38,7 @@ READER = json.dumps(
         ],
     }
 )
-SCHEMAS = {
+SCHEMAS: dict[int, dict[str, Any]] = {
     12: {"schema": FORMER},
     13: {"schema": NEWEST},
     14: {"schema": '{"type": "object"}', "schemaType": "JSON"},

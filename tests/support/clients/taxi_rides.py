@@ -103,17 +103,15 @@ def consume(topic: str, group: str, count: int) -> list[tuple[RideRecordKey, Rid
         {"bootstrap.servers": SERVERS, "group.id": group, "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(topics=[topic])
-    found = []
+    found: list[tuple[RideRecordKey, RideRecord]] = []
     while len(found) < count:
         message = consumer.poll(SECONDS)
         assert message, "nothing came"
         assert not message.error(), message.error()
         found.append(
             (
-                from_key(message.key(), SerializationContext(message.topic(), MessageField.KEY)),
-                from_value(
-                    message.value(), SerializationContext(message.topic(), MessageField.VALUE)
-                ),
+                from_key(message.key(), SerializationContext(topic, MessageField.KEY)),
+                from_value(message.value(), SerializationContext(topic, MessageField.VALUE)),
             )
         )
     consumer.close()

@@ -12,8 +12,8 @@ from millrace_job import REASON, dead_letters, kafka_options, write_topic
 name, topic, schema = sys.argv[1:]
 config = Path(f"/etc/spark/job-{name}-kafka.properties")
 spark = SparkSession.builder.getOrCreate()
-records = spark.read.format("kafka").options(**kafka_options(config), includeHeaders=True)
-records = records.option("subscribe", topic).option("startingOffsets", "earliest").load()
+source = spark.read.format("kafka").options(**kafka_options(config), includeHeaders=True)
+records = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
 decoded = decode(records, Registry.read(Path(f"/etc/spark/job-{name}-registry.conf")), schema)
 good = decoded.where(F.col(REASON).isNull())
 write_topic(good.select("key", F.to_json("record").alias("value")), config, f"{topic}.read")
