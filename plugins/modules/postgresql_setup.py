@@ -16,12 +16,6 @@ description:
   - Asks the server for each step whether it is done, and does what is not, in the order of the
     steps. The steps come from the model of the cluster.
 options:
-  steps:
-    description: Each with C(what), its name for messages, C(database), C(check), a query that is
-      true once it is done, and C(apply), the statements that do it.
-    type: list
-    elements: dict
-    required: true
   wait:
     description: Seconds to wait for the server to answer.
     type: float

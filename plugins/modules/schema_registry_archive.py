@@ -27,12 +27,11 @@ options:
   path:
     description: The archive on this host.
     type: path
-    required: true
   state:
     description: Whether the archive is written, or imported.
     type: str
     choices: [exported, imported]
-    required: true
+    default: exported
 attributes:
   check_mode:
     description: Compares the archive with the registry. An export writes it, too.
@@ -101,9 +100,10 @@ def main() -> None:
             "instances": {"type": "list", "elements": "str", "required": True},
             "authority": {"type": "path", "default": ""},
             "login": {"type": "str", "default": "", "no_log": True},
-            "path": {"type": "path", "required": True},
-            "state": {"type": "str", "choices": ["exported", "imported"], "required": True},
+            "path": {"type": "path"},
+            "state": {"type": "str", "choices": ["exported", "imported"], "default": "exported"},
         },
+        required_one_of=[["path"]],
         supports_check_mode=True,
     )
     given, path = module.params, Path(module.params["path"])

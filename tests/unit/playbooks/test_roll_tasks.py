@@ -25,7 +25,7 @@ def test_what_follows_a_role_is_left_out_with_what_it_reads() -> None:
     read = {"__host_loaded": "host", "__service_result": "service", "roll_resume": "service"}
     for task in tasks:
         assert task["tags"] == [tag for name, tag in read.items() if name in str(task)]
-    assert len(tasks) == 6
+    assert len(tasks) == 7
 
 
 def test_users_log_in_where_the_nodes_listen_by_then() -> None:
