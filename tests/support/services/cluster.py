@@ -92,10 +92,10 @@ def summary(topology: Topology) -> dict[str, Any]:
             what.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
         if worker := cluster.connect.get(name):
             what.append(f"Kafka Connect {worker.version} worker")
-UNITS = (
-    *("kafka", "zookeeper", "connect", "schema_registry", "millrace-postgresql"),
-    *("'hdfs-*'", "'spark-*'"),
-)
+        if registry := cluster.schema_registry.get(name):
+            what.append(f"{registry.title} {registry.version}")
+        if name in cluster.databases:
+            what.append("PostgreSQL")
         if hdfs := cluster.hdfs.get(name):
             what += [f"HDFS {hdfs.version} {role}" for role in hdfs.roles]
         if spark := cluster.spark.get(name):
