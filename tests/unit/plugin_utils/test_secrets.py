@@ -493,3 +493,44 @@ def test_a_missing_ca_of_the_workers_is_not_replaced(directory: Path) -> None:
         workers(directory)
     for part in (authorities.CONNECT_CERTIFICATE, "/etc/connect/certificates"):
         assert part in str(refusal.value)
+
+
+def registry(directory: Path, **variables: Any) -> Secrets:
+    """Complete the secrets of a closed schema registry beside Kafka."""
+    groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "schema_registry": ["r1"]}
+    variables = {"kafka_node_id": 1, "schema_registry_security": "standard", **variables}
+    found = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
+    return secrets.complete(
+        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+    )
+
+
+def test_the_schema_registry_has_a_certificate_of_the_cluster(directory: Path) -> None:
+    made = registry(directory, kafka_security="standard")
+    assert made == secrets.read(directory)
+    assert made.authority in made.certificates["r1/schema_registry"]
+    assert registry(directory, kafka_security="standard") == made
+
+
+def test_a_cluster_that_is_closed_later_keeps_the_ca_of_its_schema_registry(
+    directory: Path,
+) -> None:
+    made = registry(directory)
+    assert made.authority
+    closed = registry(directory, kafka_security="standard")
+    assert closed.authority == made.authority
+    assert closed.certificates["r1/schema_registry"] == made.certificates["r1/schema_registry"]
+    assert closed.authority in closed.certificates["b1/node"]
+
+
+def test_users_of_the_schema_registry_and_of_kafka_have_passwords_of_their_own(
+    directory: Path,
+) -> None:
+    users = [{"name": "admin", "role": "admin"}, {"name": "writer", "role": "write"}]
+    made = registry(directory, kafka_security="standard", schema_registry_users=users)
+    assert made.passwords["schema_registry/admin"] != made.passwords["admin"]
+    assert (directory / "passwords/schema_registry/writer").stat().st_mode & 0o077 == 0
+    given = [{**users[1], "password": "a-password-of-theirs"}]
+    (directory / "passwords/schema_registry/writer").unlink()
+    left = registry(directory, kafka_security="standard", schema_registry_users=given)
+    assert "schema_registry/writer" not in left.passwords

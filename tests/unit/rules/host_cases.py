@@ -549,6 +549,12 @@ CASES = [
         java("/opt/java", javas={"/opt/java": ""}),
     ),
     Case(
+        "java",
+        ("Apicurio Registry 3.3.3 runs on Java 21", "java_package"),
+        host(lambda d: d.registry(), javas={JAVA_17: "17.0.9"}),
+        host(lambda d: d.registry(), **DEBIAN_13),
+    ),
+    Case(
         "java-differs",
         ("Java 17 on k1 and k3 and Java 21 on k2",),
         javas(k1="17.0.9", k2="21.0.4", k3="17.0.2"),

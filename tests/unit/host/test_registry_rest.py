@@ -1,0 +1,68 @@
+"""The REST client of the schema registry: which instance is asked, and what a refusal says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    Registry,
+    RegistryError,
+)
+
+NOBODY = "127.0.0.1:1"
+LOGIN = "reader:a:word"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Refuses what is at /4.. or /5.. with that status, and answers everything else."""
+
+    def do_GET(self) -> None:
+        status = int(self.path[1:]) if self.path[1:].isdecimal() else 200
+        given = self.headers.get("Authorization", "").removeprefix("Basic ")
+        answers = {
+            200: {"login": base64.b64decode(given).decode()},
+            409: {"message": "Incompatible\n schema", "error_code": 409},
+            422: {"title": "no Avro", "detail": "a schema must be Avro"},
+        }
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(answers.get(status, [])).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def instance() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_instance_that_does_not_answer_is_skipped(instance: str) -> None:
+    assert Registry([NOBODY, instance], login=LOGIN).call("GET", "/x") == {"login": LOGIN}
+
+
+def test_an_instance_that_fails_is_not_the_last_one_asked(instance: str) -> None:
+    with pytest.raises(RegistryError, match=f"{instance}: .*{NOBODY}") as refusal:
+        Registry([instance, NOBODY]).call("GET", "/500")
+    assert refusal.value.status == 500
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(409, "Incompatible schema"), (422, "must be Avro"), (401, "401")]
+)
+def test_a_refusal_is_that_of_the_registry(instance: str, status: int, text: str) -> None:
+    with pytest.raises(RegistryError, match=text) as refusal:
+        Registry([instance, NOBODY]).call("GET", f"/{status}")
+    assert refusal.value.status == status
+    assert NOBODY not in str(refusal.value)
