@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import firewall
+from ansible_collections.millrace.streaming.plugins.module_utils.model import firewall, postgresql
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import Job
 
@@ -77,6 +77,7 @@ def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_pa
     services = [one for host in cluster.hosts for one in cluster.services(host).values()]
     jobs = {job.unit} if cluster.spark else set()
     jobs |= {firewall.NAME} if cluster.firewalls else set()
+    jobs |= {postgresql.UNIT} if cluster.databases else set()
     assert {Path(name).stem for name in texts} == {
         unit for one in services for unit in one.units
     } | jobs
