@@ -47,6 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--delete", action="store_true", help="delete them")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("kafka").setLevel(logging.WARNING)
     connection = Connection.read(arguments.client_config)
     if arguments.delete:
         LOG.info("topics deleted: %s", ", ".join(delete(connection)) or "none, none exists")
