@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import fi
 from ansible_collections.millrace.streaming.plugins.module_utils.model.connect import (
     KAFKA_AUTHORITY,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.connectors import (
+    secret_file,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
     Registry,
 )
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from testinfra.host import Host
 
 from millrace_job import REASON
 from tests.failover.test_connect import ALIAS, NAME, connector
@@ -105,10 +110,16 @@ def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> N
         assert registry.registry.get_versions(f"{topic}-{side}") == [1]
 
 
-def serialized(registry: Clients, topic: str, schema: dict[str, Any], **order: Any) -> bytes:
-    """What confluent-kafka's serializer makes of an order, with a schema that it registers."""
+def serialized(
+    registry: Clients,
+    topic: str,
+    schema: dict[str, Any],
+    part: MessageField = MessageField.VALUE,
+    **record: Any,
+) -> bytes:
+    """What confluent-kafka's serializer makes of a record, with a schema that it registers."""
     serializer = AvroSerializer(registry.registry, json.dumps(schema))
-    made: bytes | None = serializer(order, SerializationContext(topic, MessageField.VALUE))
+    made: bytes | None = serializer(record, SerializationContext(topic, part))
     assert made
     return made
 
@@ -162,8 +173,8 @@ def test_spark_reads_each_record_by_the_schema_of_its_writer(
         admin.delete_topics([read, letters])
 
 
-def converter(registry: Registry, worker_authority: str, side: str) -> dict[str, Any]:
-    """The properties of docs/connect.md for the key or the value."""
+def converters(registry: Registry, connector: str) -> dict[str, Any]:
+    """The properties of docs/connect.md for key and value; `connector` has a file of secrets."""
     [text] = [
         x
         for x in guide.blocks("Avro and a schema registry", "yaml", ROOT / "docs/connect.md")
@@ -174,11 +185,17 @@ def converter(registry: Registry, worker_authority: str, side: str) -> dict[str,
     own = {
         ".apicurio.registry.url": f"https://{address}/apis/registry/v2",
         ".apicurio.auth.username": USER,
-        ".apicurio.auth.password": f"${{file:/etc/connect/secrets/{NAME}.properties:registry}}",
+        ".apicurio.auth.password": f"${{file:{secret_file(connector)}:registry}}",
     }
     assert set(own) <= set(lines)
-    assert lines[".apicurio.rest.request.ssl.ca-bundle.location"] == worker_authority
-    return {f"{side}.converter{key}": value for key, value in {**lines, **own}.items()}
+    assert lines[".apicurio.rest.request.ssl.ca-bundle.location"] == KAFKA_AUTHORITY
+    sides = ("key", "value")
+    return {f"{x}.converter{key}": value for key, value in {**lines, **own}.items() for x in sides}
+
+
+def password(registry: Registry) -> str:
+    [found] = [one.password for one in registry.users if one.name == USER]
+    return found
 
 
 def test_what_a_source_of_kafka_connect_writes_is_read_by_confluents_deserializer(
@@ -193,10 +210,8 @@ def test_what_a_source_of_kafka_connect_writes_is_read_by_confluents_deserialize
     hoist = "org.apache.kafka.connect.transforms.HoistField$Value"
     transform = {"transforms": "x", "transforms.x.type": hoist, "transforms.x.field": "data"}
     source["config"].update(transform)
-    [login] = [one.password for one in registry.model.users if one.name == USER]
-    for side in ("key", "value"):
-        source["config"].update(converter(registry.model, KAFKA_AUTHORITY, side))
-    secrets = {NAME: {"tasks": "1", "registry": login}}
+    source["config"].update(converters(registry.model, NAME))
+    secrets = {NAME: {"tasks": "1", "registry": password(registry.model)}}
     target = f"{ALIAS}.{topic}"
 
     def given(**more: Any) -> tuple[str, str]:
@@ -219,6 +234,57 @@ def test_what_a_source_of_kafka_connect_writes_is_read_by_confluents_deserialize
         plays.run("connectors", *given(state="absent"))
         if target in admin.list_topics():
             admin.delete_topics([target])
+
+
+def test_a_sink_of_kafka_connect_reads_what_confluents_serializer_writes(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, registry: Clients, topic: str
+) -> None:
+    """Into a table, by the inventory's connector for results with another topic."""
+    if not topology.group("postgresql"):
+        pytest.skip("no database here")
+    worker = next(iter(topology.cluster.connect.values()))
+    results = next(one for one in worker.connectors if one.is_sink)
+    name = table = topic.replace("-", "_")
+    host = hosts[topology.group("postgresql")[0]]
+
+    def sql(statement: str) -> list[str]:
+        client = "runuser -u postgres -- psql -XAtq -h /run/millrace-postgresql flights -c %s"
+        return host.check_output(client, statement).splitlines()
+
+    keys = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
+    items = {"type": "record", "name": "Item", "fields": [{"name": "item", "type": "string"}]}
+    with closing(registry.client.producer(acks="all")) as producer:
+        for number, item in enumerate(("cup", "Müsli")):
+            key = serialized(registry, topic, keys, MessageField.KEY, id=number)
+            value = serialized(registry, topic, items, item=item)
+            producer.send(topic, value, key=key).get(timeout=scaled(30))
+    sink = {
+        "name": name,
+        "kafka_user": name,
+        "grants": [{"topic": topic, "operations": ["read"]}],
+        "config": {
+            **{key: x for key, x in results.given.items() if key != "tasks.max"},
+            "topics": topic,
+            "collection.name.format": f"results.{table}",
+            **converters(registry.model, name),
+        },
+    }
+
+    def given(**more: Any) -> tuple[str, str]:
+        secrets = {name: {"registry": password(registry.model)}}
+        wanted = {"connect_connectors": [{**sink, **more}], "connect_secrets": secrets}
+        return "-e", json.dumps(wanted)
+
+    sql(f"CREATE TABLE results.{table} (id bigint PRIMARY KEY, item text)")
+    sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON results.{table} TO sink")
+    try:
+        plays.succeed("connectors", *given())
+        rows = ["0|cup", "1|Müsli"]
+        select = f"TABLE results.{table} ORDER BY id"
+        wait_for(lambda: sql(select) == rows, seconds=120, what=f"{rows} in results.{table}")
+    finally:
+        plays.run("connectors", *given(state="absent"))
+        sql(f"DROP TABLE results.{table}")
 
 
 def test_a_converter_that_is_not_there_is_refused(
