@@ -107,6 +107,8 @@ REFUSED: list[Case] = [
                     ("connection.url", "jdbc:oracle:thin:a/geheim@//db/x"),
                     ("x.schema.registry.url", "https://u:geheim@registry"),
                     ("value.converter.basic.auth.user.info", "u:geheim"),
+                    ("key.converter.apicurio.auth.password", "geheim"),
+                    ("value.converter.apicurio.auth.client.secret", "geheim"),
                     ("source.cluster.ssl.keystore.key", "geheim"),
                     ("producer.override.ssl.keystore.key", "geheim"),
                     ("api.key", "geheim"),
