@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.kafka.client import Cluster
+from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.operations import options
 from ..module_utils.operations.options import FailedError
 
@@ -25,31 +27,51 @@ attributes:
 
 EXISTS = 36
 """TOPIC_ALREADY_EXISTS: another run was faster."""
+LATER = (7, 38, 41)
+"""REQUEST_TIMED_OUT; INVALID_REPLICATION_FACTOR, until enough brokers run; NOT_CONTROLLER."""
+POLL_SECONDS = 0.5
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
-    """Ask the cluster, and do the module's work."""
-    wanted = module.params["topics"]
-    there = cluster.ask(lambda admin: {*admin.list_topics()}) if wanted else set()
-    missing = {name: one for name, one in wanted.items() if name not in there}
-    if missing and not module.check_mode:
-        answer = cluster.ask(
-            lambda admin: admin.create_topics(missing, raise_errors=False, wait_for_metadata=True)
-        )
-        refused = [
-            f"{one['name']}: {one['error_message'] or one['error_code']}"
-            for one in answer["topics"]
-            if one["error_code"] not in (0, EXISTS)
-        ]
-        if refused:
+    """Ask the cluster until it has all topics, or the time is over."""
+    wanted, deadline = module.params["topics"], time.monotonic() + module.params["wait"]
+    made: set[str] = set()
+    while True:
+        refused: list[str] = []
+        is_final = False
+        try:
+            there = cluster.ask(lambda admin: {*admin.list_topics()}) if wanted else set()
+            missing = {name: one for name, one in wanted.items() if name not in there}
+            made |= missing.keys()
+            if missing and not module.check_mode:
+                refused, is_final = create(cluster, missing)
+        except UnavailableError:
+            if time.monotonic() > deadline:
+                raise
+            refused = ["no broker answers"]
+        if not refused:
+            return {"changed": bool(made), "made": sorted(made)}
+        if is_final or time.monotonic() > deadline:
             message = f"topics cannot be made: {'; '.join(refused)}"
             raise FailedError(message)
-    return {"changed": bool(missing), "made": sorted(missing)}
+        time.sleep(POLL_SECONDS)
+
+
+def create(cluster: Cluster, topics: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """Make topics; return why some are refused, and whether it is of no use to ask again."""
+    answer = cluster.ask(lambda admin: admin.create_topics(topics, raise_errors=False))
+    found = [one for one in answer["topics"] if one["error_code"] not in (0, EXISTS)]
+    refused = [f"{one['name']}: {one['error_message'] or one['error_code']}" for one in found]
+    return refused, any(one["error_code"] not in LATER for one in found)
 
 
 def main() -> None:
     """Run the module."""
-    options.run(work, {"topics": {"type": "dict", "default": {}}})
+    spec = {
+        "topics": {"type": "dict", "default": {}},
+        "wait": {"type": "float", "default": 0},
+    }
+    options.run(work, spec)
 
 
 if __name__ == "__main__":

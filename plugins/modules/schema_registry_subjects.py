@@ -190,6 +190,10 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
         for one in given["subjects"]
     ]
     wanted = [one for one in every if given["only"] in ("", one.name)]
+    if given["only"] and not wanted:
+        there = ", ".join(one.name for one in every) or "none"
+        message = f"the inventory has no subject {given['only']}; there are: {there}"
+        raise RefusedError(message)
     found = {one.name: registry.found(one) for one in wanted}
     names = registry.names()
     rules = [] if given["only"] else subjects.global_level(given["compatibility"], registry.level())

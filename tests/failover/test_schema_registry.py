@@ -216,13 +216,15 @@ def test_a_level_of_a_subject_lets_a_schema_in(registry: Registry, plays: Plays)
     assert unchanged(plays.succeed("schemas", *given(*entries("seats", "year"))))
 
 
-def test_wrong_entries_are_refused_before_a_host_is_contacted(plays: Plays) -> None:
+def test_wrong_entries_and_names_are_refused(plays: Plays) -> None:
     wrong = (
         {"topic": "a", "strategy": "TopicName", "schema": {"type": "string"}},
         {"topic": "b", "file": "/nowhere/b.avsc"},
     )
     assert "TopicNameStrategy" in plays.refuse("schemas", *given(wrong[0]))
     assert "/nowhere/b.avsc" in plays.refuse("schemas", *given(wrong[1]))
+    right = given({"topic": "c", "schema": {"type": "string"}})
+    assert "c-value" in plays.refuse("schemas", *right, "-e", "subject=c")
 
 
 def test_a_subject_is_removed_when_it_is_asked_for_and_can_come_back(

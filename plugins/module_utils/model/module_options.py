@@ -302,7 +302,8 @@ def _kafka_topics(cluster: Cluster, host: str) -> Options:
 def _kafka_service_topics(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     found = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
-    return {"bootstrap": node.bootstrap, "topics": found}
+    wait = node.settings["kafka_start_timeout"]
+    return {"bootstrap": node.bootstrap, "topics": found, "wait": wait}
 
 
 def _kafka_listeners(cluster: Cluster, host: str) -> Options:
