@@ -37,6 +37,7 @@ CONF: Final[Mapping[str, str]] = {
     # Each query runs in its own scheduler pool, so that none waits for the other's batch.
     "spark.scheduler.mode": "FAIR",
 }
+NO_CHANGE: Final = "a record is no change, as Debezium writes it without a schema,"
 _EVENT: Final = "tailnum STRING, dest STRING, cancelled BOOLEAN, dep_delay BIGINT, distance BIGINT"
 
 
@@ -55,12 +56,14 @@ def changes(raw: DataFrame, dimension: Dimension) -> DataFrame:
     key = f"from_json(cast(key AS STRING), '{dimension.key} STRING').{dimension.key} AS key"
     streamed = "coalesce(change.source.snapshot, 'false') = 'false' AS streamed"
     names = ", ".join(f"change.after.{name}" for name in dimension.columns)
+    # Such as one of a converter that adds its schema, whose fields would all be null.
+    operation = f"coalesce(change.op, raise_error('{NO_CHANGE} of {dimension.table}')) AS op"
     return (
         raw.where("value IS NOT NULL")
         .selectExpr(
             key, f"from_json(cast(value AS STRING), '{ddl}', map('mode', 'FAILFAST')) AS change"
         )
-        .selectExpr("key", streamed, "change.source.lsn", "change.op", f"struct({names}) AS row")
+        .selectExpr("key", streamed, "change.source.lsn", operation, f"struct({names}) AS row")
         .selectExpr(
             "key",
             "struct(struct(streamed, lsn) AS place, if(op = 'd', NULL, row) AS row) AS version",

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from changes.schemas import AIRPORTS, DIMENSIONS, FACTS, PLANES, Dimension
-from changes.stream import arguments_of, changes, facts, joined, records
+from changes.stream import NO_CHANGE, arguments_of, changes, facts, joined, records
 from changes.tables import answer, rows, statements
 
 pytestmark = pytest.mark.filterwarnings(
@@ -151,9 +151,10 @@ def test_neither_order_nor_repetition_changes_the_answer(
 
 
 def test_a_change_that_cannot_be_read_ends_the_query(spark: SparkSession) -> None:
-    broken = spark.createDataFrame([(b'{"tailnum": "N1"}', b'{"after": "N1"')], KAFKA)
-    with pytest.raises(Exception, match=r"(?i)malformed"):
-        result(broken, spark.createDataFrame(FLIGHTS, KAFKA)).collect()
+    for value, said in ((b'{"after": "N1"', "(?i)malformed"), (b'{"payload": {}}', NO_CHANGE)):
+        broken = spark.createDataFrame([(b'{"tailnum": "N1"}', value)], KAFKA)
+        with pytest.raises(Exception, match=said):
+            result(broken, spark.createDataFrame(FLIGHTS, KAFKA)).collect()
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS, ids=lambda one: one.table)
