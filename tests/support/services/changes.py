@@ -35,7 +35,7 @@ PAGE = ROOT / "docs/cdc.md"
 SOURCE_NAME, SINK_NAME = "flights-source", "flights-results"
 LIMIT = 20_000
 """How many flights are published."""
-SECONDS = 180
+SECONDS = 300
 _EVENTS = "(tailnum text, dest text, cancelled boolean, dep_delay bigint, distance bigint)"
 
 
