@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    APICURIO,
     CONFLUENT,
     Registry,
     RegistryError,
@@ -87,8 +88,9 @@ def test_roles_limit_users(registry_as: As, subject: str) -> None:
     assert status(reader, "DELETE", f"{SUBJECTS}/{subject}") == 403
     assert writer.call("POST", path, schema("seats"))["id"]
     level = {"compatibility": "NONE"}
-    assert status(writer, "PUT", f"{CONFLUENT}/config/{subject}", level) == 403
+    assert status(reader, "PUT", f"{CONFLUENT}/config/{subject}", level) == 403
     assert status(writer, "PUT", f"{CONFLUENT}/config", level) == 403
+    assert status(writer, "GET", f"{APICURIO}/admin/export") == 403
 
 
 def test_an_incompatible_schema_is_refused(registry_as: As, subject: str) -> None:
