@@ -16,6 +16,12 @@ description:
   - Asks the server for each step whether it is done, and does what is not, in the order of the
     steps. The steps come from the model of the cluster.
 options:
+  steps:
+    description: What to do instead of what the model says, each with C(what), its name for
+      messages, C(database), C(check), a query that is true once it is done, and C(apply), the
+      statements that do it.
+    type: list
+    elements: dict
   wait:
     description: Seconds to wait for the server to answer.
     type: float
@@ -57,7 +63,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **OPTIONS,
-            "steps": {"type": "list", "elements": "dict", "required": True},
+            "steps": {"type": "list", "elements": "dict", "default": []},
             "wait": {"type": "float", "default": 60},
         },
         supports_check_mode=True,
