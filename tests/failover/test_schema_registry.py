@@ -69,7 +69,7 @@ def entries(*fields: str, **more: Any) -> list[dict[str, Any]]:
         {
             "topic": f"{PREFIX}-departures",
             "type": "JSON",
-            "schema": {"title": "Departure", "type": "object"},
+            "schema": {"title": "Departure", "type": "object", "properties": {}},
         },
         {
             "topic": f"{PREFIX}-positions",
@@ -231,7 +231,7 @@ def test_a_subject_is_removed_when_it_is_asked_for_and_can_come_back(
     registry: Registry, plays: Plays
 ) -> None:
     one = {"topic": f"{PREFIX}-departures", "type": "JSON"}
-    present = {**one, "schema": {"title": "Departure", "type": "object"}}
+    present = {**one, "schema": {"title": "Departure", "type": "object", "properties": {}}}
     plays.succeed("schemas", *given({**one, "state": "absent"}))
     assert DEPARTURES not in registry.call("GET", SUBJECTS)
     assert unchanged(plays.succeed("schemas", *given({**one, "state": "absent"})))

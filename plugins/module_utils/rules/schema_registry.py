@@ -10,13 +10,14 @@ from ..model import schemas
 from ..model.cluster import Cluster
 from ..model.schema_registry import ADMIN, GROUP, KAFKA_USER, Registry
 from ..model.schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
-from ..model.values import listing
+from ..model.values import listing, mapping
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, one_value, shared_values
 
 _USERS = "schema_registry_users"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _SHORTEST = 8
+_DIALECTS = "json-schema.org"
 
 
 def _first(cluster: Cluster, *variables: str) -> Iterator[tuple[str, Registry]]:
@@ -151,3 +152,18 @@ def _schema_syntax(one: Subject) -> Findings:
         what = f"The schema of {one.label} is no JSON: {error}."
         other = f", or set type: {schemas.PROTOBUF}" if "syntax" in one.text else ""
         yield Finding(what, f"Correct it{other}.", where)
+
+
+@rule("schema-dialect", each=_every)
+def _schema_dialect(one: Subject) -> Findings:
+    """By these the registry recognizes a JSON Schema; it refuses any other one."""
+    if one.text is None or one.type != JSON:
+        return
+    try:
+        found = mapping(json.loads(one.text))
+    except ValueError:
+        return
+    if _DIALECTS not in str(found.get("$schema")) and "properties" not in found:
+        what = f"The schema of {one.label} has neither $schema nor properties."
+        fix = "Add $schema: http://json-schema.org/draft-07/schema# for example."
+        yield Finding(what, fix, _at(one, "file" if one.given.get("file") else "schema"))

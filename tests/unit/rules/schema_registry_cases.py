@@ -145,6 +145,20 @@ REFUSED: list[Case] = [
     ),
     *(
         (
+            "schema-dialect",
+            name,
+            lambda d, schema=schema: d.subjects(
+                {"topic": "planes", "type": "JSON", "schema": schema}
+            ),
+            ("planes-value", "$schema"),
+        )
+        for name, schema in {
+            "an object": {"title": "Plane", "type": "object"},
+            "of another site": {"$schema": "http://acme.example/draft", "type": "object"},
+        }.items()
+    ),
+    *(
+        (
             "protection-weakened",
             f"of the schema registry: {key}",
             lambda d, key=key, value=value: closed(d).variable(
@@ -233,5 +247,21 @@ LEGAL: list[Legal] = [
         lambda d: d.subjects(
             {"topic": "planes", "type": "PROTOBUF", "schema": 'syntax = "proto3";'}
         ),
+    ),
+    *(
+        (
+            "schema-dialect",
+            name,
+            lambda d, schema=schema: d.subjects(
+                {"topic": "planes", "type": "JSON", "schema": schema}
+            ),
+        )
+        for name, schema in {
+            "properties": {"type": "object", "properties": {}},
+            "a draft": {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "string",
+            },
+        }.items()
     ),
 ]
