@@ -35,7 +35,8 @@ PLANES, WINGS, DEPARTURES, POSITIONS = (
     f"{PREFIX}-{name}-value" for name in ("planes", "wings", "departures", "positions")
 )
 READY_SECONDS = 180
-LOADED = 20
+LOADED = 6
+"""A client that names the killed instance first needs about 10 s, with its own retries."""
 
 
 def plane(*fields: str) -> dict[str, Any]:
