@@ -10,7 +10,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.connect_rest import Rest, RestError
+from ..module_utils.host.connect_rest import STARTING, Rest
+from ..module_utils.host.rest import RestError
 from ..module_utils.model.key_table import nearest
 from ..module_utils.operations import connect_health, connectors
 from ..module_utils.operations.connectors import Found, Step, Wanted
@@ -90,7 +91,7 @@ not_validated:
 POLL_SECONDS = 0.5
 _REBALANCE_SECONDS = 90
 """How long a request that is refused while the group is rebalancing is repeated."""
-_LATER = (409, 503)
+_LATER = (409, STARTING)
 _STATUS_SECONDS = 30
 """How long a connector that was created just now may have no status."""
 _GOOD_SAMPLES = 5  # one each second
@@ -161,7 +162,7 @@ class Group:
                     "PUT", f"/connector-plugins/{plugin}/config/validate", dict(one.config)
                 )
             except RestError as error:
-                if error.status in (0, 503):
+                if error.status in (0, STARTING):
                     raise
                 unknown.append(f"{one.name}: {error}")
                 continue

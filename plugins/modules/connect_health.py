@@ -7,7 +7,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.connect_rest import Rest, RestError
+from ..module_utils.host.connect_rest import Rest
+from ..module_utils.host.rest import RestError
 from ..module_utils.operations import connect_health, health_check
 
 DOCUMENTATION = r"""
@@ -42,7 +43,7 @@ REQUEST_SECONDS = 10
 def not_ready(rest: Rest) -> dict[str, str]:
     """Return worker -> why it is not ready, of those that are not."""
     found = {}
-    for worker in rest.workers:
+    for worker in rest.instances:
         try:
             rest.ask(worker, "GET", "/health", timeout=REQUEST_SECONDS)
         except RestError as error:
@@ -73,8 +74,8 @@ def main() -> None:
         missing = not_ready(rest)
         names: list[str] = []
         found: dict[str, connect_health.Connector] = {}
-        if given["connectors"] and len(missing) < len(rest.workers):
-            rest.workers.sort(key=lambda name: name in missing)
+        if given["connectors"] and len(missing) < len(rest.instances):
+            rest.instances.sort(key=lambda name: name in missing)
             try:
                 found = connect_health.connectors(rest.call("GET", "/connectors?expand=status"))
                 names = rest.call("GET", "/connectors")

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import APICURIO, CONFLUENT, Registry, RegistryError
+from ..module_utils.host.registry_rest import APICURIO, CONFLUENT, Registry
+from ..module_utils.host.rest import RestError
 from ..module_utils.operations import registry_archive
 from ..module_utils.operations.registry_archive import ArchiveError
 
@@ -53,7 +54,7 @@ def versions(registry: Registry) -> dict[tuple[str, int], int]:
 
 def exported(registry: Registry, path: Path) -> dict[str, Any]:
     """Write the archive."""
-    content = registry.send("GET", f"{APICURIO}/admin/export", None, "application/json")
+    content = registry.exchange("GET", f"{APICURIO}/admin/export", None)
     found = registry_archive.versions(content)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
@@ -86,7 +87,7 @@ def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str,
 def _import(registry: Registry, content: bytes) -> None:
     # The ids are kept by default.
     path = f"{APICURIO}/admin/import?requireEmptyRegistry=false"
-    registry.send("POST", path, content, "application/zip")
+    registry.exchange("POST", path, content, "application/zip")
 
 
 def _counts(found: registry_archive.Versions) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def main() -> None:
         module.fail_json(msg=f"a file cannot be used: {error}")
     except ArchiveError as error:
         module.fail_json(msg=f"{path} cannot be used: {error}; nothing was changed")
-    except RegistryError as error:
+    except RestError as error:
         module.fail_json(msg=f"the schema registry refuses a request: {error}")
     except (LookupError, TypeError, AttributeError, json.JSONDecodeError) as error:
         module.fail_json(msg=f"what answers is no schema registry: {error!r}")

@@ -11,7 +11,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import CONFLUENT, Registry, RegistryError
+from ..module_utils.host.registry_rest import CONFLUENT, Registry
+from ..module_utils.host.rest import RestError
 from ..module_utils.operations import health_check, registry_health
 
 DOCUMENTATION = r"""
@@ -89,7 +90,7 @@ def main() -> None:
             try:
                 answer = registry.ask(one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
                 subjects[one] = [str(name) for name in json.loads(answer)]
-            except (RegistryError, ValueError, TypeError) as error:
+            except (RestError, ValueError, TypeError) as error:
                 unanswered[one] = str(error)
         found = down(given["management_port"])
         facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(own, ()))}

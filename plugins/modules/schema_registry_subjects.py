@@ -8,7 +8,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import CONFLUENT, Registry, RegistryError
+from ..module_utils.host.registry_rest import CONFLUENT, Registry
+from ..module_utils.host.rest import RestError
 from ..module_utils.operations import subjects
 from ..module_utils.operations.subjects import Found, Step, Wanted
 
@@ -102,7 +103,7 @@ class Subjects:
         path, body = subjects.trial(one, references, exists=exists)
         try:
             self._registry.call("POST", path, body)
-        except RegistryError as error:
+        except RestError as error:
             if error.status in (0, 401, 403) or error.status >= 500:
                 raise
             return f"{one.name}: {error}"
@@ -125,19 +126,19 @@ class Subjects:
         """Do a step.
 
         Raises:
-            RegistryError: the registry refuses it; the text says which step.
+            RestError: the registry refuses it; the text says which step.
 
         """
         try:
             self._registry.call(step.method, step.path, step.body)
-        except RegistryError as error:
+        except RestError as error:
             message = f"{step.what}: {error}"
-            raise RegistryError(message, error.status) from error
+            raise RestError(message, error.status) from error
 
     def _if_there(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         try:
             return self._registry.call(method, path, body)
-        except RegistryError as error:
+        except RestError as error:
             if error.status != _NOT_FOUND:
                 raise
             return None
@@ -172,7 +173,7 @@ def main() -> None:
         module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
     except RefusedError as error:
         module.fail_json(msg=str(error))
-    except RegistryError as error:
+    except RestError as error:
         module.fail_json(msg=f"the schema registry refuses a request: {error}")
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         module.fail_json(msg=f"what answers is no schema registry: {error!r}")
@@ -237,7 +238,7 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
         for step in after:
             registry.send(step)
             done.append(step.what)
-    except (RegistryError, RefusedError) as error:
+    except (RestError, RefusedError) as error:
         so_far = f"Done before that: {', '.join(done)}. " if done else ""
         module.fail_json(
             msg=f"{error}. {so_far}Once the cause is fixed, run schemas.yml again: it does "
@@ -288,7 +289,7 @@ def _set_rules(
             registry.send(one)
             done.append(one)
         _refuse(registry, touched)
-    except (RegistryError, RefusedError) as error:
+    except (RestError, RefusedError) as error:
         for one in reversed(done):
             if one.undo:
                 registry.send(one.undo)

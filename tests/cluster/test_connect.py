@@ -26,7 +26,7 @@ from tests.support.lab.topology import Topology
 
 def test_every_worker_is_ready_and_has_all_plugins(connect_rest: Rest) -> None:
     found = []
-    for worker in connect_rest.workers:
+    for worker in connect_rest.instances:
         assert connect_rest.ask(worker, "GET", "/health")["status"] == "healthy"
         found.append(
             {one["class"] for one in connect_rest.ask(worker, "GET", "/connector-plugins")}

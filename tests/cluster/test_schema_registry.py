@@ -16,8 +16,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
     APICURIO,
     CONFLUENT,
     Registry,
-    RegistryError,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     ConfigResource,
     ConfigResourceType,
@@ -56,7 +56,7 @@ def subject(registry: Registry) -> Iterator[str]:
 
 def status(registry: Registry, method: str, path: str, body: object = None) -> int:
     """The status with which the registry refuses a request."""
-    with pytest.raises(RegistryError) as refused:
+    with pytest.raises(RestError) as refused:
         registry.call(method, path, body)
     return refused.value.status
 

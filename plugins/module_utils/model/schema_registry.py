@@ -16,7 +16,7 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory, Secrets
 from .kafka import KafkaNode
-from .schemas import Subject
+from .schemas import CONFLUENT, Subject
 from .security import AUTHORITY_FILE, STANDARD, Certificate, User
 from .service import CLIENTS, LOOPBACK, NODES, Server
 from .values import canonical
@@ -36,8 +36,6 @@ _DIRECTORY = f"{CONFIG}/certificates"
 STORE = f"{_DIRECTORY}/registry.pem"
 AUTHORITY = f"{_DIRECTORY}/{AUTHORITY_FILE}"
 """The certificate of the cluster's CA, of which the registry's own certificates are, too."""
-CONFLUENT = "/apis/ccompat/v7"
-"""The path of its interface for Confluent's clients."""
 VALIDITY, COMPATIBILITY = "apicurio.rules.global.validity", "apicurio.rules.global.compatibility"
 BASIC, ROLE_BASED = "quarkus.http.auth.basic", "apicurio.auth.role-based-authorization"
 INSECURE, PROTOCOLS = "quarkus.http.insecure-requests", "quarkus.http.ssl.protocols"

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import (
-    Rest,
-    RestError,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
     PORT,
     SOCKET,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import (
-    Rest,
-    RestError,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
+
+from tests.unit.host.served import served
 
 NOBODY = "127.0.0.1:1"
 
@@ -44,13 +43,8 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(Answers) as address:
+        yield address
 
 
 def test_a_worker_that_does_not_answer_is_skipped(worker: str) -> None:

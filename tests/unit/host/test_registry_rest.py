@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
     Registry,
-    RegistryError,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
+
+from tests.unit.host.served import served
 
 NOBODY = "127.0.0.1:1"
 LOGIN = "reader:a:word"
@@ -39,13 +40,8 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def instance() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(Answers) as address:
+        yield address
 
 
 def test_an_instance_that_does_not_answer_is_skipped(instance: str) -> None:
@@ -53,7 +49,7 @@ def test_an_instance_that_does_not_answer_is_skipped(instance: str) -> None:
 
 
 def test_an_instance_that_fails_is_not_the_last_one_asked(instance: str) -> None:
-    with pytest.raises(RegistryError, match=f"{instance}: .*{NOBODY}") as refusal:
+    with pytest.raises(RestError, match=f"{instance}: .*{NOBODY}") as refusal:
         Registry([instance, NOBODY]).call("GET", "/500")
     assert refusal.value.status == 500
 
@@ -62,7 +58,7 @@ def test_an_instance_that_fails_is_not_the_last_one_asked(instance: str) -> None
     ("status", "text"), [(409, "Incompatible schema"), (422, "must be Avro"), (401, "401")]
 )
 def test_a_refusal_is_that_of_the_registry(instance: str, status: int, text: str) -> None:
-    with pytest.raises(RegistryError, match=text) as refusal:
+    with pytest.raises(RestError, match=text) as refusal:
         Registry([instance, NOBODY]).call("GET", f"/{status}")
     assert refusal.value.status == status
     assert NOBODY not in str(refusal.value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import RestError
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.modules import connect_connectors
 
 CLASS = "org.example.OrdersSink"
