@@ -54,7 +54,7 @@ def change(captured: Captured, number: int) -> None:
 def worker_of(captured: Captured, name: str) -> str:
     """The host whose worker has the first task of a connector."""
     workers = captured.topology.cluster.connect
-    hosts = dict(zip(next(iter(workers.values())).rest_addresses, workers, strict=True))
+    hosts = dict(zip(next(iter(workers.values())).rest_addresses.values(), workers, strict=True))
     found = captured.rest.call("GET", f"/connectors/{name}/status")["tasks"]
     return hosts[found[0]["worker_id"]]
 

@@ -204,7 +204,7 @@ def test_the_tasks_of_a_killed_worker_run_on_another(
     topology: Topology, hosts: dict[str, Host], connect_rest: Rest, plays: Plays, copy: Copy
 ) -> None:
     cluster = topology.cluster.connect
-    names = dict(zip(next(iter(cluster.values())).rest_addresses, cluster, strict=True))
+    names = dict(zip(next(iter(cluster.values())).rest_addresses.values(), cluster, strict=True))
     lost = sorted(worker for _, worker in tasks(connect_rest).values())[0]
     host, config = hosts[names[lost]], cluster[names[lost]].config
     session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own

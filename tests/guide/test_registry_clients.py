@@ -180,7 +180,7 @@ def converters(registry: Registry, connector: str) -> dict[str, Any]:
         for x in guide.blocks("Avro and a schema registry", "yaml", ROOT / "docs/connect.md")
         if CONVERTER in x
     ]
-    address = registry.addresses[0]
+    address = next(iter(registry.rest_addresses.values()))
     lines = dict(re.findall(r"^\s*value\.converter(\S*): (.+)$", text, re.MULTILINE))
     own = {
         ".apicurio.registry.url": f"https://{address}/apis/registry/v2",

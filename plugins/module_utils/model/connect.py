@@ -6,7 +6,7 @@ The layers of a property: topology < security < connect_config < owned keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,14 @@ from .artifacts import HOMES
 from .connectors import SECRETS, Connector
 from .files import Entry
 from .host import HostSettings
-from .inventory import Inventory, Secrets
+from .inventory import Inventory
 from .kafka import KafkaNode
+from .kafka_service import KafkaService
 from .key_table import Table
 from .mirrors import Mirror
-from .security import STANDARD, Certificate, User
-from .service import ADMINS, NODES, Server
-from .values import by_name, canonical, property_text
+from .security import Certificate, User
+from .service import ADMINS, NODES
+from .values import by_name, property_text
 
 LAYERS = ("connect_config",)
 GROUP = "kafka_connect"
@@ -80,20 +81,16 @@ OWNED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Worker(Server):
-    """One worker; `workers` are all of the group by name, itself included.
+class Worker(KafkaService):
+    """One worker; `has_database` says whether there is a PostgreSQL server for connectors."""
 
-    `broker` is one of Kafka's in the inventory, None without any; `has_database` says whether there
-    is a PostgreSQL server, whose users connectors may be.
-    """
-
-    workers: Mapping[str, HostSettings]
-    broker: KafkaNode | None = None
-    secrets: Secrets = field(default_factory=Secrets, repr=False)
     has_database: bool = False
     product = "connect"
     title = "Apache Kafka Connect"
     address_variable = "connect_host"
+    port_variable = "connect_port"
+    kafka_user = KAFKA_USER
+    kafka_authority = KAFKA_AUTHORITY
     own_layers = LAYERS
     owned = OWNED
     leftovers = (CONFIG,)
@@ -113,11 +110,6 @@ class Worker(Server):
         return str(self.settings["connect_group"])
 
     @property
-    def data_directories(self) -> list[tuple[str, str]]:
-        """None: connectors, offsets and states are in Kafka."""
-        return []
-
-    @property
     def ports(self) -> dict[str, int]:
         """Variable -> port."""
         return {"connect_port": self.settings["connect_port"]}
@@ -127,33 +119,12 @@ class Worker(Server):
         return (NODES, ADMINS)
 
     @property
-    def rest_addresses(self) -> list[str]:
-        """Where each worker of the group serves REST, `host:port`."""
-        return [
-            f"{host.address(self.address_variable)}:{host.settings['connect_port']}"
-            for host in self.workers.values()
-        ]
-
-    @property
-    def is_secured(self) -> bool:
-        """Whether the inventory wants what `connect_security: standard` is."""
-        return bool(self.settings["connect_security"] == STANDARD)
-
-    @property
     def certificates(self) -> list[Certificate]:
         """What it shows clients and other workers, of the CA of the REST interface."""
         if not self.is_secured:
             return []
-        names = tuple(
-            dict.fromkeys(canonical(one) for one in (self.name, self.address, "localhost"))
-        )
-        return [Certificate(f"{self.name}/connect", REST_STORE, "connect", names, client=True)]
-
-    @property
-    def kafka_login(self) -> Mapping[str, Any]:
-        """The client properties with which workers log in to Kafka, empty if they need not."""
-        broker = self.broker
-        return broker.user_client_config(KAFKA_USER, KAFKA_AUTHORITY) if broker else {}
+        name, names = f"{self.name}/connect", self.certificate_names
+        return [Certificate(name, REST_STORE, "connect", names, client=True)]
 
     @cached_property
     def connectors(self) -> list[Connector]:
@@ -181,7 +152,7 @@ class Worker(Server):
         what = own.get(connector.name)
         if what is None:
             return {}
-        client = {**self._client, "bootstrap.servers": ",".join(self._bootstrap)}
+        client = {**self._client, "bootstrap.servers": self.kafka_bootstrap}
         if self.kafka_login:
             login = connectors.login_file(connector.user)
             client[connectors.LOGIN_KEY] = connectors.reference(login, connectors.LOGIN_KEY)
@@ -189,7 +160,7 @@ class Worker(Server):
         exactly = "required" if self.config[EXACTLY_ONCE] == "enabled" else "requested"
         found = {
             **{f"target.cluster.{key}": value for key, value in client.items()},
-            **mirrors.sizes(what, copies, len(self.workers)),
+            **mirrors.sizes(what, copies, len(self.peers)),
             **({"exactly.once.support": exactly} if what == mirrors.TOPICS else {}),
         }
         return {key: property_text(value) or "" for key, value in found.items()}
@@ -234,14 +205,13 @@ class Worker(Server):
     @property
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
-        wanted = {one.name: self.secrets.certificates.get(one.name) for one in self.certificates}
-        if wanted or self.has_database:
-            wanted[AUTHORITY_FILE] = self.secrets.connect_authority
-        users = self.broker.users_without_password if self.broker and self.kafka_login else []
-        own = {KAFKA_USER, *(one.user for one in self.connectors if one.present)}
-        passwords = [f"the password of {one.name}" for one in users if one.name in own]
-        databases = postgresql.missing_passwords(self.secrets) if self.has_database else []
-        return [*(name for name, text in wanted.items() if not text), *passwords, *databases]
+        needed = self.is_secured or self.has_database
+        authorities = {AUTHORITY_FILE: self.secrets.connect_authority} if needed else {}
+        return [
+            *self.missing_certificates(**authorities),
+            *self.missing_passwords([KAFKA_USER, *(x.user for x in self.connectors if x.present)]),
+            *(postgresql.missing_passwords(self.secrets) if self.has_database else []),
+        ]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         copies = self.broker.replication_factor if self.broker else 1
@@ -254,15 +224,8 @@ class Worker(Server):
     @property
     def _client(self) -> dict[str, Any]:
         """The client properties of the workers, without addresses."""
-        known = self.kafka_login or (self.broker.client_config if self.broker else {})
-        given = by_name(self.settings["connect_config"])
-        every = {**known, **{k: one for k, one in given.items() if k.startswith(_CLIENT_KEYS)}}
-        every.pop("bootstrap.servers", None)
-        return every
-
-    @property
-    def _bootstrap(self) -> list[str]:
-        return self.broker.client_bootstrap if self.broker else []
+        given = by_name(self.settings["connect_config"]).items()
+        return {**self.kafka_client, **{k: one for k, one in given if k.startswith(_CLIENT_KEYS)}}
 
     def _kafka_client(self) -> dict[str, Any]:
         """Return how workers connect to Kafka, and connectors, which get no login of theirs."""
@@ -278,7 +241,7 @@ class Worker(Server):
     def _owned_config(self) -> dict[str, Any]:
         scheme, port = "https" if self.is_secured else "http", self.settings["connect_port"]
         return {
-            "bootstrap.servers": ",".join(self._bootstrap),
+            "bootstrap.servers": self.kafka_bootstrap,
             "group.id": self.group,
             # On all addresses, as Kafka: behind NAT a host does not have the one of its name.
             # Without any here Jetty would resolve the name of the host.
@@ -305,34 +268,23 @@ class Worker(Server):
         }
 
     def _certificate_files(self) -> dict[str, Entry]:
-        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
-        found = {_DIRECTORY: files.directory()}
+        found = {_DIRECTORY: files.directory(), **self.certificate_files()}
         if self.broker and self.kafka_login:
-            text = self.broker.secrets.authority
-            found[KAFKA_AUTHORITY] = files.text(text, restart=True)
+            found[KAFKA_AUTHORITY] = files.text(self.broker.secrets.authority, restart=True)
         if self.is_secured or self.has_database:
             found[AUTHORITY] = files.text(self.secrets.connect_authority, restart=True)
-        if not self.is_secured:
-            return found
-        stores = files.render(
-            "connect-stores.sh.j2",
-            keytool=f"{self.host.java.binary.removesuffix('java')}keytool",
-            certificate=REST_STORE,
-            authority=AUTHORITY,
-            key_store=_KEY_STORE,
-            trust_store=_TRUST_STORE,
-            password=_STORE_PASSWORD,
-        )
-        return {
-            **found,
-            _STORES: files.text(stores, mode="0755", restart=True),
-            **{
-                one.path: files.text(
-                    self.secrets.certificates.get(one.name, ""), restart=True, **own
-                )
-                for one in self.certificates
-            },
-        }
+        if self.is_secured:
+            stores = files.render(
+                "connect-stores.sh.j2",
+                keytool=f"{self.host.java.binary.removesuffix('java')}keytool",
+                certificate=REST_STORE,
+                authority=AUTHORITY,
+                key_store=_KEY_STORE,
+                trust_store=_TRUST_STORE,
+                password=_STORE_PASSWORD,
+            )
+            found[_STORES] = files.text(stores, mode="0755", restart=True)
+        return found
 
 
 def _rest_tls() -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _hdfs_image(cluster: Cluster, host: str) -> Options:
 def _connect_health(cluster: Cluster, host: str) -> Options:
     own = cluster.connect[host]
     files = {"certificate": connect.REST_STORE, "authority": connect.AUTHORITY}
-    return {"workers": own.rest_addresses, **(files if own.is_secured else {})}
+    return {"workers": [*own.rest_addresses.values()], **(files if own.is_secured else {})}
 
 
 def _connect_connectors(cluster: Cluster, host: str) -> Options:
@@ -115,14 +115,14 @@ def _connect_connectors(cluster: Cluster, host: str) -> Options:
 def _registry(cluster: Cluster, host: str) -> Options:
     own = cluster.schema_registry[host]
     authority = {"authority": schema_registry.AUTHORITY} if own.is_secured else {}
-    return {"instances": own.addresses, "login": own.login, **authority}
+    return {"instances": [*own.rest_addresses.values()], "login": own.login, **authority}
 
 
 def _schema_registry_health(cluster: Cluster, host: str) -> Options:
     own = cluster.schema_registry[host]
     return {
         **_registry(cluster, host),
-        "own": own.own_address,
+        "own": own.rest_addresses[host],
         "management_port": own.settings["schema_registry_management_port"],
     }
 

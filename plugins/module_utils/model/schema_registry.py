@@ -14,12 +14,12 @@ from typing import Any
 from . import files, schemas
 from .files import Entry
 from .host import HostSettings
-from .inventory import Inventory, Secrets
+from .inventory import Inventory
 from .kafka import KafkaNode
+from .kafka_service import KafkaService
 from .schemas import CONFLUENT, Subject
-from .security import AUTHORITY_FILE, STANDARD, Certificate, User
-from .service import CLIENTS, LOOPBACK, NODES, Server
-from .values import canonical
+from .security import AUTHORITY_FILE, Certificate, User
+from .service import CLIENTS, LOOPBACK, NODES
 
 LAYERS = ("schema_registry_config",)
 GROUP = "schema_registry"
@@ -93,19 +93,16 @@ class RegistryUser:
 
 
 @dataclass(frozen=True)
-class Registry(Server):
-    """One instance; `instances` are all of the group by name, itself included.
+class Registry(KafkaService):
+    """One instance; `directory` is that of the inventory."""
 
-    `broker` is one of Kafka's in the inventory, None without any. `directory` is the inventory's.
-    """
-
-    instances: Mapping[str, HostSettings]
-    broker: KafkaNode | None = None
-    secrets: Secrets = field(default_factory=Secrets, repr=False)
     directory: str = ""
     product = PRODUCT
     title = "Apicurio Registry"
     address_variable = "schema_registry_host"
+    port_variable = "schema_registry_port"
+    kafka_user = KAFKA_USER
+    kafka_authority = AUTHORITY
     own_layers = LAYERS
     owned = OWNED
     leftovers = (CONFIG,)
@@ -114,11 +111,6 @@ class Registry(Server):
     def class_path(self) -> str:
         """The jar whose index leads to all others."""
         return f"{self.distribution.home}/quarkus-run.jar"
-
-    @property
-    def data_directories(self) -> list[tuple[str, str]]:
-        """None: schemas are in Kafka."""
-        return []
 
     @property
     def ports(self) -> dict[str, int]:
@@ -131,34 +123,13 @@ class Registry(Server):
         return (CLIENTS, NODES) if port == "schema_registry_port" else (LOOPBACK,)
 
     @property
-    def is_secured(self) -> bool:
-        """Whether the inventory wants what `schema_registry_security: standard` is."""
-        return bool(self.settings["schema_registry_security"] == STANDARD)
-
-    @property
-    def addresses(self) -> list[str]:
-        """Where each instance serves, `host:port`."""
-        return [
-            f"{host.address(self.address_variable)}:{host.settings['schema_registry_port']}"
-            for host in self.instances.values()
-        ]
-
-    @property
-    def own_address(self) -> str:
-        """Where this instance serves, `host:port`."""
-        return f"{self.address}:{self.settings['schema_registry_port']}"
-
-    @property
     def certificates(self) -> list[Certificate]:
         """What it shows clients, of the CA that clients of Kafka trust."""
         if not self.is_secured:
             return []
-        names = tuple(
-            dict.fromkeys(canonical(one) for one in (self.name, self.address, "localhost"))
-        )
         # Not for a client: with one that is, it could connect to Kafka by its common name.
         name = f"{self.name}/{PRODUCT}"
-        return [Certificate(name, STORE, self.name[:64], names, client=False)]
+        return [Certificate(name, STORE, self.name[:64], self.certificate_names, client=False)]
 
     @cached_property
     def users(self) -> list[RegistryUser]:
@@ -188,7 +159,7 @@ class Registry(Server):
         `authority` is the file with the CA on the client's host.
         """
         scheme = "https" if self.is_secured else "http"
-        urls = [f"{scheme}://{address}{CONFLUENT}" for address in self.addresses]
+        urls = [f"{scheme}://{address}{CONFLUENT}" for address in self.rest_addresses.values()]
         found = {"url": ",".join(urls)}
         if not self.is_secured:
             return found
@@ -207,21 +178,14 @@ class Registry(Server):
         return schemas.of_settings(self.settings, self.directory)
 
     @property
-    def kafka_login(self) -> Mapping[str, Any]:
-        """The client properties with which instances log in to Kafka, empty if they need not."""
-        broker = self.broker
-        return broker.user_client_config(KAFKA_USER, AUTHORITY) if broker else {}
-
-    @property
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
-        wanted = {one.name: self.secrets.certificates.get(one.name) for one in self.certificates}
-        if wanted:
-            wanted[AUTHORITY_FILE] = self.secrets.authority
-        users = self.broker.users_without_password if self.broker and self.kafka_login else []
-        passwords = [f"the password of {one.name}" for one in users if one.name == KAFKA_USER]
-        own = [f"passwords/{name}" for name in self.users_without_password]
-        return [*(name for name, text in wanted.items() if not text), *passwords, *own]
+        authorities = {AUTHORITY_FILE: self.secrets.authority} if self.is_secured else {}
+        return [
+            *self.missing_certificates(**authorities),
+            *self.missing_passwords([KAFKA_USER]),
+            *(f"passwords/{name}" for name in self.users_without_password),
+        ]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         return {
@@ -230,9 +194,7 @@ class Registry(Server):
         }
 
     def _kafka_client(self) -> dict[str, Any]:
-        known = dict(self.kafka_login or (self.broker.client_config if self.broker else {}))
-        known.pop("bootstrap.servers", None)
-        found = {f"{_KAFKA}{key}": value for key, value in known.items()}
+        found = {f"{_KAFKA}{key}": value for key, value in self.kafka_client.items()}
         # Apicurio itself sets none, and so would accept the certificate of any host.
         return {**found, HOST_CHECK: "https"}
 
@@ -256,9 +218,7 @@ class Registry(Server):
         return {
             "config_ordinal": 500,
             "apicurio.storage.kind": "kafkasql",
-            "apicurio.kafkasql.bootstrap.servers": ",".join(
-                self.broker.client_bootstrap if self.broker else []
-            ),
+            "apicurio.kafkasql.bootstrap.servers": self.kafka_bootstrap,
             "apicurio.kafkasql.consumer.group-prefix": _PREFIX,
             "apicurio.kafkasql.topic.auto-create": False,
             **{key: f"{_PREFIX}{kind}" for key, kind in _TOPICS.items()},
@@ -282,19 +242,10 @@ class Registry(Server):
         }
 
     def _certificate_files(self) -> dict[str, Entry]:
-        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
-        found = {_DIRECTORY: files.directory()}
+        found = {_DIRECTORY: files.directory(), **self.certificate_files()}
         if self.kafka_login or self.is_secured:
             found[AUTHORITY] = files.text(self.secrets.authority, restart=True)
-        return {
-            **found,
-            **{
-                one.path: files.text(
-                    self.secrets.certificates.get(one.name, ""), restart=True, **own
-                )
-                for one in self.certificates
-            },
-        }
+        return found
 
 
 def secret_name(user: str) -> str:

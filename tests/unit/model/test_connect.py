@@ -43,7 +43,7 @@ def test_workers_find_each_other_and_the_brokers() -> None:
     assert own["listeners"] == "http://0.0.0.0:9000"
     assert (own["rest.advertised.host.name"], own["rest.advertised.port"]) == ("10.0.0.9", "9000")
     assert own["bootstrap.servers"] == "k1:9092,k2:9092"
-    assert found["k2"].rest_addresses == ["k2:8083", "10.0.0.9:9000"]
+    assert [*found["k2"].rest_addresses.values()] == ["k2:8083", "10.0.0.9:9000"]
     assert found["k2"].callers("connect_port") == (NODES, ADMINS)
 
 

@@ -53,7 +53,7 @@ def test_clients_and_others_find_each_instance() -> None:
     own = written(found["r1"])
     assert own["quarkus.http.port"] == "9081"
     assert own["apicurio.kafkasql.bootstrap.servers"] == "k1:9092,k2:9092"
-    assert found["k2"].addresses == ["k2:8081", "10.0.0.9:9081"]
+    assert [*found["k2"].rest_addresses.values()] == ["k2:8081", "10.0.0.9:9081"]
     assert found["k2"].callers("schema_registry_port") == (CLIENTS, NODES)
 
 
