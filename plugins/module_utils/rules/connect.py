@@ -9,7 +9,7 @@ from ..model.connect import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker, internal_to
 from ..model.values import integer, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import Property, differing, properties
+from .shared import Property, differing, properties, taken_user
 
 
 def _workers(cluster: Cluster) -> Iterator[tuple[str, Worker]]:
@@ -39,12 +39,8 @@ def _connect_name_taken(cluster: Cluster) -> Findings:
     """Workers log in as this user, whose grants Millrace makes: an entry of the inventory would
     replace them.
     """
-    for node in cluster.kafka.values() if cluster.connect else ():
-        given = [str(one.get("name")) for one in node.settings["kafka_users"]]
-        if KAFKA_USER in given and not node.is_open:
-            what = f"kafka_users has an entry {KAFKA_USER}, the user of the workers."
-            yield Finding(what, "Delete it, or give it another name.")
-            return
+    if cluster.connect:
+        yield from taken_user(cluster, KAFKA_USER, "the workers")
 
 
 @rule("connect-replication", each=properties("connect"))

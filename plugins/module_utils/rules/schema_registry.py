@@ -12,7 +12,7 @@ from ..model.schema_registry import ADMIN, GROUP, KAFKA_USER, Registry
 from ..model.schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
 from ..model.values import listing, mapping
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, one_value, shared_values
+from .shared import falls_back_to_default, one_value, shared_values, taken_user
 
 _USERS = "schema_registry_users"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -60,12 +60,8 @@ def _schema_registry_name_taken(cluster: Cluster) -> Findings:
     """Instances log in as this user, whose grants Millrace makes: an entry of the inventory would
     replace them.
     """
-    for node in cluster.kafka.values() if cluster.schema_registry else ():
-        given = [str(one.get("name")) for one in node.settings["kafka_users"]]
-        if KAFKA_USER in given and not node.is_open:
-            what = f"kafka_users has an entry {KAFKA_USER}, the user of the schema registry."
-            yield Finding(what, "Delete it, or give it another name.")
-            return
+    if cluster.schema_registry:
+        yield from taken_user(cluster, KAFKA_USER, "the schema registry")
 
 
 @rule("schema-registry-differs")

@@ -202,6 +202,16 @@ def one_value(
         yield Finding(what, f"Set {variable} once, {place}.", variable, tuple(known))
 
 
+def taken_user(cluster: Cluster, user: str, owner: str) -> Findings:
+    """Yield a finding if kafka_users has a service's own user, on a cluster with passwords."""
+    for node in cluster.kafka.values():
+        given = [str(one.get("name")) for one in node.settings["kafka_users"]]
+        if user in given and not node.is_open:
+            what = f"kafka_users has an entry {user}, the user of {owner}."
+            yield Finding(what, "Delete it, or give it another name.")
+            return
+
+
 def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str:
     """Return which hosts have which value of a variable, empty if it is the same everywhere."""
     taken = [host for host in values if not falls_back_to_default(cluster, host, variable)]
