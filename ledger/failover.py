@@ -1,7 +1,7 @@
-"""What a group of consumers gets that moves to another cluster, where the records are copies.
+"""What a consumer group reads when it moves to another cluster, which has copies of the records.
 
-The first cluster has a ledger's run. When it is lost, the group goes on at the other one, from
-where its offsets were translated to.
+A run of the ledger is on the first cluster. When that is lost, the group continues at the other
+one, from its translated offsets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Avro records with the id of their schema in a registry: it lies beside each job that imports it.
+"""Avro records with the id of their schema in a registry; copied with each job that imports it.
 
 Such a record begins with a zero byte and the id of the schema that it was written with, in four
 bytes, as the serializers of Confluent's clients write it. Spark's `from_avro` reads what follows,
-but wants the schema: `decode` fetches each once, and reads every record by that of its writer.
+but needs the schema: `decode` fetches each once, and reads each record with its writer's schema.
 """
 
 from __future__ import annotations
@@ -154,9 +154,9 @@ def decode(
 
 
 def _marked(schema: str) -> str:
-    """Return a reader's schema with a field that no writer has: Spark gives no datum nulls alone.
+    """Return a reader's schema with one more field, which no writer has.
 
-    Its default is there exactly if the datum was read.
+    It has its default exactly if the datum was read: else Spark sets all fields to null.
     """
     record = json.loads(schema)
     if not isinstance(record, dict) or record.get("type") != "record":

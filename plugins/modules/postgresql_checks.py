@@ -25,7 +25,7 @@ attributes:
     support: full
 """
 
-HINT = "systemctl status millrace-postgresql shows why, and systemctl start starts it"
+HINT = "See systemctl status millrace-postgresql; systemctl start millrace-postgresql starts it"
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     if problems:
         untouched = "; no connector was changed" if part == "connectors" else ""
         listed = "\n- ".join(problems)
-        module.fail_json(msg=f"PostgreSQL{untouched}:\n- {listed}", problems=problems)
+        module.fail_json(msg=f"PostgreSQL has problems{untouched}:\n- {listed}", problems=problems)
     module.exit_json(changed=False, problems=[])
 
 

@@ -68,8 +68,8 @@ def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str,
     archived, found = registry_archive.versions(content), versions(registry)
     if wrong := registry_archive.conflicts(archived, found):
         module.fail_json(
-            msg="the registry is not empty, and nothing was changed. What follows is not as in the "
-            "archive, and records name schemas by their ids: restore into an empty registry.\n- "
+            msg="the registry is not empty, and nothing was changed. The following differs from "
+            "the archive, and records refer to schemas by id: restore into an empty registry.\n- "
             + registry_archive.shown(wrong)
         )
     missing = registry_archive.differences(archived, found)
@@ -77,7 +77,7 @@ def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str,
         _import(registry, content)
         if left := registry_archive.differences(archived, versions(registry)):
             module.fail_json(
-                msg="after the import the registry lacks what follows; run this again.\n- "
+                msg="after the import the registry lacks the following; run the restore again.\n- "
                 + registry_archive.shown(left),
                 changed=True,
             )

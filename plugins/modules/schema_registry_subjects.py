@@ -20,8 +20,8 @@ description:
   - Compares subjects and levels of compatibility with the registry. Each schema that is new is
     tested first, whether it parses and whether it is compatible; if one is refused, all that are
     refused are reported, and nothing was registered.
-  - A subject whose level changes is tested with the new one, for which that is set first; if a
-    schema is refused then, it is set back.
+  - If the level of a subject changes, its schema is tested with the new level, which is set
+    first; if a schema is refused then, all levels are set back.
   - The first instance that answers is asked. Subjects that are not in the inventory are left
     alone, and named.
 options:
@@ -95,7 +95,7 @@ class Subjects:
         references = self.references(one)
         if references is None:
             names = ", ".join(sorted(str(x["subject"]) for x in one.references))
-            return f"{one.name}: it refers to {names}, and not all of that is in the registry"
+            return f"{one.name}: it refers to {names}, not all of which are in the registry"
         # A subject that was removed still exists for Apicurio.
         exists = (
             self._if_there("GET", f"{subjects.ARTIFACTS}/{subjects.path_of(one.name)}") is not None

@@ -90,7 +90,7 @@ def test_a_user_may_do_no_more_than_it_needs(captured: Captured, user: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         (
             "database.password",
@@ -104,13 +104,13 @@ def test_a_user_may_do_no_more_than_it_needs(captured: Captured, user: str) -> N
     ],
 )
 def test_what_the_database_lacks_is_refused_first(
-    captured: Captured, key: str, value: str, said: str
+    captured: Captured, key: str, value: str, message: str
 ) -> None:
     source, sink = captured.described
     wrong = {**source, "config": {**source["config"], key: value}}
     given = json.dumps({"connect_connectors": [wrong, sink]})
     before = captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config")
-    assert said in captured.plays.refuse("connectors", "-e", given)
+    assert message in captured.plays.refuse("connectors", "-e", given)
     assert captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config") == before
 
 

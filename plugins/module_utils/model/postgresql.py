@@ -234,8 +234,8 @@ class Database:
         """Queries of which each line is a problem."""
         query = (
             "SELECT format('the replication slot %s of the database %s is lost: its connector did "
-            "not read for so long that max_slot_wal_keep_size was reached, and it cannot go on. "
-            "docs/cdc.md says how to begin again', slot_name, database) "
+            "not read for so long that max_slot_wal_keep_size was exceeded, and cannot continue. "
+            "docs/cdc.md describes how to begin again', slot_name, database) "
             "FROM pg_replication_slots WHERE wal_status = 'lost' ORDER BY slot_name"
         )
         return [{"database": ACCOUNT, "query": query}]
@@ -343,7 +343,7 @@ def _needed_of_source(one: Connector) -> list[str]:
     publication = _literal(one.given.get("publication.name") or "dbz_publication")
     missing = _literal(
         f"{one.name}: there is no publication {publication.strip(chr(39))}; set publication.name "
-        f"to {PUBLICATION}, which the role postgresql makes, or create that one"
+        f"to {PUBLICATION}, which the role postgresql creates, or create the missing one"
     )
     absent = f"SELECT FROM pg_publication WHERE pubname = {publication}"
     tables = [_literal(table) for table in texts(one.given.get("table.include.list"))]
@@ -358,7 +358,7 @@ def _needed_of_source(one: Connector) -> list[str]:
         "give the user REPLICATION"
     )
     physical = _literal(
-        f"{one.name}: wal_level of the server is %s, so that nobody can read its changes; set "
+        f"{one.name}: wal_level of the server is %s, so its changes cannot be decoded; set "
         f"{CONFIG_VARIABLE}[{WAL_LEVEL}]: {LOGICAL}, and run site.yml"
     )
     level = f"current_setting('{WAL_LEVEL}')"

@@ -56,7 +56,7 @@ def conflicts(archived: Versions, found: Versions) -> list[str]:
     """
     return [
         f"{subject} version {version} has the id {id_}"
-        + (f", and in the archive {archived[key]}" if key in archived else ", and is not in it")
+        + (f", but {archived[key]} in the archive" if key in archived else ", but is not archived")
         for key, id_ in sorted(found.items())
         if archived.get(key) != id_
         for subject, version in (key,)

@@ -33,7 +33,7 @@ def problems(
     see = "see journalctl -u schema_registry there"
     wrong = [f"the instance at {name} does not answer: {why}" for name, why in unanswered.items()]
     if down is None and own not in unanswered:
-        wrong.append(f"the instance at {own} does not say whether it is ready: {see}")
+        wrong.append(f"the instance at {own} does not answer the health check: {see}")
     elif down:
         wrong.append(f"the instance at {own} is not ready ({', '.join(down)}): {see}")
     first = {*subjects.get(own, ())}

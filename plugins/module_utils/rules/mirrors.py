@@ -42,7 +42,7 @@ def _at(mirror: Mirror, key: str) -> str:
 
 @rule("mirror-alias", each=_first, where=ALIAS)
 def _mirror_alias(_: Cluster, worker: Worker) -> Findings:
-    """By its own name MirrorMaker finds out which topics have been copied from here, and does not
+    """MirrorMaker recognizes by this name which topics were copied from this cluster, and does not
     copy them back.
     """
     alias = worker.mirrors[0].target
@@ -55,8 +55,8 @@ def _mirror_alias(_: Cluster, worker: Worker) -> Findings:
 
 @rule("mirror-name", each=_first, where=VARIABLE)
 def _mirror_name(_: Cluster, worker: Worker) -> Findings:
-    """It is the prefix of topics: with a shared one, records of two clusters would be in one topic,
-    and with its own a cluster would copy what it has copied.
+    """The name is the prefix of copied topics: if two clusters shared it, their records would be in
+    one topic, and if a cluster used its own, it would copy its copies.
     """
     for one in worker.mirrors:
         if not _NAME.fullmatch(one.source):
@@ -81,12 +81,15 @@ def _mirror_address(_: Cluster, worker: Worker, one: Mirror) -> Findings:
             fix = "Write the host and the port of the listener for clients, as host:9095."
             yield Finding(f"{address!r} is no address.", fix, where)
         elif address in own:
-            yield Finding(f"{address} is this cluster.", "Write brokers of the other one.", where)
+            what = f"{address} is a broker of this cluster."
+            yield Finding(what, "Write brokers of the other cluster.", where)
 
 
 @rule("mirror-login", each=_every)
 def _mirror_login(_: Cluster, __: Worker, one: Mirror) -> Findings:
-    """A user has a password, and sends it only to whom a CA that is known has signed."""
+    """A user needs a password, and sends it only to a server whose certificate a known CA has
+    signed.
+    """
     given = {"user": one.user, "password": one.password, "ca": one.authority}
     missing = [key for key, value in given.items() if not value]
     if 0 < len(missing) < len(given):
@@ -111,17 +114,17 @@ def _mirror_open(_: Cluster, __: Worker, one: Mirror) -> Findings:
 
 @rule("mirror-topic", each=_every)
 def _mirror_topic(_: Cluster, __: Worker, one: Mirror) -> Findings:
-    """MirrorMaker waits for topics and groups with such names without an error, and never copies
-    back what was copied from here.
+    """With such names MirrorMaker waits without an error, and it never copies back what was copied
+    from this cluster.
     """
     if not one.topics:
-        fix = "Name topics; [orders, 'shop-*'] is one, and all that begin with shop-."
+        fix = "List topics; [orders, 'shop-*'] is orders and all topics that begin with shop-."
         yield Finding("It is empty.", fix, _at(one, "topics"))
     for key, names in (("topics", one.topics), ("groups", one.groups)):
         for name in names:
             if not _PATTERN.fullmatch(name):
-                fix = "Write a name, or with * at its end the beginning of names."
-                yield Finding(f"{name!r} matches no name.", fix, _at(one, key))
+                fix = "Write a name, or a prefix followed by *."
+                yield Finding(f"{name!r} is neither a name nor a prefix.", fix, _at(one, key))
     for name in one.topics:
         if name.startswith(f"{one.target}."):
             what = f"{name} was copied from here to {one.source}."
@@ -135,4 +138,4 @@ def _mirror_config(_: Cluster, __: Worker, one: Mirror) -> Findings:
     for key in by_name(one.given):
         if key in mirrors.OWNED:
             fix = f"Delete it; it is set by {mirrors.OWNED[key]}."
-            yield Finding(f"{key} is Millrace's own.", fix, _at(one, "config"))
+            yield Finding(f"Millrace sets {key} itself.", fix, _at(one, "config"))

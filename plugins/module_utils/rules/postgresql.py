@@ -51,10 +51,10 @@ def _postgresql_hosts(cluster: Cluster) -> Findings:
 
 @rule("postgresql-database-name", each=_databases, where="postgresql_database")
 def _postgresql_database_name(database: Database) -> Findings:
-    """It is written in statements and in the file of who may log in."""
+    """The name is written into SQL statements and into pg_hba.conf."""
     if not _NAME.fullmatch(database.name):
-        fix = "Choose small letters, digits and _, at most 63; a letter or _ comes first."
-        yield Finding(f"{database.name!r} is no name for the database.", fix)
+        fix = "Choose lowercase letters, digits and _, at most 63; a letter or _ comes first."
+        yield Finding(f"{database.name!r} is not a valid name for the database.", fix)
 
 
 @rule("postgresql-owned-key", each=_databases)
@@ -68,8 +68,8 @@ def _postgresql_owned_key(database: Database) -> Findings:
 
 @rule("postgresql-wal-level", each=_sources, where=f"{CONFIG_VARIABLE}[{WAL_LEVEL}]")
 def _postgresql_wal_level(database: Database, one: Connector) -> Findings:
-    """The server would write too little to its log for anybody to read the changes from it, and
-    the task would fail once it has started.
+    """The write-ahead log would not contain what logical decoding needs, and the task would fail
+    once it has started.
     """
     level = database.config[WAL_LEVEL]
     if level != LOGICAL:
@@ -79,7 +79,7 @@ def _postgresql_wal_level(database: Database, one: Connector) -> Findings:
 
 @host_rule("postgresql-system", where=f"group {GROUP}")
 def _postgresql_system(host: InspectedHost) -> Findings:
-    """The role installs the package of Debian, in whose places it expects the programs."""
+    """The role installs Debian's package, and expects the programs where that package puts them."""
     if host.name in host.cluster.databases and host.host.family.package_manager != _PACKAGES:
         what = f"{host.host.family.name} is not Debian."
         yield Finding(what, f"Take {host.name} out of {GROUP}: the role is for the lab.")

@@ -75,8 +75,8 @@ def _schema_registry_differs(cluster: Cluster) -> Findings:
 
 @rule("schema-registry-user", each=_with_users, where=_USERS)
 def _schema_registry_user(registry: Registry) -> Findings:
-    """A user is a property of the instances, whose name is a part of its key, and it logs in as
-    `name:password`.
+    """The name of a user becomes a part of a property's key in the instances, and the user logs in
+    as `name:password`.
     """
     given = registry.settings[_USERS]
     for name, places in shared_values({n: str(one["name"]) for n, one in enumerate(given)}):
@@ -97,7 +97,7 @@ def _schema_registry_user(registry: Registry) -> Findings:
 
 @rule("schema-subject", each=_with_subjects)
 def _schema_subject(registry: Registry) -> Findings:
-    """Serializers look for a schema under the name that their strategy makes."""
+    """Serializers look up a schema by the subject name that their strategy derives."""
     for one in registry.subjects:
         plain, strategy = bool(one.given.get("subject")), one.given.get("strategy")
         topic = bool(one.given.get("topic"))
@@ -145,14 +145,14 @@ def _schema_syntax(one: Subject) -> Findings:
     try:
         json.loads(one.text)
     except ValueError as error:
-        what = f"The schema of {one.label} is no JSON: {error}."
+        what = f"The schema of {one.label} is not valid JSON: {error}."
         other = f", or set type: {schemas.PROTOBUF}" if "syntax" in one.text else ""
         yield Finding(what, f"Correct it{other}.", where)
 
 
 @rule("schema-dialect", each=_every)
 def _schema_dialect(one: Subject) -> Findings:
-    """By these the registry recognizes a JSON Schema; it refuses any other one."""
+    """The registry recognizes a JSON Schema by one of these, and refuses any other."""
     if one.text is None or one.type != JSON:
         return
     try:
