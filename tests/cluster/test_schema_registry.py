@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
-from http.client import HTTPException
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,18 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
     CONFIG,
+    KAFKA_USER,
+    RegistryUser,
     topics,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
+    Registry as Instance,
 )
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
-from tests.support.services.registry import Login
+from tests.support.services.rest import answers_in_clear_text
+from tests.support.wait import wait_for
 
 SUBJECTS = f"{CONFLUENT}/subjects"
 As = Callable[[str], Registry]
@@ -65,23 +71,37 @@ def test_every_instance_serves_the_same_over_tls_alone(
     registry: Registry, registry_addresses: list[str], subject: str
 ) -> None:
     path = f"{SUBJECTS}/{subject}/versions/1"
-    ids = {json.loads(registry.ask(one, "GET", path))["id"] for one in registry_addresses}
+
+    def id_at(address: str) -> int:
+        """None is there as long as the instance has not read it from Kafka."""
+        try:
+            return int(json.loads(registry.ask(address, "GET", path))["id"])
+        except RestError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return 0
+
+    ids = {
+        wait_for(partial(id_at, one), seconds=10, what=f"{subject} at {one}")
+        for one in registry_addresses
+    }
     assert len(ids) == 1
-    for address in registry_addresses:
-        with pytest.raises((OSError, HTTPException)):
-            urllib.request.urlopen(f"http://{address}/", timeout=10)
+    assert not [one for one in registry_addresses if answers_in_clear_text(one)]
 
 
 def test_nobody_reads_schemas_without_a_password(
-    registry_as: As, registry_addresses: list[str], registry_authority: str
+    registry_as: As,
+    registry_addresses: list[str],
+    registry_authority: str,
+    registry_users: list[RegistryUser],
 ) -> None:
     assert status(registry_as(""), "GET", SUBJECTS) == 401
-    wrong = Registry(registry_addresses, registry_authority, "admin:admin")
+    wrong = Registry(registry_addresses, registry_authority, f"{registry_users[0].name}:wrong")
     assert status(wrong, "GET", SUBJECTS) == 401
 
 
 def test_roles_limit_users(registry_as: As, subject: str) -> None:
-    reader, writer = registry_as("reader"), registry_as("writer")
+    reader, writer = registry_as("read"), registry_as("write")
     path = f"{SUBJECTS}/{subject}/versions"
     assert reader.call("GET", path) == [1]
     assert status(reader, "POST", path, schema()) == 403
@@ -95,15 +115,15 @@ def test_roles_limit_users(registry_as: As, subject: str) -> None:
 
 def test_an_incompatible_schema_is_refused(registry_as: As, subject: str) -> None:
     path = f"{SUBJECTS}/{subject}/versions"
-    assert status(registry_as("writer"), "POST", path, schema("seats", "year")) == 409
-    assert status(registry_as("writer"), "POST", path, {"schema": '{"type": "recod"}'}) == 422
-    assert registry_as("reader").call("GET", path) == [1]
+    assert status(registry_as("write"), "POST", path, schema("seats", "year")) == 409
+    assert status(registry_as("write"), "POST", path, {"schema": '{"type": "recod"}'}) == 422
+    assert registry_as("read").call("GET", path) == [1]
 
 
 def test_health_and_metrics_are_for_the_host_alone(
-    topology: Topology, hosts: dict[str, Host]
+    topology: Topology, hosts: dict[str, Host], registry_instances: dict[str, Instance]
 ) -> None:
-    for name, one in topology.cluster.schema_registry.items():
+    for name, one in registry_instances.items():
         port = one.ports["schema_registry_management_port"]
         ready = f"http://127.0.0.1:{port}/health/ready"
         program = f"import urllib.request as u; print(u.urlopen('{ready}').status)"
@@ -112,7 +132,7 @@ def test_health_and_metrics_are_for_the_host_alone(
 
 
 def test_the_topics_keep_everything_and_have_all_copies(
-    topology: Topology, registry_instances: dict[str, Any], admin: Any
+    topology: Topology, registry_instances: dict[str, Instance], admin: Any
 ) -> None:
     copies = min(3, len(topology.brokers))
     names = list(topics(copies))
@@ -127,20 +147,23 @@ def test_the_topics_keep_everything_and_have_all_copies(
 
 
 def test_passwords_are_nowhere_in_clear_text(
-    topology: Topology, hosts: dict[str, Host], registry_secrets: Path, registry_login: Login
+    hosts: dict[str, Host],
+    registry_instances: dict[str, Instance],
+    registry_users: list[RegistryUser],
+    registry_secrets: Path,
 ) -> None:
     """Not in arguments of processes, the journal or files that others may read."""
-    users = ("admin", "reader", "writer")
-    passwords = [registry_login(user).partition(":")[2] for user in users]
-    passwords.append((registry_secrets / "passwords" / "schema-registry").read_text().strip())
-    for name in topology.cluster.schema_registry:
+    own = [one.password for one in registry_users]
+    for_kafka = (registry_secrets / "passwords" / KAFKA_USER).read_text().strip()
+    assert all([*own, for_kafka])
+    for name in registry_instances:
         host = hosts[name]
         shown = host.check_output("ps -eo args; journalctl --no-pager -u schema_registry")
         readable = host.check_output(
             f"find {CONFIG} /etc/systemd/system -type f -perm /o=r -exec cat {{}} +"
         )
         assert "QuarkusEntryPoint" in shown
-        assert not [x for x in passwords if x in shown or x in readable]
+        assert not [x for x in (*own, for_kafka) if x in shown or x in readable]
         # Its own users are in no file at all.
         whole = host.check_output(f"find {CONFIG} -type f -exec cat {{}} +")
-        assert not [x for x in passwords[:-1] if x in whole]
+        assert not [x for x in own if x in whole]

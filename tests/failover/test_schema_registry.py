@@ -8,6 +8,8 @@ import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_re
     topics,
 )
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 from testinfra.host import Host
 
 from tests.support.clients import guide
@@ -35,6 +38,8 @@ PLANES, WINGS, DEPARTURES, POSITIONS = (
     f"{PREFIX}-{name}-value" for name in ("planes", "wings", "departures", "positions")
 )
 READY_SECONDS = 180
+LAG_SECONDS = 10
+"""An instance has read what another one has registered; it takes milliseconds."""
 LOADED = 6
 """A client that names the killed instance first needs about 10 s, with its own retries."""
 
@@ -96,6 +101,16 @@ def versions(registry: Registry) -> dict[tuple[str, int], int]:
     return found
 
 
+def looked_up_by(client: dict[str, str], number: int) -> Schema | None:
+    """The schema with an id; none while the instance that is asked has not read it from Kafka."""
+    try:
+        return SchemaRegistryClient(client).get_schema(number)
+    except SchemaRegistryError as error:
+        if error.http_status_code != HTTPStatus.NOT_FOUND:
+            raise
+        return None
+
+
 @dataclass
 class Load:
     """Registrations and lookups, one after the other, each by a client that has cached nothing.
@@ -130,7 +145,8 @@ class Load:
                 schema = Schema(json.dumps(record), "AVRO")
                 registered = SchemaRegistryClient(client).register_schema(name, schema)
                 self.ids[name] = registered
-                found = SchemaRegistryClient(client).get_schema(registered)
+                looked_up = partial(looked_up_by, client, registered)
+                found = wait_for(looked_up, seconds=LAG_SECONDS, what=f"the schema {registered}")
                 if json.loads(str(found.schema_str)) != record:
                     self.errors.append(f"{name}: {found.schema_str}")
             except Exception as error:  # each one is a client that had to give up
@@ -148,7 +164,7 @@ def load(
 ) -> Iterator[Load]:
     client = {
         "ssl.ca.location": registry_authority,
-        "basic.auth.user.info": registry_login("writer"),
+        "basic.auth.user.info": registry_login("write"),
     }
     urls = [f"https://{address}{CONFLUENT}" for address in registry_addresses]
     with Load(client, urls) as found:
@@ -275,9 +291,14 @@ def test_no_client_gives_up_when_an_instance_is_killed(
         load.goes_on()
     load.__exit__()
     assert not load.errors
-    for address in registry.instances:
-        there = json.loads(registry.ask(address, "GET", SUBJECTS))
-        assert load.ids.keys() <= {*there}, address
+
+    def missing(address: str) -> set[str]:
+        return {*load.ids} - {*json.loads(registry.ask(address, "GET", SUBJECTS))}
+
+    def complete() -> bool:
+        return not any(map(missing, registry.instances))
+
+    wait_for(complete, seconds=LAG_SECONDS, what="all that was registered at all instances")
 
 
 def test_schemas_survive_a_restart_of_all_instances(

@@ -10,8 +10,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
     Registry as Client,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
-    ADMIN,
     Registry,
+    RegistryUser,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
     AUTHORITY_FILE,
@@ -19,8 +19,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.security 
 
 from tests.support.lab.topology import Topology
 
+ADMIN = "admin"
 Login = Callable[[str], str]
-"""Returns what a user logs in with, `user:password`."""
+"""Returns what a user with a role, read, write or admin, logs in with: `user:password`."""
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +52,29 @@ def registry_authority(registry_secrets: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def registry_login(registry_secrets: Path) -> Login:
-    directory = registry_secrets / "passwords" / "schema_registry"
-    return lambda user: f"{user}:{(directory / user).read_text().strip()}"
+def registry_users(
+    registry_instances: dict[str, Registry], registry_secrets: Path
+) -> list[RegistryUser]:
+    """The users of the registry, with their passwords."""
+    return next(iter(registry_instances.values())).users
+
+
+@pytest.fixture(scope="module")
+def registry_login(registry_users: list[RegistryUser]) -> Login:
+    def login(role: str) -> str:
+        found = [f"{one.name}:{one.password}" for one in registry_users if one.role == role]
+        return found[0] if found else pytest.skip(f"no user of the registry has the role {role}")
+
+    return login
 
 
 @pytest.fixture(scope="module")
 def registry_as(
     registry_addresses: list[str], registry_authority: str, registry_login: Login
 ) -> Callable[[str], Client]:
-    """Return the registry as a user has it, nobody by an empty name."""
-    return lambda user: Client(
-        registry_addresses, registry_authority, registry_login(user) if user else ""
+    """Return the registry as a user with a role has it, nobody by an empty one."""
+    return lambda role: Client(
+        registry_addresses, registry_authority, registry_login(role) if role else ""
     )
 
 
