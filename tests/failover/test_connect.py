@@ -25,6 +25,7 @@ from tests.support.clients import guide
 from tests.support.clients.sender import Sender, value
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/connect.md"
@@ -205,20 +206,17 @@ def test_the_tasks_of_a_killed_worker_run_on_another(
 ) -> None:
     cluster = topology.cluster.connect
     names = dict(zip(next(iter(cluster.values())).rest_addresses.values(), cluster, strict=True))
-    lost = sorted(worker for _, worker in tasks(connect_rest).values())[0]
-    host, config = hosts[names[lost]], cluster[names[lost]].config
+    killed = sorted(worker for _, worker in tasks(connect_rest).values())[0]
+    host, config = hosts[names[killed]], cluster[names[killed]].config
     session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
     delay = (int(config["scheduled.rebalance.max.delay.ms"]) + session) / 1000
-    host.check_output("systemctl kill --signal=KILL connect && systemctl stop connect")
-    try:
 
-        def moved() -> bool:
-            found = tasks(connect_rest).values()
-            return bool(found) and all(x == "RUNNING" and at != lost for x, at in found)
+    def moved() -> bool:
+        found = tasks(connect_rest).values()
+        return bool(found) and all(x == "RUNNING" and at != killed for x, at in found)
 
+    with lost(host, "connect"):
         wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
-    finally:
-        host.check_output("systemctl reset-failed connect; systemctl start connect")
     wait_for(lambda: plays.run("health")[0] == 0, seconds=180, what="a healthy group")
 
 

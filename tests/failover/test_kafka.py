@@ -15,27 +15,13 @@ from testinfra.host import Host
 
 from tests.support.faults.target import answered
 from tests.support.lab.topology import Topology
+from tests.support.services.unit import lost
 from tests.support.services.zookeeper import leader_of, modes
 from tests.support.wait import wait_for
 
 BEHIND_MS = 2000
 SECONDS = 60
 """Within which a new leader serves and every partition takes a record again."""
-
-
-@contextmanager
-def lost(host: Host, unit: str) -> Iterator[float]:
-    """Kill a service and keep it down; yields the moment, and starts it again at the end."""
-    host.check_output("systemctl kill --signal=KILL %s && systemctl stop %s", unit, unit)
-    moment = time.monotonic()
-    try:
-        assert host.run("systemctl is-active %s", unit).stdout.strip() in ("failed", "inactive")
-        assert not host.check_output("systemctl show --property=MainPID --value %s", unit).strip(
-            "0"
-        )
-        yield moment
-    finally:
-        host.check_output("systemctl reset-failed %s; systemctl start %s", unit, unit)
 
 
 @contextmanager

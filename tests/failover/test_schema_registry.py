@@ -29,6 +29,7 @@ from tests.support.clients import guide
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.registry import Login
+from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/schema_registry.md"
@@ -277,16 +278,9 @@ def test_no_client_gives_up_when_an_instance_is_killed(
     """One after the other; what was registered is at both of them afterwards."""
     load.goes_on()
     for name in topology.cluster.schema_registry:
-        hosts[name].check_output(
-            "systemctl kill --signal=KILL schema_registry && systemctl stop schema_registry"
-        )
-        try:
+        with lost(hosts[name], "schema_registry"):
             load.goes_on()
             plays.succeed("schemas", *given(*entries("seats", "year")))
-        finally:
-            hosts[name].check_output(
-                "systemctl reset-failed schema_registry; systemctl start schema_registry"
-            )
         healthy(plays)
         load.goes_on()
     load.__exit__()
