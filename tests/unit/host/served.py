@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve in the background; yields `host:port`."""
     server = HTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield f"127.0.0.1:{server.server_port}"

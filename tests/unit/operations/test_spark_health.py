@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.spar
     Master,
 )
 
+from tests.unit.host.served import served
 from tests.unit.module_runner import run_module
 
 WORKERS = (("s2", "ALIVE"), ("s3", "ALIVE"))
@@ -68,12 +67,11 @@ def test_facts_name_the_leader_and_its_workers() -> None:
     assert spark_health.facts([ALIVE, ALIVE])["active"] == ""
 
 
-@contextmanager
-def serving(*answers: str, token: str = "") -> Iterator[str]:
+def serving(*answers: str, token: str = "") -> AbstractContextManager[str]:
     """Serve on this machine: each answer once, the last one ever after; perhaps by a token."""
     left = list(answers)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             allowed = self.headers.get("Authorization") == f"Bearer {token}"
             self.send_response(200 if allowed or not token else 403)
@@ -82,15 +80,7 @@ def serving(*answers: str, token: str = "") -> Iterator[str]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return served(Handler)
 
 
 def answer(status: str, *workers: str) -> str:
