@@ -36,7 +36,7 @@ _TIMEOUT_SECONDS = 10.0
 
 
 class RegistryError(Exception):
-    """No instance of the registry has answered, or they refuse the user."""
+    """No instance has the schema, and one has not answered, or refuses the user."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,11 @@ class Registry:
     def schema(self, number: int) -> str | None:
         """Return the Avro schema with an id, None if there is none, or one with references.
 
-        An instance may not have read yet what another one has registered: all are asked.
+        An instance may not have read yet what another one has registered: all are asked, and the id
+        is unknown only if all say so.
 
         Raises:
-            RegistryError: none of them answers, or they refuse the user.
+            RegistryError: none of them has it, and one does not answer, or refuses the user.
 
         """
         if number in self.known:
@@ -91,7 +92,7 @@ class Registry:
                 if answer.get("schemaType", "AVRO") != "AVRO" or answer.get("references"):
                     return None
                 return self.known.setdefault(number, str(answer["schema"]))
-        if len(failures) == len(self.urls):
+        if failures:
             raise RegistryError("; ".join(failures))
         return None
 

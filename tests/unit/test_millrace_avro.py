@@ -170,7 +170,19 @@ def test_an_instance_that_is_down_is_passed_over(
 ) -> None:
     instances[0].server_close()
     assert registry.schema(13) == NEWEST
+
+
+def test_an_id_is_unknown_only_if_no_instance_has_it(
+    records: DataFrame, registry: Registry, instances: list[Instance]
+) -> None:
+    """The one that is down may have it: a dead letter would be wrong."""
     assert registry.schema(99) is None
+    instances[1].server_close()
+    assert registry.schema(12) == FORMER
+    with pytest.raises(RegistryError, match=instances[1].url):
+        registry.schema(99)
+    with pytest.raises(RegistryError):
+        decode(records, registry, READER)
 
 
 def test_a_registry_that_refuses_refuses_no_record(
