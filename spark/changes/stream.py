@@ -38,7 +38,11 @@ CONF: Final[Mapping[str, str]] = {
     "spark.scheduler.mode": "FAIR",
 }
 NO_CHANGE: Final = "a record is no change, as Debezium writes it without a schema,"
-_EVENT: Final = "tailnum STRING, dest STRING, cancelled BOOLEAN, dep_delay BIGINT, distance BIGINT"
+_UNREADABLE: Final = "_unreadable"
+_EVENT: Final = (
+    "tailnum STRING, dest STRING, cancelled BOOLEAN, dep_delay BIGINT, distance BIGINT, "
+    f"{_UNREADABLE} STRING"
+)
 
 
 def changes(raw: DataFrame, dimension: Dimension) -> DataFrame:
@@ -74,10 +78,15 @@ def changes(raw: DataFrame, dimension: Dimension) -> DataFrame:
 def facts(raw: DataFrame, dimension: Dimension) -> DataFrame:
     """Return key and `FACTS` of each flight, of records of the flights' topic.
 
-    Those that are not readable, which the flights' own stream refuses, count nowhere.
+    Those that are not readable, which the flights' own stream refuses, count nowhere, nor do those
+    with a field of a wrong type.
     """
+    event = F.from_json(
+        F.col("value").cast("string"), _EVENT, {"columnNameOfCorruptRecord": _UNREADABLE}
+    )
     return (
-        raw.selectExpr(f"from_json(cast(value AS STRING), '{_EVENT}') AS event")
+        raw.select(event.alias("event"))
+        .where(f"event.{_UNREADABLE} IS NULL")
         .where(f"event.{dimension.flight} IS NOT NULL AND event.distance IS NOT NULL")
         .selectExpr(
             f"event.{dimension.flight} AS key",

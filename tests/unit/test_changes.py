@@ -74,6 +74,9 @@ FLIGHTS = [
     flight("N9", 7),  # no such plane
     flight(None, 1),
     (b"k", b'{"tailnum": "N1", "dist'),
+    # Spark would read a field of a wrong type as null.
+    (b"k", b'{"tailnum": "N1", "dep_delay": "late", "distance": 100}'),
+    (b"k", b'{"tailnum": "N1", "cancelled": 1, "distance": 100}'),
 ]
 EXPECTED: dict[str, Row | None] = {
     "N1": {**ROW, "seats": None, "flights": 3, "cancelled": 1, "dep_delay_sum": 7, "distance": 450},
