@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.lab.topology import ROOT
-from tests.unit.playbooks.test_validate import run
+from tests.unit.playbooks.runs import run
 
 HOSTS = """\
 all:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.playbooks.test_validate import run
+from tests.unit.playbooks.runs import run
 
 HOSTS = """\
 all:

@@ -6,18 +6,14 @@ What it checks is in tests/unit/rules, how in tests/unit/actions.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from tests.support.lab.topology import ROOT
-from tests.support.refusal import ANSIBLE
-from tests.unit.module_runner import HANGS_SECONDS
+from tests.unit.playbooks.runs import run
 
 # Addresses of no network (RFC 5737): a connection would wait until its timeout.
 HOSTS = """\
@@ -34,32 +30,6 @@ kafka_controllers:
 """
 LINE = 1 + HOSTS.splitlines().index('    kafka_rack: "{{ nowhere }}"')
 EMPTY = "all: {hosts: {}, children: {zookeeper: {}}}\n"
-
-
-def run(place: Path, hosts: str, *options: str, playbook: str = "validate") -> tuple[int, str]:
-    """Run a playbook from a directory of the caller; any use of ssh leaves a file there."""
-    ssh = place / "ssh"
-    ssh.write_text(f"#!/bin/sh\ntouch {place}/contacted\nexit 255\n")
-    ssh.chmod(0o755)
-    (place / "hosts.yml").write_text(hosts)
-    done = subprocess.run(  # noqa: S603 - own arguments, no shell
-        [ANSIBLE, "-i", "hosts.yml", ROOT / f"playbooks/{playbook}.yml", *options],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=place,
-        timeout=HANGS_SECONDS,
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_HOME": str(place / "home"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_SSH_EXECUTABLE": str(ssh),
-        },
-    )
-    output = done.stdout + done.stderr
-    assert not (place / "contacted").exists(), output
-    return done.returncode, output
 
 
 def test_an_error_is_named_with_its_file_and_line(tmp_path: Path) -> None:

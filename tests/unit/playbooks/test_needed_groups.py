@@ -1,0 +1,39 @@
+"""Playbooks for a service that the inventory may lack: they refuse, where all plays would skip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.playbooks.runs import run
+
+HOSTS = """\
+all:
+  vars: {kafka_security: open, kafka_rack: a}
+kafka_brokers:
+  hosts:
+    k1: {ansible_host: 192.0.2.1, kafka_node_id: 1}
+kafka_controllers:
+  hosts:
+    k1:
+"""
+
+
+@pytest.mark.parametrize(
+    ("playbook", "group"),
+    [
+        ("changes", "postgresql"),
+        ("changes_reset", "postgresql"),
+        ("connectors", "kafka_connect"),
+        ("hdfs_backup", "hdfs_namenode"),
+        ("schemas", "schema_registry"),
+        ("schemas_backup", "schema_registry"),
+        ("schemas_restore", "schema_registry"),
+    ],
+)
+def test_a_missing_group_is_named(tmp_path: Path, playbook: str, group: str) -> None:
+    code, output = run(tmp_path, HOSTS, "-e", "changes_reset=true", playbook=playbook)
+    assert code == 2, output
+    assert f"group {group}" in output
+    assert "missing or empty" in " ".join(output.split())
