@@ -17,6 +17,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import (
     key_table,
     spark_key_table,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    cache_directory,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA, SPARK
 
 from tests.support.lab import archive
@@ -26,7 +29,7 @@ from tests.support.lab.topology import ROOT
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 LAB = {"LAB_TOPOLOGY": "single", "LAB_NAME": "test-versions"}
 INVENTORY = ROOT / ".lab/test-versions/inventory"
-CACHE = Path(os.environ.get("MILLRACE_CACHE", "~/.cache/millrace")).expanduser() / "artifacts"
+CACHE = Path(cache_directory("")) / "artifacts"
 STATIC = "4.0.2"
 WITH_GUIDE = ("-e", '{"smoke_tests": ["tests/cluster", "tests/guide/test_clients.py"]}')
 OTHERS = [version for version in KAFKA.supported if version != KAFKA.default]

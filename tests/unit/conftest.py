@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 from ansible import constants
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    cache_directory,
+)
 from hypothesis import HealthCheck, settings
 
 from tests.support.lab.topology import ROOT
@@ -34,14 +39,23 @@ def local_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def avro(folder: Path) -> Path:
-    """Fetch Spark's jar for Avro, which the pyspark package lacks, in the version of the recipe."""
+def avro() -> Path:
+    """Fetch Spark's jar for Avro, which the pyspark package lacks, in the version of the recipe.
+
+    Once: it is kept in the cache, and several runs may begin at the same time.
+    """
     [recipe] = ROOT.glob("artifacts/spark/*/pom.xml")
-    jar = f"spark-avro_2.13-{recipe.parent.name}.jar"
-    copy = [*("mvn", "-q", "-B", "-f", str(recipe), "dependency:copy-dependencies")]
-    copy += ["-DincludeArtifactIds=spark-avro_2.13", f"-DoutputDirectory={folder}"]
-    subprocess.run(copy, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - no input
-    return folder / jar
+    folder = Path(cache_directory("")) / "jars"
+    folder.mkdir(parents=True, exist_ok=True)
+    jar = folder / f"spark-avro_2.13-{recipe.parent.name}.jar"
+    with (folder / "lock").open("w") as lock, TemporaryDirectory(dir=folder) as place:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not jar.exists():
+            copy = [*("mvn", "-q", "-B", "-f", str(recipe), "dependency:copy-dependencies")]
+            copy += ["-DincludeArtifactIds=spark-avro_2.13", f"-DoutputDirectory={place}"]
+            subprocess.run(copy, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - no input
+            (Path(place) / jar.name).rename(jar)
+    return jar
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +68,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # for functions in Python
     folder = tmp_path_factory.mktemp("jars")
-    jars = f"{compile_operators(folder / 'operators.jar')},{avro(folder)}"
+    jars = f"{compile_operators(folder / 'operators.jar')},{avro()}"
     builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.jars", jars)
