@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import uuid
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from testinfra.host import Host
 from tests.support.clients import guide
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.recap import changed
 from tests.support.services.registry import Login
 from tests.support.services.unit import lost
 from tests.support.wait import wait_for
@@ -185,11 +185,6 @@ def healthy(plays: Plays) -> None:
     wait_for(lambda: plays.run("health")[0] == 0, seconds=READY_SECONDS, what="a healthy registry")
 
 
-def unchanged(output: str) -> bool:
-    counts = re.findall(r"changed=(\d+)", output)
-    return bool(counts) and {*counts} == {"0"}
-
-
 def test_check_mode_changes_nothing(registry: Registry, plays: Plays) -> None:
     output = plays.succeed("schemas", *given(*entries("seats")), "--check", "--diff")
     assert f"register {PLANES}" in output
@@ -203,7 +198,7 @@ def test_schemas_are_registered_and_a_second_run_changes_nothing(
     assert {PLANES, WINGS, DEPARTURES, POSITIONS} <= {*registry.call("GET", SUBJECTS)}
     level = registry.call("GET", f"{CONFLUENT}/config/{POSITIONS}")
     assert level["compatibilityLevel"] == "FULL"
-    assert unchanged(plays.succeed("schemas", *given(*entries("seats"))))
+    assert changed(plays.succeed("schemas", *given(*entries("seats")))) == 0
 
 
 def test_schemas_that_are_refused_change_nothing_and_are_all_named(
@@ -231,7 +226,7 @@ def test_a_level_of_a_subject_lets_a_schema_in(registry: Registry, plays: Plays)
     plays.succeed("schemas", *given(*entries("seats", "year", compatibility="NONE")))
     assert registry.call("GET", f"{SUBJECTS}/{PLANES}/versions") == [1, 2]
     plays.succeed("schemas", *given(*entries("seats", "year")))
-    assert unchanged(plays.succeed("schemas", *given(*entries("seats", "year"))))
+    assert changed(plays.succeed("schemas", *given(*entries("seats", "year")))) == 0
 
 
 def test_wrong_entries_and_names_are_refused(plays: Plays) -> None:
@@ -252,10 +247,10 @@ def test_a_subject_is_removed_when_it_is_asked_for_and_can_come_back(
     present = {**one, "schema": {"title": "Departure", "type": "object", "properties": {}}}
     plays.succeed("schemas", *given({**one, "state": "absent"}))
     assert DEPARTURES not in registry.call("GET", SUBJECTS)
-    assert unchanged(plays.succeed("schemas", *given({**one, "state": "absent"})))
+    assert changed(plays.succeed("schemas", *given({**one, "state": "absent"}))) == 0
     plays.succeed("schemas", *given(present))
     assert DEPARTURES in registry.call("GET", SUBJECTS)
-    assert unchanged(plays.succeed("schemas", *given(present)))
+    assert changed(plays.succeed("schemas", *given(present))) == 0
 
 
 def test_the_commands_of_the_page_work(plays: Plays, tmp_path: Path) -> None:
@@ -333,7 +328,7 @@ def test_a_backup_is_restored_with_the_same_ids(
     assert versions(registry) == before
     level = registry.call("GET", f"{CONFLUENT}/config/{POSITIONS}")
     assert level["compatibilityLevel"] == "FULL"
-    assert unchanged(plays.succeed("schemas_restore", "-e", f"path={archive}"))
+    assert changed(plays.succeed("schemas_restore", "-e", f"path={archive}")) == 0
     healthy(plays)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from tests.support.clients import guide
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.recap import changed
 from tests.support.services.idle import application_of
 from tests.support.wait import scaled, wait_for
 
@@ -79,11 +79,6 @@ class Deployed:
         """All results of the page and hour, in the order in which they were written."""
         values = [one.value for one in self.read("clicks.hourly") if one.key.decode() == KEY]
         return [json.loads(value)["clicks"] for value in values]
-
-
-def changed(output: str) -> int:
-    """The changes of all hosts."""
-    return sum(int(count) for count in re.findall(r"changed=(\d+)", output))
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from tests.support.clients import guide
 from tests.support.faults.target import FULL, skip_unless_full
 from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
 from tests.support.lab.topology import ROOT
+from tests.support.recap import recaps
 from tests.support.refusal import seconds_to_refuse
 from tests.support.services.departures import carrier_counts, hourly_counts, is_long
 from tests.support.services.spark import page
@@ -48,15 +49,6 @@ def a_lab_that_goes() -> Iterator[None]:
     succeed("down", seconds=120)
     yield
     succeed("down", seconds=120)
-
-
-def recaps(log: str) -> list[dict[str, int]]:
-    """The counters of every host in every PLAY RECAP."""
-    lines = re.findall(r"^\S+ +: (ok=.*)$", log, flags=re.M)
-    return [
-        {name: int(count) for name, count in (pair.split("=") for pair in line.split())}
-        for line in lines
-    ]
 
 
 def test_wrong_inventory_is_refused_before_anything_starts() -> None:

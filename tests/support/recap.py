@@ -1,0 +1,21 @@
+"""What playbooks have done, by the recap at their end."""
+
+from __future__ import annotations
+
+import re
+
+
+def recaps(output: str) -> list[dict[str, int]]:
+    """The counters of every host in every recap."""
+    lines = re.findall(r"^\S+ +: (ok=.*)$", output, flags=re.M)
+    return [
+        {name: int(count) for name, count in (pair.split("=") for pair in line.split())}
+        for line in lines
+    ]
+
+
+def changed(output: str) -> int:
+    """The changes of all hosts; the output without a recap is an error."""
+    found = recaps(output)
+    assert found, f"no recap:\n{output[-6000:]}"
+    return sum(one["changed"] for one in found)
