@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from tests.support.clients import guide
 from tests.support.clients.delivery import Client, client_of
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.services.postgresql import sql
 from tests.support.wait import scaled, wait_for
 
 SECTION = "Schemas in a registry"
@@ -240,17 +242,13 @@ def test_a_sink_of_kafka_connect_reads_what_confluents_serializer_writes(
     topology: Topology, hosts: dict[str, Host], plays: Plays, registry: Clients, topic: str
 ) -> None:
     """Into a table, by the inventory's connector for results with another topic."""
-    if not topology.group("postgresql"):
+    if not topology.cluster.databases:
         pytest.skip("no database here")
     worker = next(iter(topology.cluster.connect.values()))
     results = next(one for one in worker.connectors if one.is_sink)
     name = table = topic.replace("-", "_")
-    host = hosts[topology.group("postgresql")[0]]
-
-    def sql(statement: str) -> list[str]:
-        client = "runuser -u postgres -- psql -XAtq -h /run/millrace-postgresql flights -c %s"
-        return host.check_output(client, statement).splitlines()
-
+    database = next(iter(topology.cluster.databases.values()))
+    ask = partial(sql, hosts[database.host.name], database)
     keys = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
     items = {"type": "record", "name": "Item", "fields": [{"name": "item", "type": "string"}]}
     with closing(registry.client.producer(acks="all")) as producer:
@@ -275,16 +273,16 @@ def test_a_sink_of_kafka_connect_reads_what_confluents_serializer_writes(
         wanted = {"connect_connectors": [{**sink, **more}], "connect_secrets": secrets}
         return "-e", json.dumps(wanted)
 
-    sql(f"CREATE TABLE results.{table} (id bigint PRIMARY KEY, item text)")
-    sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON results.{table} TO sink")
+    ask(f"CREATE TABLE results.{table} (id bigint PRIMARY KEY, item text)")
+    ask(f"GRANT SELECT, INSERT, UPDATE, DELETE ON results.{table} TO sink")
     try:
         plays.succeed("connectors", *given())
         rows = ["0|cup", "1|Müsli"]
         select = f"TABLE results.{table} ORDER BY id"
-        wait_for(lambda: sql(select) == rows, seconds=120, what=f"{rows} in results.{table}")
+        wait_for(lambda: ask(select) == rows, seconds=120, what=f"{rows} in results.{table}")
     finally:
         plays.run("connectors", *given(state="absent"))
-        sql(f"DROP TABLE results.{table}")
+        ask(f"DROP TABLE results.{table}")
 
 
 def test_a_converter_that_is_not_there_is_refused(

@@ -11,8 +11,6 @@ import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
-    PORT,
-    SOCKET,
     STATE,
     UNIT,
     Database,
@@ -27,6 +25,7 @@ from flights.source import flights
 from tests.support.clients import guide
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.services.postgresql import sql
 from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/cdc.md"
@@ -64,10 +63,7 @@ class Captured:
 
     def sql(self, statements: str) -> list[str]:
         """Run statements as the superuser, and return the lines of their results."""
-        own = self.database
-        client = f"psql -XAtq -v ON_ERROR_STOP=1 -h {SOCKET} -p {own.ports[PORT]} -d {own.name}"
-        command = f"cd / && printf '%%s' %s | runuser -u postgres -- {client}"
-        return [one for one in self.host.check_output(command, statements).splitlines() if one]
+        return sql(self.host, self.database, statements)
 
     @property
     def described(self) -> list[dict[str, Any]]:

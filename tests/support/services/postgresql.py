@@ -1,0 +1,18 @@
+"""The database of a cluster, by its own client."""
+
+from __future__ import annotations
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
+    PORT,
+    SOCKET,
+    Database,
+)
+from testinfra.host import Host
+
+
+def sql(host: Host, database: Database, statements: str) -> list[str]:
+    """Run statements on its host as the superuser, and return the lines of their results."""
+    port = database.ports[PORT]
+    client = f"psql -XAtq -v ON_ERROR_STOP=1 -h {SOCKET} -p {port} -d {database.name}"
+    command = f"cd / && printf '%%s' %s | runuser -u postgres -- {client}"
+    return [one for one in host.check_output(command, statements).splitlines() if one]
