@@ -15,11 +15,11 @@ from testinfra.host import Host
 
 from tests.support.faults.target import answered
 from tests.support.lab.topology import Topology
+from tests.support.services.healthy import wait_until_healthy
 from tests.support.services.unit import lost
 from tests.support.services.zookeeper import leader_of, modes
 from tests.support.wait import wait_for
 
-BEHIND_MS = 2000
 SECONDS = 60
 """Within which a new leader serves and every partition takes a record again."""
 
@@ -85,25 +85,6 @@ def writable(topology: Topology, cluster: Cluster, topic: str, brokers: set[int]
     )
     with topic_on(cluster, topology, min(3, len(brokers))) as new:
         write(topology, new)
-
-
-def is_healthy(topology: Topology, cluster: Cluster) -> bool:
-    """Every broker is there, every replica in sync and every controller up to date."""
-    snapshot = cluster.read()
-    serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
-    voters = snapshot.quorum.voters if snapshot.quorum else ()
-    return (
-        serving == set(topology.brokers)
-        and not any(partition.under_replicated for partition in snapshot.partitions)
-        and topology.voters == {one.id for one in voters}
-        and all(one.behind_ms is not None and one.behind_ms < BEHIND_MS for one in voters)
-    )
-
-
-def wait_until_healthy(topology: Topology, cluster: Cluster) -> None:
-    wait_for(
-        lambda: answered(lambda: is_healthy(topology, cluster)), seconds=120, what="full health"
-    )
 
 
 @contextmanager

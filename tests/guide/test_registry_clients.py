@@ -30,11 +30,11 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from testinfra.host import Host
 
 from millrace_job import REASON
-from tests.failover.test_connect import ALIAS, NAME, connector
 from tests.support.clients import guide
 from tests.support.clients.delivery import Client, client_of
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
+from tests.support.services.connectors import ALIAS, NAME, connector
 from tests.support.services.postgresql import sql
 from tests.support.wait import scaled, wait_for
 

@@ -17,10 +17,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from testinfra.host import Host
 
-from tests.failover.test_kafka import wait_until_healthy
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays, starts, watching
 from tests.support.lab.topology import Topology
+from tests.support.services.healthy import wait_until_healthy
 from tests.support.wait import wait_for
 
 ONE = ("-e", "rolling_restart_all=true", "--limit", "k1")

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from testinfra.host import Host
 
 from tests.support.faults.target import skip_unless_full
-from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.change import PROVE, TASKS, Plays, kept_all, starts, watching
 from tests.support.lab.topology import Topology
 from tests.support.recap import changed
 
 ALL = ("-e", "rolling_restart_all=true")
-PROVE = ("-e", "prove=true")
-TASKS = 8
-"""Remote tasks that a roll may cost a node."""
-
-
-def kept_all(report: dict[str, Any]) -> None:
-    """No acknowledged record was lost, reordered or duplicated, and no client had an error."""
-    assert report["verdict"] == "PASS", report
-    counts = report["counts"]
-    wrong = {name: counts[name] for name in ("lost", "reordered", "duplicated", "producer_errors")}
-    assert not any(wrong.values()), wrong
-    assert counts["acked"] > 200
 
 
 def test_a_roll_loses_nothing(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:

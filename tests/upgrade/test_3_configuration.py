@@ -11,11 +11,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from testinfra.host import Host
 
-from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.change import PROVE, Plays, kept_all, starts, watching
 from tests.support.lab.topology import Topology
 from tests.support.recap import changed
 from tests.upgrade.conftest import Inventory
-from tests.upgrade.test_2_roll import PROVE, kept_all
 
 ONLINE = "log.cleaner.backoff.ms"
 RESTARTED = "queued.max.requests"

@@ -14,11 +14,10 @@ from testinfra.host import Host
 
 from tests.support.faults.target import skip_unless_full
 from tests.support.faults.verifiable import agrees, verifiable
-from tests.support.lab.change import Plays, starts, watching
+from tests.support.lab.change import PROVE, TASKS, Plays, kept_all, starts, watching
 from tests.support.lab.topology import Topology
 from tests.support.recap import changed
 from tests.upgrade.conftest import Inventory
-from tests.upgrade.test_2_roll import PROVE, TASKS, kept_all
 
 OLD, NEW = "4.2.1", "4.3.1"
 METADATA = {OLD: 29, NEW: 30}

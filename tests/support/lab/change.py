@@ -24,6 +24,9 @@ from tests.support.wait import scaled, wait_for
 POLL_SECONDS = 0.05
 ROLL = "Kafka, one node after the other"
 """The play of playbooks/roll.yml."""
+PROVE = ("-e", "prove=true")
+TASKS = 8
+"""Remote tasks that a roll may cost a node."""
 
 
 @dataclass(frozen=True)
@@ -163,3 +166,12 @@ def starts(hosts: dict[str, Host], topology: Topology) -> dict[str, int]:
         name: int(hosts[name].run(count).stdout or 0)
         for name in sorted({*topology.group("kafka_brokers"), *topology.group("kafka_controllers")})
     }
+
+
+def kept_all(report: dict[str, Any]) -> None:
+    """No acknowledged record was lost, reordered or duplicated, and no client had an error."""
+    assert report["verdict"] == "PASS", report
+    counts = report["counts"]
+    wrong = {name: counts[name] for name in ("lost", "reordered", "duplicated", "producer_errors")}
+    assert not any(wrong.values()), wrong
+    assert counts["acked"] > 200
