@@ -53,7 +53,7 @@ class Job:
     topology: Topology
     host: Host
     folder: Path
-    """In place of build/, where files of this checkout may be, and of the inventory's jobs/."""
+    """In place of build/, where files of this checkout may be, and of the inventory."""
     store: str
     """On the hosts."""
 

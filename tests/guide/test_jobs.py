@@ -96,7 +96,7 @@ def job(
     package = tmp_path_factory.mktemp("jobs")
     shutil.copytree(ROOT / "spark/template", package, dirs_exist_ok=True)
     [text] = guide.blocks("A new job", "yaml", guide.JOBS)
-    text = text.replace("{{ inventory_dir }}/jobs", str(package))
+    text = text.replace("{{ inventory_dir }}/.jobs", str(package))
     shared = topology.cluster.spark[master].shared_dir
     [description] = yaml.safe_load(text.replace("/srv/spark", shared))["spark_jobs"]
     found = Deployed(plays, topology, hosts[master], package, description)
@@ -185,7 +185,7 @@ def test_a_new_version_reads_the_history_and_is_compared(job: Deployed, admin: A
     """By the commands of the page; a difference is named."""
     skip_unless_full()
     text = guide.blocks("A new version for all of the history", "yaml", guide.JOBS)[0]
-    text = text.replace("{{ inventory_dir }}/jobs-2", str(job.package))
+    text = text.replace("{{ inventory_dir }}/.jobs-2", str(job.package))
     shared = job.topology.cluster.spark[job.topology.group("spark_masters")[0]].shared_dir
     new = yaml.safe_load(text.replace("/srv/spark", shared))["spark_jobs"][1]
     new["requirements"] = job.description["requirements"]

@@ -178,7 +178,7 @@ SPARK_REMOTE=${{SPARK_REMOTE%token=*}}token=wrong
 def test_a_pipeline_in_sql_equals_batch(tmp_path: Path) -> None:
     """The job of the page, over all flights: updated twice, against plain Python."""
     skip_unless_full()
-    package = tmp_path / "jobs/departures"
+    package = tmp_path / ".jobs/departures"
     shutil.copytree(ROOT / "spark/departures", package)
     project = package / "spark-pipeline.yml"
     project.write_text(project.read_text().replace("/srv/spark", "/srv/shared/spark"))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible.inventory.manager import IGNORED
 
 from tests.support.lab.topology import ROOT
 from tests.unit.tree import SCENARIOS, relative, tracked
@@ -174,6 +175,14 @@ def test_every_playbook_is_documented() -> None:
     parts = {"artifacts", "report", "prove_begin", "prove_end"}
     missing = [p.stem for p in ROOT.glob("playbooks/*.yml") if f"{p.stem}.yml" not in text]
     assert set(missing) <= parts
+
+
+def test_ansible_reads_nothing_that_a_page_puts_beside_an_inventory() -> None:
+    """It would search packages of jobs for hosts, and end at a file that is no inventory."""
+    place = re.compile(r"(?:inventories/<yours>|inventory_dir }})/([^\s\"/`)]+)")
+    named = {one for path in GUIDES for one in place.findall(path.read_text())}
+    assert named
+    assert not [x for x in named if not IGNORED.search(x.encode()) and not x.endswith(".yml")]
 
 
 def test_decisions_are_numbered() -> None:
