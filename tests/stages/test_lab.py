@@ -23,7 +23,16 @@ import yaml
 from flights.source import events
 from tests.support.clients import guide
 from tests.support.faults.target import FULL, skip_unless_full
-from tests.support.lab.lab import NAME, lab, leftovers, on_host, podman, readable, succeed
+from tests.support.lab.lab import (
+    CHAOS_SEED,
+    NAME,
+    lab,
+    leftovers,
+    on_host,
+    podman,
+    readable,
+    succeed,
+)
 from tests.support.lab.topology import ROOT
 from tests.support.recap import recaps
 from tests.support.refusal import seconds_to_refuse
@@ -34,8 +43,6 @@ from tests.support.wait import wait_for
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 STATE = ROOT / ".lab" / NAME
 LOG = ROOT / f".lab/log/{NAME}-up.log"
-SEED = 31
-"""Of the chaos below: it begins with the kill of a partition's leader."""
 DAMAGED = (
     "-e",
     json.dumps(
@@ -288,7 +295,7 @@ def test_status_checks_the_cluster() -> None:
 
 def test_chaos_loses_nothing() -> None:
     """One fault, the first one of this seed."""
-    output = succeed("chaos", "--minutes", "0.1", "--seed", str(SEED), seconds=240)
+    output = succeed("chaos", "--minutes", "0.1", "--seed", str(CHAOS_SEED), seconds=240)
     assert "1 kill -9 of a partition's leader: passed" in output
     assert "PASS" in output
     assert (ROOT / "build/chaos.html").is_file()

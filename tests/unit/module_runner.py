@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import grp
 import json
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import li
 ROOT = Path(__file__).parents[2]
 HANGS_SECONDS = 300
 """After which a program that takes a second or ten has to be one that hangs."""
+OWN = {"owner": pwd.getpwuid(os.geteuid()).pw_name, "group": grp.getgrgid(os.getegid()).gr_name}
+"""The account of this process, whose files a module can write without being root."""
 _PROGRAM = """
 import json, sys
 from importlib import import_module

@@ -12,8 +12,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory
 )
 
 from tests.chaos import order
-from tests.stages.test_lab import SEED
 from tests.support.faults.catalogue import FAULTS, processes
+from tests.support.lab.lab import CHAOS_SEED
 from tests.support.lab.topology import Topology
 
 NODES = {"b1": 1, "b2": 2, "b3": 3, "c1": 11}
@@ -35,7 +35,7 @@ def test_a_seed_repeats_its_order_and_another_has_another() -> None:
 
 
 def test_the_seed_of_the_labs_stage_begins_with_the_kill_of_a_leader() -> None:
-    assert first(1, SEED, ["b1"]) == [processes.leader_killed.name]
+    assert first(1, CHAOS_SEED, ["b1"]) == [processes.leader_killed.name]
 
 
 def test_only_what_fits_and_takes_no_minutes_is_drawn() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.stages.test_scenarios import LACKS
+from tests.support.lab.skips import LACKS
 from tests.support.lab.topology import ROOT
 from tests.unit.tree import SCENARIOS, load, relative
 

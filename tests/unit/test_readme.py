@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ansible.inventory.manager import IGNORED
 
 from tests.support.lab.topology import ROOT
+from tests.unit.documents import commands, prose
 from tests.unit.tree import SCENARIOS, relative, tracked
 
 README = ROOT / "README.md"
@@ -52,25 +51,6 @@ def verbs() -> set[str]:
 def table(text: str) -> list[str]:
     """The commands in a table whose first column holds `./lab` commands."""
     return re.findall(r"^\| `(\./lab [^`]+)` \| .*? \|$", text, flags=re.M)
-
-
-def blocks(text: str) -> Iterator[str]:
-    """The contents of the shell blocks, continued lines joined."""
-    for found in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
-        yield found.replace("\\\n", " ")
-
-
-def prose(text: str) -> str:
-    """The text without its blocks."""
-    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
-
-
-def commands(text: str) -> list[list[str]]:
-    """The words of every command in a shell block, and of every `./lab` command in the text."""
-    lines = [line for block in blocks(text) for line in block.splitlines() if line.strip()]
-    quoted = re.findall(r"`([^`\n]+)`", prose(text))
-    lines += [line for line in quoted if re.match(r"\./lab \w", line)]
-    return [shlex.split(line, comments=True) for line in lines]
 
 
 def problems(words: list[str], known: set[str]) -> list[str]:

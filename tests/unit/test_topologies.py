@@ -8,10 +8,10 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
 
 from tests.support.lab.topology import ROOT
+from tests.unit.model.inventories import INVENTORIES
 from tests.unit.tree import load, walk
 
 TEXT = (ROOT / "docs/topologies.md").read_text()
-INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
 NOT_A_LAB = "vms_example"
 
 

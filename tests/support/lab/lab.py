@@ -12,6 +12,8 @@ from tests.support.wait import scaled
 
 # A lab of the tests' own, which is also the scenario's: one that somebody has up is left alone.
 NAME = "test-kraft_combined"
+CHAOS_SEED = 31
+"""Of the faults on it: they begin with the kill of a partition's leader."""
 
 
 def lab(

@@ -17,19 +17,15 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import operatio
 from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
 
 from tests.support.lab.topology import ROOT
+from tests.unit.actions.clean_cluster import CLEAN, NODES, clean, run_checks, secret_files, written
 from tests.unit.in_process import AnsibleRun
+from tests.unit.model.inventories import INVENTORIES
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
-INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
 ID = "4L6g3nShT-eMCtK--X86sw"
 OTHER = "MkU3OEVBNTcwNTJENDM2Qg"
 KEPT = "kafka_cluster_id.txt"
 
-NODES: dict[str, dict[str, Any]] = {
-    f"k{number}": {"ansible_host": f"192.0.2.{number}", "kafka_node_id": number}
-    for number in (1, 2, 3)
-}
-CLEAN: dict[str, Any] = {"kafka_security": "open", "host_memory_mb": 4096}
 MISTAKES: dict[str, Any] = {
     "host_memory_mb": 4096,
     "kafka_listeners": [{"name": "CLIENT", "port": 9092, "protocol": "PLAINTEXT"}],
@@ -59,29 +55,6 @@ TWELVE = [
     "key-boolean",
     "cleaner-buffer",
 ]
-
-
-def written(place: Path, hosts: dict[str, dict[str, Any]], variables: dict[str, Any]) -> Path:
-    """Write combined nodes, and a host of no group for each that is no `k...`."""
-    nodes = dict.fromkeys(name for name in hosts if name.startswith("k"))
-    groups: dict[str, Any] = {
-        name: {"hosts": nodes} for name in ("kafka_controllers", "kafka_brokers")
-    }
-    if len(nodes) < len(hosts):
-        groups["spark_history"] = {"hosts": {}}
-    path = place / "inventory"
-    path.mkdir()
-    document = {"all": {"hosts": hosts, "children": groups, "vars": variables}}
-    (path / "hosts.yml").write_text(yaml.safe_dump(document))
-    return path
-
-
-def clean(place: Path, **variables: Any) -> AnsibleRun:
-    return AnsibleRun(written(place, NODES, {**CLEAN, **variables}))
-
-
-def run_checks(ansible: AnsibleRun, **options: Any) -> dict[str, Any]:
-    return ansible.task("cluster", "k1", **options)
 
 
 def rules(result: dict[str, Any], kind: str = "problems") -> list[str]:
@@ -261,16 +234,6 @@ def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> Non
 
 def closed(place: Path, **variables: Any) -> AnsibleRun:
     return clean(place, **{"kafka_security": "standard", **variables})
-
-
-def secret_files(ansible: AnsibleRun) -> dict[str, str]:
-    """Return the content of each secret beside an inventory."""
-    folder = ansible.inventory / ".secrets"
-    return {
-        str(path.relative_to(folder)): path.read_text()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
-    }
 
 
 def missing(ansible: AnsibleRun) -> list[str]:

@@ -10,7 +10,7 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities
 
-from tests.unit.actions.test_cluster_action import NODES, clean, run_checks, secret_files
+from tests.unit.actions.clean_cluster import NODES, clean, run_checks, secret_files
 from tests.unit.in_process import AnsibleRun
 from tests.unit.outside_authority import OutsideCa
 

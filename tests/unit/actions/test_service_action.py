@@ -13,9 +13,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import de
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run, secrets
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
-from tests.unit.module_runner import run_playbook
+from tests.unit.module_runner import OWN, run_playbook
 from tests.unit.modules.fake_systemd import install
-from tests.unit.modules.test_service import OWN
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 HOSTS = """\

@@ -16,20 +16,16 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Entry
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
     Cluster,
-    resolve,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_service
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
     SERVER_PROPERTIES,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
 from tests.support.lab.topology import ROOT
-from tests.unit.model.small import with_secrets
+from tests.unit.model.inventories import INVENTORIES, all_entries, read
 
 GOLDEN = ROOT / "tests/unit/golden"
-INVENTORIES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.is_dir())
 SECRET = re.compile(r"(?m)^(spark\.authenticate\.secret|spark\..+\.secretKey)=.+")
 UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 
@@ -48,17 +44,6 @@ ALL_FILES = {
 }
 
 
-def read(name: str, folder: Path) -> Cluster:
-    """Resolve a copy of an inventory: a lookup may write a secret beside it.
-
-    What Millrace makes, certificates and passwords, stands there by its name.
-    """
-    own = shutil.copytree(
-        ROOT / "inventories" / name, folder / name, ignore=shutil.ignore_patterns(".secrets")
-    )
-    return with_secrets(resolve(from_directory(own)))
-
-
 def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
     """Return every golden file as `host/path` to its content without secrets."""
     found: dict[str, str] = {}
@@ -70,14 +55,6 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
             if "content" in entry and (host in complete or path == SERVER_PROPERTIES):
                 found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
     return found
-
-
-def all_entries(cluster: Cluster, host: str) -> dict[str, Any]:
-    """Return what Millrace writes on a host, path -> entry."""
-    databases = ["postgresql"] if host in cluster.databases else []
-    services = ["host", *cluster.services(host), *databases]
-    states = [of_service(cluster, host, service)["files"] for service in services]
-    return {path: entry for files in states for path, entry in files.items()}
 
 
 def line(path: str, wanted: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.jvm_optio
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.service import CALLERS
 
+from tests.unit.model.inventories import INVENTORIES, read
 from tests.unit.model.small import broker, cluster, kafka, spark
-from tests.unit.model.test_golden import INVENTORIES, read
 
 LISTENERS = [
     {"name": name, "port": port, "protocol": "SSL"}

@@ -19,7 +19,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_job
 )
 
 from tests.unit.model.small import spark
-from tests.unit.model.test_units import analyze, exposures, needs_systemd
+from tests.unit.model.systemd_analyze import analyze, exposures, needs_systemd
 
 UNITS = "/etc/systemd/system"
 

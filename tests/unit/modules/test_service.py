@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import grp
 import json
 import os
 import pwd
@@ -22,9 +21,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import (
 from ansible_collections.millrace.streaming.plugins.modules import service
 
 from tests.unit.in_process import call_module
+from tests.unit.module_runner import OWN
 from tests.unit.modules.fake_systemd import Systemd, install
 
-OWN = {"owner": pwd.getpwuid(os.geteuid()).pw_name, "group": grp.getgrgid(os.getegid()).gr_name}
 Run = Callable[..., dict[str, Any]]
 
 

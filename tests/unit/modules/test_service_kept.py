@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import restart
 
 from tests.unit.in_process import call_module
-from tests.unit.modules.test_service import OWN
+from tests.unit.module_runner import OWN
 
 
 class Kept:

@@ -22,7 +22,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 from cryptography import x509
 
 from tests.unit.outside_authority import OutsideCa, pem
-from tests.unit.plugin_utils.test_secrets import closed, stored
+from tests.unit.plugin_utils.kept_secrets import closed, stored
 
 RECORD, NEXT_KEY = transition.AUTHORITY, "ca_next.key"
 

@@ -29,6 +29,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 from cryptography import x509
 
 from tests.unit.model.small import cluster, kafka, spark
+from tests.unit.plugin_utils.kept_secrets import closed, stored
 
 FILES = {
     *("ca.pem", "ca.key", "passwords/admin", "passwords/ledger"),
@@ -41,26 +42,10 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "inventory" / ".secrets"
 
 
-def closed(directory: Path, brokers: int = 1, **variables: Any) -> Cluster:
-    """Return a closed cluster with a controller of its own, and what its directory holds."""
-    own = {"kafka_security": security.STANDARD, **variables}
-    found = kafka(brokers, 1, **own)
-    return resolve(replace(found.inventory, secrets=secrets.read(directory)))
-
-
 def complete(
     directory: Path, given: Authority | None = None, *, store: bool = True, **variables: Any
 ) -> Secrets:
     return secrets.complete(closed(directory, **variables), given, store=store)
-
-
-def stored(directory: Path) -> dict[str, str]:
-    """Return each secret file's content."""
-    return {
-        str(path.relative_to(directory)): path.read_text()
-        for path in directory.rglob("*")
-        if path.is_file() and path.name not in (".lock", ".gitignore")
-    }
 
 
 def mode(path: Path) -> int:

@@ -20,7 +20,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from tests.unit.outside_authority import CLIENT, NOW, SERVER, OutsideCa, pem
-from tests.unit.plugin_utils.test_secrets import closed, stored
+from tests.unit.plugin_utils.kept_secrets import closed, stored
 
 NAMES = ("b1/node", "b1/clients", "c1/node")
 
