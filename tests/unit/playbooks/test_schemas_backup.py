@@ -1,14 +1,18 @@
-"""schemas_backup.yml against a registry on this machine: which file it writes, and when."""
+"""schemas_backup.yml and schemas_restore.yml against a registry on this machine."""
 
 from __future__ import annotations
 
-import io
-import zipfile
+import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    APICURIO,
+    CONFLUENT,
+)
 
 from tests.unit.host.served import served
 from tests.unit.operations.archives import PLANE, archive
@@ -34,18 +38,32 @@ schema_registry:
   hosts:
     k1:
 """
-FILE = "-e", "path=kept/schemas.zip"
+EXPORT = f"{APICURIO}/admin/export"
+SUBJECT = f"{CONFLUENT}/subjects/planes-value/versions"
+FULL = {
+    EXPORT: archive(PLANE),
+    f"{CONFLUENT}/subjects": b'["planes-value"]',
+    SUBJECT: b"[1]",
+    f"{SUBJECT}/1": json.dumps({"id": PLANE["contentId"]}).encode(),
+}
+EMPTY = {EXPORT: archive(), f"{CONFLUENT}/subjects": b"[]"}
 
 
-class Exporter(BaseHTTPRequestHandler):
-    """A registry that exports an archive."""
+class Registry(BaseHTTPRequestHandler):
+    """One that has a schema or none, and has one after an import."""
 
-    content = b""
+    has: ClassVar[dict[str, bytes]] = {}
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(self.content)
+        self.wfile.write(type(self).has[self.path])
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        type(self).has = FULL
+        self.send_response(204)
+        self.end_headers()
 
     def log_message(self, *_: object) -> None:
         """Keep stderr for what fails."""
@@ -55,28 +73,53 @@ class Exporter(BaseHTTPRequestHandler):
 def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    with served(Exporter) as address:
+    with served(Registry) as address:
         yield HOSTS.format(port=address.rpartition(":")[2])
+    assert not [*(tmp_path / "temporary").rglob("*.zip")], "what was on the host is there still"
+
+
+def result(place: Path, inventory: str, name: str, *options: str) -> tuple[int, str]:
+    """Exit code and output, without line breaks, with a path from where the user is."""
+    path = ("-e", "path=kept/schemas.zip")
+    code, output = run(place, inventory, *path, *options, playbook=f"schemas_{name}")
+    return code, " ".join(output.split())
 
 
 def test_an_archive_is_kept_and_none_without_schemas_replaces_it(
-    tmp_path: Path, inventory: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, inventory: str
 ) -> None:
     kept = tmp_path / "kept/schemas.zip"
-    monkeypatch.setattr(Exporter, "content", archive(PLANE))
-    code, output = run(tmp_path, inventory, *FILE, "--check", playbook="schemas_backup")
+    Registry.has = FULL
+    code, output = result(tmp_path, inventory, "backup", "--check")
     assert code == 0, output
     assert not kept.exists()
-    assert f"{kept} has" not in " ".join(output.split())
-    code, output = run(tmp_path, inventory, *FILE, playbook="schemas_backup")
+    assert f"{kept} has" not in output
+    code, output = result(tmp_path, inventory, "backup")
     assert code == 0, output
-    assert f"{kept} has 1 versions of 1 subjects" in " ".join(output.split())
-    with zipfile.ZipFile(io.BytesIO(kept.read_bytes())) as found:
-        assert any("planes-value" in name for name in found.namelist())
-    before = kept.read_bytes()
-    monkeypatch.setattr(Exporter, "content", archive())
-    code, output = run(tmp_path, inventory, *FILE, playbook="schemas_backup")
+    assert f"{kept} has 1 versions of 1 subjects" in output
+    assert kept.read_bytes() == FULL[EXPORT]
+    Registry.has = EMPTY
+    code, output = result(tmp_path, inventory, "backup")
     assert code == 2, output
     assert str(kept) in output
-    assert kept.read_bytes() == before
-    assert not [*(tmp_path / "temporary").rglob("*.zip")]
+    assert kept.read_bytes() == FULL[EXPORT]
+
+
+def test_a_restore_claims_nothing_in_check_mode(tmp_path: Path, inventory: str) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/schemas.zip").write_bytes(FULL[EXPORT])
+    Registry.has = EMPTY
+    code, output = result(tmp_path, inventory, "restore", "--check")
+    assert code == 0, output
+    assert Registry.has is EMPTY
+    assert "are restored" not in output
+    code, output = result(tmp_path, inventory, "restore")
+    assert code == 0, output
+    assert Registry.has is FULL
+    assert "are restored" in output
+
+
+def test_a_restore_without_an_archive_is_refused(tmp_path: Path, inventory: str) -> None:
+    code, output = result(tmp_path, inventory, "restore")
+    assert code == 2, output
+    assert str(tmp_path / "kept/schemas.zip") in output
