@@ -159,7 +159,7 @@ def test_every_playbook_is_documented() -> None:
 
 def test_ansible_reads_nothing_that_a_page_puts_beside_an_inventory() -> None:
     """It would search packages of jobs for hosts, and end at a file that is no inventory."""
-    place = re.compile(r"(?:inventories/<yours>|inventory_dir }})/([^\s\"/`)]+)")
+    place = re.compile(r"(?:inventories/<\w+>|inventory_dir(?: }}| ~ '))/([^\s\"'/`)]+)")
     named = {one for path in GUIDES for one in place.findall(path.read_text())}
     assert named
     assert not [x for x in named if not IGNORED.search(x.encode()) and not x.endswith(".yml")]
