@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +16,18 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
 from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
     topics,
 )
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from confluent_kafka.schema_registry.error import SchemaRegistryError
 from testinfra.host import Host
 
 from tests.support.clients import guide
+from tests.support.clients.registrations import LAG_SECONDS, Registrations
+from tests.support.faults.catalogue.registries import FAULTS
+from tests.support.faults.ledger_run import RUNS
+from tests.support.faults.registries_target import Registries
+from tests.support.faults.target import Fault
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.recap import changed
 from tests.support.services.registry import Login
-from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/schema_registry.md"
@@ -39,10 +37,6 @@ PLANES, WINGS, DEPARTURES, POSITIONS = (
     f"{PREFIX}-{name}-value" for name in ("planes", "wings", "departures", "positions")
 )
 READY_SECONDS = 180
-LAG_SECONDS = 10
-"""An instance has read what another one has registered; it takes milliseconds."""
-LOADED = 6
-"""A client that names the killed instance first needs about 10 s, with its own retries."""
 
 
 def plane(*fields: str) -> dict[str, Any]:
@@ -102,83 +96,15 @@ def versions(registry: Registry) -> dict[tuple[str, int], int]:
     return found
 
 
-def looked_up_by(client: dict[str, str], number: int) -> Schema | None:
-    """The schema with an id; none while the instance that is asked has not read it from Kafka."""
-    try:
-        return SchemaRegistryClient(client).get_schema(number)
-    except SchemaRegistryError as error:
-        if error.http_status_code != HTTPStatus.NOT_FOUND:
-            raise
-        return None
-
-
-@dataclass
-class Load:
-    """Registrations and lookups, one after the other, each by a client that has cached nothing.
-
-    Both instances are named, the one in front changes each time.
-    """
-
-    client: dict[str, str]
-    urls: list[str]
-    ids: dict[str, int] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
-    _stop: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> Load:
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        number = 0
-        while not self._stop.is_set():
-            number += 1
-            urls = self.urls if number % 2 else self.urls[::-1]
-            client = {**self.client, "url": ",".join(urls)}
-            name = f"{PREFIX}-load-{number}-value"
-            record = {"type": "record", "name": f"Load{number}", "fields": []}
-            try:
-                schema = Schema(json.dumps(record), "AVRO")
-                registered = SchemaRegistryClient(client).register_schema(name, schema)
-                self.ids[name] = registered
-                looked_up = partial(looked_up_by, client, registered)
-                found = wait_for(looked_up, seconds=LAG_SECONDS, what=f"the schema {registered}")
-                if json.loads(str(found.schema_str)) != record:
-                    self.errors.append(f"{name}: {found.schema_str}")
-            except Exception as error:  # each one is a client that had to give up
-                self.errors.append(f"{name}: {error!r}")
-
-    def goes_on(self) -> None:
-        """Wait until some more are registered."""
-        before = len(self.ids)
-        wait_for(lambda: len(self.ids) >= before + LOADED, seconds=240, what="registrations")
-
-
-@pytest.fixture
-def load(
-    registry_addresses: list[str], registry_authority: str, registry_login: Login
-) -> Iterator[Load]:
-    client = {
-        "ssl.ca.location": registry_authority,
-        "basic.auth.user.info": registry_login("write"),
-    }
-    urls = [f"https://{address}{CONFLUENT}" for address in registry_addresses]
-    with Load(client, urls) as found:
-        yield found
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _removed(registry: Registry) -> Iterator[None]:
     """Remove what the tests have registered, what refers to others first."""
     yield
     own = [name for name in registry.call("GET", SUBJECTS) if name.startswith(PREFIX)]
     for name in sorted(own, key=lambda one: one != WINGS):
-        registry.call("DELETE", f"{SUBJECTS}/{name}")
+        # As a whole a subject is refused as long as a removed one refers to it.
+        for version in registry.call("GET", f"{SUBJECTS}/{name}/versions"):
+            registry.call("DELETE", f"{SUBJECTS}/{name}/versions/{version}")
 
 
 def healthy(plays: Plays) -> None:
@@ -267,27 +193,40 @@ def test_the_commands_of_the_page_work(plays: Plays, tmp_path: Path) -> None:
         plays.succeed(name, *file.split())
 
 
-def test_no_client_gives_up_when_an_instance_is_killed(
-    topology: Topology, hosts: dict[str, Host], registry: Registry, plays: Plays, load: Load
-) -> None:
-    """One after the other; what was registered is at both of them afterwards."""
-    load.goes_on()
-    for name in topology.cluster.schema_registry:
-        with lost(hosts[name], "schema_registry"):
-            load.goes_on()
-            plays.succeed("schemas", *given(*entries("seats", "year")))
-        healthy(plays)
-        load.goes_on()
-    load.__exit__()
-    assert not load.errors
+@pytest.fixture(scope="module")
+def target(
+    topology: Topology,
+    hosts: dict[str, Host],
+    plays: Plays,
+    registry: Registry,
+    registry_authority: str,
+    registry_login: Login,
+) -> Iterator[Registries]:
+    client = {
+        "ssl.ca.location": registry_authority,
+        "basic.auth.user.info": registry_login("write"),
+    }
+    with Registrations(PREFIX, client, registry.instances) as load:
+        yield Registries(
+            topology,
+            hosts,
+            plays,
+            RUNS / topology.name,
+            registry=registry,
+            registrations=load,
+            schemas=given(*entries("seats", "year")),
+        )
 
-    def missing(address: str) -> set[str]:
-        return {*load.ids} - {*json.loads(registry.ask(address, "GET", SUBJECTS))}
 
-    def complete() -> bool:
-        return not any(map(missing, registry.instances))
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_fault(target: Registries, fault: Fault) -> None:
+    target.run(fault)
 
-    wait_for(complete, seconds=LAG_SECONDS, what="all that was registered at all instances")
+
+def test_no_client_gave_up_and_nothing_registered_is_missing(target: Registries) -> None:
+    target.registrations.stop()
+    assert not target.registrations.errors
+    wait_for(lambda: not target.missing(), seconds=LAG_SECONDS, what="all of it at each instance")
 
 
 def test_schemas_survive_a_restart_of_all_instances(

@@ -22,8 +22,9 @@ from ledger.faults import FAULTS
 from ledger.faults import load as load_faults
 from ledger.sink import Place, Row
 from tests.support.faults.ledger_run import RUNS
+from tests.support.faults.services_target import ServicesTarget
 from tests.support.faults.stream_driver import BATCH, CHECKPOINT, SECONDS, Stream
-from tests.support.faults.target import HEAL, REQUEST_MS, Record, Target
+from tests.support.faults.target import REQUEST_MS
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import Topology
 from tests.support.services.spark import master_state
@@ -34,20 +35,8 @@ START_SECONDS = 90.0
 """Within which a driver begins its first batch."""
 
 
-class SparkTarget(Target):
-    """Kafka and Spark, with a load of Spark's instead of the ledger."""
-
-    def main_pid(self, where: str, unit: str) -> int:
-        return int(self.sh(where, "systemctl show --property=MainPID --value %s", unit))
-
-    def restarted(self, where: str, unit: str, before: int) -> int:
-        """Wait until systemd has started a killed service again; its new process."""
-
-        def other() -> int | None:
-            pid = self.main_pid(where, unit)
-            return pid if pid not in (0, before) else None
-
-        return wait_for(other, seconds=30, what=f"{unit} on {where} again")
+class SparkTarget(ServicesTarget):
+    """Kafka and Spark, with a load of Spark's."""
 
     def workers_missing(self) -> int:
         """How many workers serve no master."""
@@ -58,16 +47,6 @@ class SparkTarget(Target):
     def missing(self) -> list[str]:
         count = self.workers_missing()
         return [*super().missing(), *([f"{count} Spark workers"] if count else [])]
-
-    def heal(self) -> None:
-        for where in self.topology.hosts:
-            spark = self.topology.cluster.spark.get(where)
-            own = " ".join(spark.units) if spark else ""
-            again = f"systemctl reset-failed {own}; systemctl start {own}" if own else ""
-            self.hosts[where].run(HEAL + again)
-
-    def record_event(self, record: Record) -> None:
-        """There is no ledger."""
 
 
 @dataclass(kw_only=True)

@@ -198,9 +198,13 @@ class Target:
         """Run a command as root that has to succeed."""
         return str(self.hosts[where].check_output(command, *words)).strip()
 
+    def main_pid(self, where: str, unit: str) -> int:
+        """The process of a unit, 0 while it is down."""
+        return int(self.sh(where, "systemctl show --property=MainPID --value %s", unit))
+
     def pid(self, where: str) -> int:
         """The process of a node, 0 while it is down."""
-        return int(self.sh(where, "systemctl show --property=MainPID --value kafka"))
+        return self.main_pid(where, "kafka")
 
     def wait_for_acks(self, more: int = 20, seconds: float = 60) -> None:
         """Wait until the ledger has so many more acknowledgements."""

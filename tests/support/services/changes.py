@@ -12,7 +12,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_re
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
     STATE,
-    UNIT,
     Database,
 )
 from testinfra.host import Host
@@ -64,6 +63,12 @@ class Captured:
     def sql(self, statements: str) -> list[str]:
         """Run statements as the superuser, and return the lines of their results."""
         return sql(self.host, self.database, statements)
+
+    def answers(self) -> bool:
+        """Whether the server answers a query."""
+        client = f"psql -XAtq -h {SOCKET} -p {self.database.ports[PORT]} -d {self.database.name}"
+        command = f"cd / && runuser -u postgres -- {client} -c 'SELECT 1'"
+        return bool(self.host.run(command).succeeded)
 
     @property
     def described(self) -> list[dict[str, Any]]:
@@ -196,10 +201,6 @@ class Captured:
             wait_for(equal, seconds=SECONDS, what="results equal to the tables")
         except AssertionError as error:
             raise AssertionError("\n".join([str(error), *last])) from error
-
-    def start_again(self) -> None:
-        """Start the server if it does not run."""
-        self.host.check_output(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}")
 
 
 def _only(rows: dict[str, Row], names: set[str]) -> dict[str, Row]:

@@ -1,0 +1,106 @@
+"""The catalogue of faults under change data capture.
+
+Whether results are equal to the tables, row by row, is checked after each of them.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import PORT, UNIT
+
+from tests.support.faults.catalogue.entry import catalogue
+from tests.support.faults.changes_target import Changes
+from tests.support.faults.target import Record
+from tests.support.services.changes import SINK_NAME, SOURCE_NAME
+from tests.support.wait import wait_for
+
+FAULTS, fault = catalogue(Changes)
+WORKER = "connect"
+SILENT = "ip rule add pref 10 ipproto 6 sport %s blackhole"
+"""A port answers nobody."""
+HEARD = "ip rule del pref 10"
+GIVEN_UP_SECONDS = 120
+"""The server ends a connection that was silent for a minute (wal_sender_timeout)."""
+
+
+def lose_worker_of(target: Changes, record: Record, name: str) -> None:
+    """Kill the worker of a connector's task while there is work for it: the other one has it then.
+
+    Within 1.5 times what the group waits: for a heartbeat, and for the worker to come back.
+    """
+    record.node = where = target.worker_of(name)
+    config = target.topology.cluster.connect[where].config
+    session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
+    delay = (int(config["scheduled.rebalance.max.delay.ms"]) + session) / 1000
+    target.change()
+    since, before = time.monotonic(), target.lose(where, WORKER)
+    target.change()
+
+    def moved() -> bool:
+        return target.both_run and target.worker_of(name) != where
+
+    wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
+    record.recovered(since, 1.5 * delay)
+    target.captured.settled()
+    record.proof = f"process {before} is gone, {target.worker_of(name)} has the task of {name}"
+
+
+@fault(59, "kill -9 of the worker that has a source's task")
+def worker_of_source_killed(target: Changes, record: Record) -> None:
+    lose_worker_of(target, record, SOURCE_NAME)
+
+
+@fault(59, "kill -9 of the worker that has a sink's task")
+def worker_of_sink_killed(target: Changes, record: Record) -> None:
+    lose_worker_of(target, record, SINK_NAME)
+
+
+@fault(60, "kill -9 of a database")
+def database_killed(target: Changes, record: Record) -> None:
+    """Its unit starts it again, and the connectors find it by themselves."""
+    record.node = where = target.captured.database.host.name
+    target.change()
+    before = target.main_pid(where, UNIT)
+    target.sh(where, "systemctl kill --signal=KILL %s", UNIT)
+    pid = target.restarted(where, UNIT, before)
+    wait_for(target.captured.answers, seconds=60, what="the database again")
+    target.change()
+    record.proof = f"process {before} is gone, {pid} came"
+
+
+@fault(61, "a database is stopped, and started again later")
+def database_stopped(target: Changes, record: Record) -> None:
+    """The tasks try again, and Kafka Connect shows them as running: `health` shows the database."""
+    record.node = where = target.captured.database.host.name
+    target.change()
+    target.sh(where, "systemctl stop %s", UNIT)
+    assert "PostgreSQL does not answer" in target.plays.refuse("health")
+    target.sh(where, "systemctl start %s", UNIT)
+    target.change()
+    record.proof = "health refused while it was stopped"
+
+
+@fault(61, "a database cannot be reached: its host drops what it answers")
+def database_unreachable(target: Changes, record: Record) -> None:
+    """Nobody is refused: clients wait, and the server has given their connection up."""
+    database = target.captured.database
+    record.node = where = database.host.name
+    port = database.ports[PORT]
+    slots = "SELECT slot_name FROM pg_replication_slots WHERE NOT active"
+    target.sh(where, SILENT, str(port))
+    target.change()
+    try:
+        socket.create_connection((target.topology.addresses[where], port), timeout=3).close()
+    except TimeoutError:
+        pass
+    else:
+        message = "the database answers"
+        raise AssertionError(message)
+    [slot] = wait_for(
+        lambda: target.captured.sql(slots), seconds=GIVEN_UP_SECONDS, what="a slot nobody reads"
+    )
+    target.sh(where, HEARD)
+    target.change()
+    record.proof = f"nobody read the slot {slot}"
