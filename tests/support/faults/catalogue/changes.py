@@ -72,12 +72,16 @@ def database_killed(target: Changes, record: Record) -> None:
 
 @fault(61, "a database is stopped, and started again later")
 def database_stopped(target: Changes, record: Record) -> None:
-    """The tasks try again, and Kafka Connect shows them as running: `health` shows the database."""
+    """The tasks try again, and Kafka Connect shows them as running: `health` shows the database.
+
+    A sink fails nevertheless if it asks a server that is shutting down, and has to be restarted.
+    """
     record.node = where = target.captured.database.host.name
     target.change()
     target.sh(where, "systemctl stop %s", UNIT)
     assert "PostgreSQL does not answer" in target.plays.refuse("health")
     target.sh(where, "systemctl start %s", UNIT)
+    target.captured.connectors("running", "-e", "connector_restart=failed")
     target.change()
     record.proof = "health refused while it was stopped"
 
