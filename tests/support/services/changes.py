@@ -94,12 +94,17 @@ class Captured:
         self.jobs()
 
     def end(self) -> None:
-        """Remove the job and the connectors, and what they have made."""
+        """Remove the job and the connectors, what they have made, and the tables."""
         self.jobs("absent")
         for name in (SOURCE_NAME, SINK_NAME):
             self.connectors("stopped", "-e", f"connector={name}", "-e", "connector_offsets=reset")
         self.plays.succeed("changes_reset", "-e", "changes_reset=true")
         self.connectors("absent")
+        captured = [f"{SOURCE}.{one.table}" for one in DIMENSIONS]
+        results = [f"{RESULTS}.{one.result}" for one in DIMENSIONS]
+        self.sql(
+            f"DROP TABLE {', '.join([*captured, *results])}; DROP SCHEMA IF EXISTS batch CASCADE"
+        )
 
     def state(self, name: str) -> list[str]:
         """The states of a connector and its tasks; none while no worker answers."""
