@@ -64,12 +64,6 @@ class Captured:
         """Run statements as the superuser, and return the lines of their results."""
         return sql(self.host, self.database, statements)
 
-    def answers(self) -> bool:
-        """Whether the server answers a query."""
-        client = f"psql -XAtq -h {SOCKET} -p {self.database.ports[PORT]} -d {self.database.name}"
-        command = f"cd / && runuser -u postgres -- {client} -c 'SELECT 1'"
-        return bool(self.host.run(command).succeeded)
-
     @property
     def described(self) -> list[dict[str, Any]]:
         """Both connectors as the inventory has them, the source first."""

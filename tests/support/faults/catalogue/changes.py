@@ -6,7 +6,7 @@ Whether results are equal to the tables, row by row, is checked after each of th
 from __future__ import annotations
 
 import socket
-import time
+from functools import partial
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import PORT, UNIT
 
@@ -14,6 +14,8 @@ from tests.support.faults.catalogue.entry import catalogue
 from tests.support.faults.changes_target import Changes
 from tests.support.faults.target import Record
 from tests.support.services.changes import SINK_NAME, SOURCE_NAME
+from tests.support.services.postgresql import answers
+from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
 FAULTS, fault = catalogue(Changes)
@@ -34,17 +36,18 @@ def lose_worker_of(target: Changes, record: Record, name: str) -> None:
     config = target.topology.cluster.connect[where].config
     session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
     delay = (int(config["scheduled.rebalance.max.delay.ms"]) + session) / 1000
+    before = target.main_pid(where, WORKER)
     target.change()
-    since, before = time.monotonic(), target.lose(where, WORKER)
-    target.change()
+    with lost(target.hosts[where], WORKER) as since:
+        target.change()
 
-    def moved() -> bool:
-        return target.both_run and target.worker_of(name) != where
+        def moved() -> bool:
+            return target.both_run and target.worker_of(name) != where
 
-    wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
-    record.recovered(since, 1.5 * delay)
-    target.captured.settled()
-    record.proof = f"process {before} is gone, {target.worker_of(name)} has the task of {name}"
+        wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
+        record.recovered(since, 1.5 * delay)
+        target.captured.settled()
+        record.proof = f"process {before} is gone, {target.worker_of(name)} has the task of {name}"
 
 
 @fault(59, "kill -9 of the worker that has a source's task")
@@ -65,7 +68,11 @@ def database_killed(target: Changes, record: Record) -> None:
     before = target.main_pid(where, UNIT)
     target.sh(where, "systemctl kill --signal=KILL %s", UNIT)
     pid = target.restarted(where, UNIT, before)
-    wait_for(target.captured.answers, seconds=60, what="the database again")
+    wait_for(
+        partial(answers, target.hosts[where], target.captured.database),
+        seconds=60,
+        what="the database again",
+    )
     target.change()
     record.proof = f"process {before} is gone, {pid} came"
 
