@@ -25,6 +25,7 @@ from tests.support.clients.sender import Sender, value
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.recap import changed
+from tests.support.services.connect import by_address, moves_within
 from tests.support.services.connectors import ALIAS, LOGIN_FILE, NAME, SECRETS_FILE, connector
 from tests.support.services.unit import lost
 from tests.support.wait import wait_for
@@ -157,19 +158,16 @@ def test_what_the_plugin_refuses_changes_nothing(
 def test_the_tasks_of_a_killed_worker_run_on_another(
     topology: Topology, hosts: dict[str, Host], connect_rest: Rest, plays: Plays, copy: Copy
 ) -> None:
-    cluster = topology.cluster.connect
-    names = dict(zip(next(iter(cluster.values())).rest_addresses.values(), cluster, strict=True))
+    workers = topology.cluster.connect
     killed = sorted(worker for _, worker in tasks(connect_rest).values())[0]
-    host, config = hosts[names[killed]], cluster[names[killed]].config
-    session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
-    delay = (int(config["scheduled.rebalance.max.delay.ms"]) + session) / 1000
+    name = by_address(workers)[killed]
 
     def moved() -> bool:
         found = tasks(connect_rest).values()
         return bool(found) and all(x == "RUNNING" and at != killed for x, at in found)
 
-    with lost(host, "connect"):
-        wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
+    with lost(hosts[name], "connect"):
+        wait_for(moved, seconds=moves_within(workers[name]), what="all tasks on the other worker")
     wait_for(lambda: plays.run("health")[0] == 0, seconds=180, what="a healthy group")
 
 

@@ -17,6 +17,7 @@ from tests.support.faults.stream_target import SparkTarget
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import Topology
 from tests.support.services.changes import SECONDS, SINK_NAME, SOURCE_NAME, Captured
+from tests.support.services.connect import by_address
 
 CHANGE = """
 INSERT INTO source.planes (tailnum, manufacturer, seats) VALUES ('NEW{number}', 'X', 1);
@@ -48,11 +49,8 @@ class Changes(SparkTarget):
 
     def worker_of(self, name: str) -> str:
         """The host whose worker has the first task of a connector."""
-        workers = self.topology.cluster.connect
-        addresses = next(iter(workers.values())).rest_addresses.values()
-        hosts = dict(zip(addresses, workers, strict=True))
         found = self.captured.rest.call("GET", f"/connectors/{name}/status")["tasks"]
-        return hosts[found[0]["worker_id"]]
+        return by_address(self.topology.cluster.connect)[found[0]["worker_id"]]
 
     def missing(self) -> list[str]:
         return [*super().missing(), *([] if self.both_run else ["a connector does not run"])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,18 @@ def connect_rest(
         return Rest(connect_addresses)
     pem = connect_secrets / "certificates" / f"{ADMIN_CERTIFICATE}.pem"
     return Rest(connect_addresses, str(pem), str(connect_secrets / AUTHORITY_FILE))
+
+
+def by_address(workers: Mapping[str, Worker]) -> dict[str, str]:
+    """The host of each worker, by the address that the REST interface gives."""
+    addresses = next(iter(workers.values())).rest_addresses.values()
+    return dict(zip(addresses, workers, strict=True))
+
+
+def moves_within(worker: Worker) -> float:
+    """Seconds in which the tasks of a killed worker have to run on another one.
+
+    1.5 times what the group waits: for a heartbeat, and for the worker to come back.
+    """
+    session = int(worker.config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
+    return 1.5 * (int(worker.config["scheduled.rebalance.max.delay.ms"]) + session) / 1000

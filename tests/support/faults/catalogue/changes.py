@@ -14,6 +14,7 @@ from tests.support.faults.catalogue.entry import catalogue
 from tests.support.faults.changes_target import Changes
 from tests.support.faults.target import Record
 from tests.support.services.changes import SINK_NAME, SOURCE_NAME
+from tests.support.services.connect import moves_within
 from tests.support.services.postgresql import answers
 from tests.support.services.unit import lost
 from tests.support.wait import wait_for
@@ -28,14 +29,9 @@ GIVEN_UP_SECONDS = 120
 
 
 def lose_worker_of(target: Changes, record: Record, name: str) -> None:
-    """Kill the worker of a connector's task while there is work for it: the other one has it then.
-
-    Within 1.5 times what the group waits: for a heartbeat, and for the worker to come back.
-    """
+    """Kill the worker of a connector's task while there is work: the other one has it then."""
     record.node = where = target.worker_of(name)
-    config = target.topology.cluster.connect[where].config
-    session = int(config.get("session.timeout.ms", 10_000))  # Kafka Connect's own
-    delay = (int(config["scheduled.rebalance.max.delay.ms"]) + session) / 1000
+    limit = moves_within(target.topology.cluster.connect[where])
     before = target.main_pid(where, WORKER)
     target.change()
     with lost(target.hosts[where], WORKER) as since:
@@ -44,8 +40,8 @@ def lose_worker_of(target: Changes, record: Record, name: str) -> None:
         def moved() -> bool:
             return target.both_run and target.worker_of(name) != where
 
-        wait_for(moved, seconds=1.5 * delay, what="all tasks on the other worker")
-        record.recovered(since, 1.5 * delay)
+        wait_for(moved, seconds=limit, what="all tasks on the other worker")
+        record.recovered(since, limit)
         target.captured.settled()
         record.proof = f"process {before} is gone, {target.worker_of(name)} has the task of {name}"
 
