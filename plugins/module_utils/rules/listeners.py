@@ -14,6 +14,7 @@ from ..model.listeners import Listener
 from ..model.values import canonical, integer, listing
 from .engine import Finding, Findings, rule
 from .groups import is_loopback, reached_at, to_correct
+from .services import wrong_address
 from .shared import (
     brokers,
     differing,
@@ -22,7 +23,6 @@ from .shared import (
     nodes,
     properties,
 )
-from .services import wrong_address
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
