@@ -67,6 +67,14 @@ REFUSED: list[Case] = [
         ("password of a", "8"),
     ),
     (
+        "schema-registry-user",
+        "a password that a file of a client would lose",
+        lambda d: users(d, {"name": "a", "role": "read", "password": "a\\long\\word"}).vault(
+            "schema_registry_users[a]"
+        ),
+        ("password of a", "backslashes"),
+    ),
+    (
         "secret-visible",
         "a password of the schema registry",
         lambda d: users(d, {"name": "a", "role": "read", "password": "a-long-password"}),
