@@ -108,6 +108,13 @@ def _schema_subject(registry: Registry) -> Findings:
             key = {AVRO: "name", JSON: "title"}.get(one.type, "message")
             what = f"{one.strategy} needs the name of the record, and the schema has no {key}."
             yield Finding(what, f"Add {key} to the schema, or set subject.", _at(one, "strategy"))
+        elif not one.name and not one.present:  # schema-missing refuses one that is to be there
+            what = (
+                f"{one.label} is to be removed, and {one.strategy} needs the name of the record, "
+            )
+            what += f"of which there is no schema{f' ({one.error})' if one.error else ''}."
+            fix = "Set subject, without strategy and topic."
+            yield Finding(what, fix, _at(one, "strategy"))
 
 
 @rule("schema-duplicate", each=_with_subjects, where=VARIABLE)

@@ -100,6 +100,18 @@ REFUSED: list[Case] = [
         ),
         ("TopicRecordNameStrategy", "name"),
     ),
+    *(
+        (
+            "schema-subject",
+            f"one to be removed by a record's name and {name}",
+            lambda d, strategy=strategy, more=more: d.subjects(
+                {"topic": "planes", "strategy": strategy, "state": "absent", **more}
+            ),
+            (strategy, "subject", *more.values()),
+        )
+        for strategy in ("RecordNameStrategy", "TopicRecordNameStrategy")
+        for name, more in {"no schema": {}, "no file": {"file": "/nowhere/plane.avsc"}}.items()
+    ),
     (
         "variable-value",
         "an unknown subject strategy",
@@ -235,6 +247,14 @@ LEGAL: list[Legal] = [
             {"strategy": "RecordNameStrategy", "schema": AVRO},
             {"topic": "planes", "strategy": "TopicRecordNameStrategy", "schema": AVRO},
             {"subject": "anything", "schema": {"type": "string"}},
+        ),
+    ),
+    (
+        "schema-subject",
+        "to be removed",
+        lambda d: d.subjects(
+            {"topic": "planes", "state": "absent"},
+            {"strategy": "RecordNameStrategy", "schema": AVRO, "state": "absent"},
         ),
     ),
     (
