@@ -451,7 +451,7 @@ class SparkHost(Service):
         return {
             **super().files(),
             **self.kafka_login_files(),
-            _FORMER_LOGIN: {"state": "absent"},
+            _FORMER_LOGIN: {"state": "absent", "secret": True},
             **(self.identity.files(self.secrets, self.user) if self.identity else {}),
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret
@@ -571,14 +571,19 @@ class SparkHost(Service):
         return {job.kafka_client: file}
 
     def _job_registry_client(self, job: Job) -> dict[str, Entry]:
-        """Return the files by which a job reaches the registry, if that has a user of its name."""
-        authority = job.registry_authority
+        """Return the files by which a job reaches the registry, if that has a user of its name.
+
+        Without one a former login is removed.
+        """
+        path, authority = job.registry_client, job.registry_authority
         client = self.registry.client_config(job.user, authority) if self.registry else {}
-        if not client:
-            return {}
-        file = files.property_file(client, mode="0640", group=self.user, secret=True)
-        found = {authority: files.text(self.secrets.authority, restart=True)}
-        return {job.registry_client: file, **(found if authority in client.values() else {})}
+        gone: Entry = {"state": "absent", "secret": True}
+        found = {path: gone, authority: gone}
+        if client:
+            found[path] = files.property_file(client, mode="0640", group=self.user, secret=True)
+        if authority in client.values():
+            found[authority] = files.text(self.secrets.authority, restart=True)
+        return found
 
     @property
     def events_dir(self) -> str:
