@@ -278,8 +278,9 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         of_connect = rest.trusted
         work.new |= rest.new
         for wanted in cluster.rest_certificates:
+            renew = wanted.name.partition("/")[0] in work.renewed
             pem = certificates.get(wanted.name, "")
-            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=False)
+            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=renew)
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
