@@ -351,7 +351,7 @@ def keep(directory: Path, name: str, text: str) -> None:
 
 def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
-    wanted = {name for host in cluster.spark.values() for name in host.missing_secrets}
+    wanted = {name for host in cluster.spark.values() for name in host.missing_texts}
     wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
     return {**new, **_token({**found, **new})}

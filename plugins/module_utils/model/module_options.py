@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, connectors, kafka, postgresql, schema_registry, security
-from .cluster import Cluster
+from . import connect, connectors, kafka, schema_registry, security
+from .cluster import Cluster, NoServiceError
 from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
 from .listeners import MOVED
 from .security import User
 from .spark_jobs import SERVICE
-from .versions import PRODUCTS
 
 Options = dict[str, Any]
 
@@ -24,12 +23,10 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
         NoServiceError: the host does not have the service.
 
     """
-    every = (*PRODUCTS, postgresql.PRODUCT)
-    product = next(one for one in every if module.startswith(f"{one}_"))
-    if product == postgresql.PRODUCT:
-        cluster.database(host)
-    else:
-        cluster.service(host, product)
+    product = next(one for one in cluster.by_product if module.startswith(f"{one}_"))
+    if product not in cluster.deployed(host):
+        message = f"{host} is in no group that gives it {product}"
+        raise NoServiceError(message)
     return OPERATIONS[module](cluster, host)
 
 

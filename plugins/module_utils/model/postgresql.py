@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from . import files
 from .artifacts import HOMES
@@ -77,6 +77,8 @@ class Database:
 
     host: HostSettings
     secrets: Secrets = field(default_factory=Secrets, repr=False)
+    identity: ClassVar[None] = None
+    """It shows an ensemble of ZooKeeper nothing."""
 
     @property
     def settings(self) -> Mapping[str, Any]:

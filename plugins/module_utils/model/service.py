@@ -108,6 +108,11 @@ class Service(ABC):
         return self.host.settings
 
     @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        return []
+
+    @property
     def version(self) -> str:
         """The version of the product."""
         return str(self.settings[f"{self.product}_version"])

@@ -299,7 +299,7 @@ class SparkHost(Service):
     @property
     def lacks_secret(self) -> bool:
         """Whether Millrace has to make the secret that its processes share, and has none yet."""
-        return security.SPARK_SECRET in self.missing_secrets
+        return security.SPARK_SECRET in self.missing_texts
 
     @property
     def session_secrets(self) -> list[str]:
@@ -313,6 +313,12 @@ class SparkHost(Service):
 
     @property
     def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        users = self.kafka_users_without_password
+        return [*(f"the password of {name}" for name in users), *self.missing_texts]
+
+    @property
+    def missing_texts(self) -> list[str]:
         """The names of the secrets that Millrace has to make for it, and has not made yet."""
         keys = {security.SPARK_SECRET: SECRET, security.SPARK_UI_KEY: UI_KEY}
         own = [name for name, key in keys.items() if self.is_secured and not self.config[key]]

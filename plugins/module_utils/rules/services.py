@@ -54,11 +54,11 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
     for host in cluster.hosts:
         kafka: Ports = {}
         others: Ports = {}
+        for product, found in cluster.deployed(host).items():
+            (kafka if product == "kafka" else others).update(found.ports)
         for product, service in cluster.services(host).items():
-            (kafka if product == "kafka" else others).update(service.ports)
             for one in service.java_ports:
                 others[f"{product}_java_options ({one.option})"] = one.port
-        others.update(cluster.databases[host].ports if host in cluster.databases else {})
         yield host, kafka, others
 
 
@@ -222,11 +222,9 @@ def _port_in_use(host: InspectedHost) -> Findings:
 @host_rule("name-is-loopback")
 def _name_is_loopback(host: InspectedHost) -> Findings:
     """The service listens on the address of its own name, where no other host can reach it."""
-    yield from _loopback(host, "zookeeper", [*host.cluster.zookeeper])
-    yield from _loopback(host, "spark", [*host.cluster.spark])
-    yield from _loopback(host, "hdfs", [*host.cluster.hdfs])
-    yield from _loopback(host, "connect", [*host.cluster.connect])
-    yield from _loopback(host, "schema_registry", [*host.cluster.schema_registry])
+    for product, hosts in host.cluster.by_product.items():
+        if product != "kafka":  # it has a rule of its own
+            yield from _loopback(host, product, [*hosts])
 
 
 @host_rule("advertised-is-loopback", severity="warning")
