@@ -39,7 +39,7 @@ attributes:
 """
 
 SECONDS = 3600
-"""How long one instance may work on an archive."""
+"""How long an instance may work on an import; an export comes in parts."""
 
 
 def export(registry: Registry) -> tuple[bytes, Held]:
@@ -50,7 +50,7 @@ def export(registry: Registry) -> tuple[bytes, Held]:
 
     """
     path = f"{APICURIO}/admin/export"
-    content = registry.first(lambda one: registry.ask(one, "GET", path, timeout=SECONDS))
+    content = registry.first(lambda one: registry.ask(one, "GET", path))
     try:
         return content, registry_archive.read(content)
     except ArchiveError as error:
