@@ -65,14 +65,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_what_is_exported_can_be_imported(instance: str, tmp_path: Path) -> None:
-    Registry.content = planes("wings-value")
+    content = Registry.content = planes("wings-value")
     path = tmp_path / "schemas.zip"
     result = run(instance, path, "exported")
     assert (result["changed"], result["subjects"], result["versions"]) == (False, 2, 2)
     assert path.stat().st_mode & 0o777 == 0o600
     Registry.content = EMPTY
     assert run(instance, path)["changed"]
-    assert Registry.imports == [planes("wings-value")]
+    assert Registry.imports == [content]
     assert not run(instance, path)["changed"]
 
 
