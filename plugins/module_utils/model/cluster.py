@@ -102,30 +102,18 @@ class Cluster:
         found = self.deployed(host).items()
         return {name: one for name, one in found if isinstance(one, Service)}
 
-    def service(self, host: str, name: str) -> Service:
-        """Return a service of a host.
+    def part(self, host: str, product: str) -> Service | Database:
+        """Return what a product is on a host.
 
         Raises:
             NoServiceError: the host does not have it.
 
         """
-        found = self.services(host)
-        if name not in found:
-            message = f"{host} is in no group that gives it {name}"
+        found = self.deployed(host)
+        if product not in found:
+            message = f"{host} is in no group that gives it {product}"
             raise NoServiceError(message)
-        return found[name]
-
-    def database(self, host: str) -> Database:
-        """Return the PostgreSQL server of a host.
-
-        Raises:
-            NoServiceError: the host does not have one.
-
-        """
-        if host not in self.databases:
-            message = f"{host} is not in the group {postgresql.GROUP}"
-            raise NoServiceError(message)
-        return self.databases[host]
+        return found[product]
 
     def directories(self, host: str) -> list[DataDirectory]:
         """Return each directory that holds data of a host's services."""

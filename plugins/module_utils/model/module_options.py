@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import connect, connectors, kafka, schema_registry, security
-from .cluster import Cluster, NoServiceError
+from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
 from .listeners import MOVED
@@ -24,9 +24,7 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
 
     """
     product = next(one for one in cluster.by_product if module.startswith(f"{one}_"))
-    if product not in cluster.deployed(host):
-        message = f"{host} is in no group that gives it {product}"
-        raise NoServiceError(message)
+    cluster.part(host, product)
     return OPERATIONS[module](cluster, host)
 
 
@@ -144,12 +142,12 @@ def _schema_registry_subjects(cluster: Cluster, host: str) -> Options:
 
 
 def _postgresql_setup(cluster: Cluster, host: str) -> Options:
-    own = cluster.database(host)
+    own = cluster.databases[host]
     return {**own.connection, "steps": own.steps}
 
 
 def _postgresql_checks(cluster: Cluster, host: str) -> Options:
-    own, worker = cluster.database(host), next(iter(cluster.connect.values()), None)
+    own, worker = cluster.databases[host], next(iter(cluster.connect.values()), None)
     needed = own.needed(worker.connectors) if worker else []
     return {**own.connection, "health": own.health, "connectors": needed}
 
