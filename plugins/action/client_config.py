@@ -18,6 +18,8 @@ from ..plugin_utils.files import write_private
 from ..plugin_utils.inventory import plain
 from ..plugin_utils.users import password_problem
 
+REGISTRY = "schema-registry.conf"
+
 
 class ActionModule(Action):
     """The action; it runs only on the control node."""
@@ -37,6 +39,8 @@ class ActionModule(Action):
             if args["all_formats"]:
                 registry = next(iter(self.cluster.schema_registry.values()), None)
                 written = _all(brokers[0], registry, args["user"], path, own)
+                if path / REGISTRY not in written:  # the user may have had a login there
+                    (path / REGISTRY).unlink(missing_ok=True)
             else:
                 client = {**brokers[0].local_client_config(args["user"]), **own}
                 written = {path: files.properties(client)}
@@ -75,7 +79,7 @@ def _all(
     login = broker.user_client_config(user, str(authority))
     found = client_files({**(login or broker.local_client_config(user)), **own})
     if schemas := registry.client_config(user, str(authority)) if registry else {}:
-        found["schema-registry.conf"] = files.properties(schemas)
+        found[REGISTRY] = files.properties(schemas)
     if (login or schemas) and broker.secrets.authority:
         found[AUTHORITY_FILE] = broker.secrets.authority
     return {folder / name: text for name, text in found.items()}

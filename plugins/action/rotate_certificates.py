@@ -1,4 +1,4 @@
-"""Ansible action: make new keys of nodes, or bring the next phase of a change of the CA."""
+"""Ansible action: make new keys of hosts, or bring the next phase of a change of the CA."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model import ca_change
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
 from ..plugin_utils import authorities, run, secrets
@@ -49,23 +48,29 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Make the keys or enter the phase, or record that all nodes have what the run brought."""
-        nodes = [node for node in self.cluster.kafka.values() if node.certificates]
-        if not nodes:
+        cluster = self.cluster
+        changes = args["what"] == CA
+        # Workers and databases have certificates of another CA, which does not change.
+        others = () if changes else (cluster.connect, cluster.databases)
+        services = (cluster.kafka, cluster.schema_registry, *others)
+        hosts = [host for found in services for host, one in found.items() if one.certificates]
+        hosts = list(dict.fromkeys(hosts))
+        if not hosts:
             message = (
-                "no Kafka node has certificates that Millrace makes: kafka_security is open, or "
-                "kafka_config names key stores of the site"
+                "no Kafka node has certificates that Millrace makes (kafka_security is open, or "
+                "kafka_config names key stores of the site), nor has another service"
             )
-            raise AnsibleActionFail(message)
-        if args["what"] == CA:
-            return self._change_authority(args, nodes)
+            raise AnsibleActionFail(f"{message} of the same CA" if changes else message)
+        if changes:
+            return self._change_authority(args, hosts)
         if args["back"]:
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
-        return self._renew_keys(args, nodes)
+        return self._renew_keys(args, hosts)
 
-    def _renew_keys(self, args: dict[str, Any], nodes: list[KafkaNode]) -> dict[str, Any]:
+    def _renew_keys(self, args: dict[str, Any], every: list[str]) -> dict[str, Any]:
         kept = self.cluster.inventory.secrets
-        hosts = [node.name for node in nodes if node.name in self.hosts("ansible_play_hosts_all")]
+        hosts = [host for host in every if host in self.hosts("ansible_play_hosts_all")]
         self._refuse_keys()
         if args["complete"]:
             done = "Nothing was changed." if self._task.check_mode else "The new keys are in use."
@@ -84,7 +89,7 @@ class ActionModule(Action):
 
         """
         kept = self.cluster.inventory.secrets
-        if not kept.authority:
+        if not kept.certificates:
             message = f"{kept.directory} has no certificates yet, so there is nothing to replace: "
             message += "run site.yml"
             raise AnsibleActionFail(message)
@@ -95,13 +100,13 @@ class ActionModule(Action):
             )
             raise AnsibleActionFail(message)
 
-    def _change_authority(self, args: dict[str, Any], nodes: list[KafkaNode]) -> dict[str, Any]:
-        names = [node.name for node in nodes]
+    def _change_authority(self, args: dict[str, Any], names: list[str]) -> dict[str, Any]:
         if args["complete"]:
             self.refuse_part(names)
             return self._end_phase()
         self.refuse_part(names, "ansible_play_hosts_all")
-        given, cluster_id = secrets.given_authority(self.cluster), nodes[0].cluster_id
+        given = secrets.given_authority(self.cluster)
+        cluster_id = next((node.cluster_id for node in self.cluster.kafka.values()), "")
         before = self._change()
         found = self._complete(
             step=lambda kept: authorities.enter(kept, given, cluster_id, back=args["back"])

@@ -69,7 +69,7 @@ def _of_spark(cluster: Cluster, hosts: Sequence[str], *, confirmed: bool) -> Ite
         return
     kept = cluster.inventory.secrets
     used = {str(host.config.get(SECRET, "")) for host in cluster.spark.values()}
-    if missing := {name for host in cluster.spark.values() for name in host.missing_secrets}:
+    if missing := {name for host in cluster.spark.values() for name in host.missing_texts}:
         yield (
             f"{kept.directory} has no {listing(sorted(missing))}: run site.yml, or copy the "
             "directory from the control node that made it"

@@ -92,13 +92,13 @@ class ActionModule(Action):
     def _logins(self, product: str) -> dict[str, Entry]:
         """Return the files by which what runs on a service logs in to Kafka and elsewhere."""
         if product == "connect":
-            self.cluster.service(self.host, product)
+            self.cluster.part(self.host, product)
             return self.cluster.connect[self.host].secret_files()
         return self._spark.kafka_login_files()
 
     @property
     def _spark(self) -> SparkHost:
-        self.cluster.service(self.host, "spark")
+        self.cluster.part(self.host, "spark")
         return self.cluster.spark[self.host]
 
     def _job(self, given: Mapping[str, Any]) -> Job:

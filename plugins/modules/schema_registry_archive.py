@@ -3,31 +3,30 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import APICURIO, CONFLUENT, Registry
+from ..module_utils.host.registry_rest import APICURIO, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import registry_archive
-from ..module_utils.operations.registry_archive import ArchiveError
+from ..module_utils.operations.registry_archive import ArchiveError, Held
 
 DOCUMENTATION = r"""
 module: schema_registry_archive
 short_description: Export all schemas of the schema registry, or import them with the same ids
 description:
   - The archive has all subjects with their versions, ids, references and levels of compatibility.
-  - It is imported into a registry that is empty, or that has only a part of the archive, with the
-    same ids, as after an import that was interrupted. Any other is refused, since records name the
-    schemas by their ids.
+  - It is imported into a registry that is empty, with the same ids, since records name the schemas
+    by their ids. One that has all of the archive and nothing else is left unchanged. Any other is
+    refused if the import would leave something out.
 options:
   path:
     description: The archive on this host.
     type: path
+    required: true
   state:
     description: Whether the archive is written, or imported.
     type: str
@@ -39,23 +38,29 @@ attributes:
     support: full
 """
 
+SECONDS = 3600
+"""How long an instance may work on an import; an export comes in parts."""
 
-def versions(registry: Registry) -> dict[tuple[str, int], int]:
-    """Return subject and version -> id, of a registry."""
-    found = {}
-    for subject in registry.call("GET", f"{CONFLUENT}/subjects"):
-        path = f"{CONFLUENT}/subjects/{quote(subject, safe='')}/versions"
-        for version in registry.call("GET", path):
-            found[(str(subject), int(version))] = int(
-                registry.call("GET", f"{path}/{version}")["id"]
-            )
-    return found
+
+def export(registry: Registry) -> tuple[bytes, Held]:
+    """Return the archive of what an instance has, and what that is.
+
+    Raises:
+        RestError: no instance makes one.
+
+    """
+    path = f"{APICURIO}/admin/export"
+    content = registry.first(lambda one: registry.ask(one, "GET", path))
+    try:
+        return content, registry_archive.read(content)
+    except ArchiveError as error:
+        message = f"what it exports cannot be used: {error}"
+        raise RestError(message) from error
 
 
 def exported(registry: Registry, path: Path) -> dict[str, Any]:
     """Write the archive."""
-    content = registry.exchange("GET", f"{APICURIO}/admin/export", None)
-    found = registry_archive.versions(content)
+    content, found = export(registry)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
@@ -65,33 +70,41 @@ def exported(registry: Registry, path: Path) -> dict[str, Any]:
 def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str, Any]:
     """Import the archive, and compare the registry with it."""
     content = path.read_bytes()
-    archived, found = registry_archive.versions(content), versions(registry)
-    if wrong := registry_archive.conflicts(archived, found):
+    archived, (_, found) = registry_archive.read(content), export(registry)
+    if wrong := archived.differences(found):
         module.fail_json(
-            msg="the registry is not empty, and nothing was changed. The following differs from "
-            "the archive, and records refer to schemas by id: restore into an empty registry.\n- "
+            msg="the registry is not empty, and nothing was changed. An import would leave out "
+            "what is there in another way: restore into an empty registry.\n- "
             + registry_archive.shown(wrong)
         )
-    missing = registry_archive.differences(archived, found)
+    missing = archived.missing(found)
     if missing and not module.check_mode:
-        _import(registry, content)
-        if left := registry_archive.differences(archived, versions(registry)):
+        instance = registry.instances[0]  # the one that has answered
+        try:
+            # Not at another one if it fails: both would import. The ids are kept by default.
+            registry.ask(
+                instance,
+                "POST",
+                f"{APICURIO}/admin/import?requireEmptyRegistry=false",
+                content,
+                "application/zip",
+                SECONDS,
+            )
+            left = archived.missing(export(registry)[1])
+        except RestError as error:
+            left = [f"{instance}: {error}"]
+        if left:
             module.fail_json(
-                msg="after the import the registry lacks the following; run the restore again.\n- "
+                msg="the import is not complete: see journalctl -u schema_registry at "
+                f"{instance}, and restore into an empty registry.\n- "
                 + registry_archive.shown(left),
                 changed=True,
             )
     return {"changed": bool(missing), **_counts(archived)}
 
 
-def _import(registry: Registry, content: bytes) -> None:
-    # The ids are kept by default.
-    path = f"{APICURIO}/admin/import?requireEmptyRegistry=false"
-    registry.exchange("POST", path, content, "application/zip")
-
-
-def _counts(found: registry_archive.Versions) -> dict[str, Any]:
-    return {"subjects": len({subject for subject, _ in found}), "versions": len(found)}
+def _counts(found: Held) -> dict[str, Any]:
+    return {"subjects": len({name for name, _ in found.versions}), "versions": len(found.versions)}
 
 
 def main() -> None:
@@ -101,10 +114,9 @@ def main() -> None:
             "instances": {"type": "list", "elements": "str", "required": True},
             "authority": {"type": "path", "default": ""},
             "login": {"type": "str", "default": "", "no_log": True},
-            "path": {"type": "path"},
+            "path": {"type": "path", "required": True},
             "state": {"type": "str", "choices": ["exported", "imported"], "default": "exported"},
         },
-        required_one_of=[["path"]],
         supports_check_mode=True,
     )
     given, path = module.params, Path(module.params["path"])
@@ -118,9 +130,7 @@ def main() -> None:
     except ArchiveError as error:
         module.fail_json(msg=f"{path} cannot be used: {error}; nothing was changed")
     except RestError as error:
-        module.fail_json(msg=f"the schema registry refuses a request: {error}")
-    except (LookupError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        module.fail_json(msg=f"what answers is no schema registry: {error!r}")
+        module.fail_json(msg=f"the schema registry cannot be used: {error}")
 
 
 if __name__ == "__main__":

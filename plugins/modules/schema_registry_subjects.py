@@ -19,7 +19,8 @@ short_description: Bring the subjects of the schema registry to what the invento
 description:
   - Compares subjects and levels of compatibility with the registry. Each schema that is new is
     tested first, whether it parses and whether it is compatible; if one is refused, all that are
-    refused are reported, and nothing was registered.
+    refused are reported, and nothing was registered. What a schema refers to is registered before
+    it. A version to which another schema refers is not removed.
   - If the level of a subject changes, its schema is tested with the new level, which is set
     first; if a schema is refused then, all levels are set back.
   - The first instance that answers is asked. Subjects that are not in the inventory are left
@@ -172,7 +173,7 @@ def main() -> None:
     except OSError as error:
         module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
     except RefusedError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=f"nothing was changed: {error}")
     except RestError as error:
         module.fail_json(msg=f"the schema registry refuses a request: {error}")
     except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -227,8 +228,7 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
         return result
     done: list[str] = []
     try:
-        _set_rules(module, registry, rules, touched)
-        done += [one.what for one in rules]
+        _set_rules(registry, rules, touched, done)
         for one in new:
             registry.register(one, tested=one not in later)
             done.append(f"register {one.name}")
@@ -239,10 +239,10 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
             registry.send(step)
             done.append(step.what)
     except (RestError, RefusedError) as error:
-        so_far = f"Done before that: {', '.join(done)}. " if done else ""
+        so_far = f"done before that: {', '.join(done)}" if done else "nothing was changed"
         module.fail_json(
-            msg=f"{error}. {so_far}Once the cause is fixed, run schemas.yml again: it does "
-            "the rest.",
+            msg=f"{error}\n{so_far}. Once the cause is fixed, run schemas.yml again: it does the "
+            "rest.",
             **{**result, "changed": bool(done), "actions": done},
         )
     return result
@@ -269,31 +269,50 @@ def _refuse(registry: Subjects, new: Sequence[Wanted]) -> None:
     """
     if refused := [why for one in new if (why := registry.refusal(one))]:
         lines = "\n- ".join(refused)
-        message = (
-            "nothing was changed. Correct these schemas, or set another compatibility for their "
-            f"subjects:\n- {lines}"
-        )
+        message = "correct these schemas, or set another compatibility for their subjects:"
+        message += f"\n- {lines}"
         raise RefusedError(message)
 
 
 def _set_rules(
-    module: AnsibleModule,
-    registry: Subjects,
-    rules: Sequence[Step],
-    touched: Sequence[Wanted],
+    registry: Subjects, rules: Sequence[Step], touched: Sequence[Wanted], done: list[str]
 ) -> None:
-    """Set levels, and test what depends on them; set them back if a schema is refused."""
-    done: list[Step] = []
+    """Set levels, and test what depends on them; set them back if a schema is refused.
+
+    `done` gets the steps that stay.
+
+    Raises:
+        RefusedError: the registry would refuse a schema.
+        RestError: it refuses a level.
+
+    """
+    steps: list[Step] = []
     try:
         for one in rules:
             registry.send(one)
-            done.append(one)
+            steps.append(one)
         _refuse(registry, touched)
     except (RestError, RefusedError) as error:
-        for one in reversed(done):
-            if one.undo:
-                registry.send(one.undo)
-        module.fail_json(msg=str(error), changed=False)
+        left = {
+            one.what: why
+            for one in reversed(steps)
+            if one.undo and (why := _failure(registry, one.undo))
+        }
+        if not left:
+            raise
+        done += left
+        message = f"{error}\nNot all levels could be set back: {'; '.join(left.values())}"
+        raise RefusedError(message) from error
+    done += [one.what for one in steps]
+
+
+def _failure(registry: Subjects, step: Step) -> str:
+    """Do a step, and return why it failed, empty if it did not."""
+    try:
+        registry.send(step)
+    except RestError as error:
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

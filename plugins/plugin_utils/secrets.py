@@ -278,8 +278,9 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         of_connect = rest.trusted
         work.new |= rest.new
         for wanted in cluster.rest_certificates:
+            renew = wanted.name.partition("/")[0] in work.renewed
             pem = certificates.get(wanted.name, "")
-            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=False)
+            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=renew)
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
@@ -350,7 +351,7 @@ def keep(directory: Path, name: str, text: str) -> None:
 
 def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
-    wanted = {name for host in cluster.spark.values() for name in host.missing_secrets}
+    wanted = {name for host in cluster.spark.values() for name in host.missing_texts}
     wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
     return {**new, **_token({**found, **new})}

@@ -41,17 +41,8 @@ class Registry(Instances):
             RestError: the registry refuses it, or no instance answers.
 
         """
-        answer = self.exchange(method, path, body_of(body))
+        answer = self.first(lambda one: self.ask(one, method, path, body_of(body)))
         return json.loads(answer) if answer else None
-
-    def exchange(self, method: str, path: str, body: bytes | None, kind: str = JSON) -> bytes:
-        """Return the answer of the first instance that is ready, as it is; `kind` is the body's.
-
-        Raises:
-            RestError: as `call`.
-
-        """
-        return self.first(lambda one: self.ask(one, method, path, body, kind))
 
     def ask(
         self,

@@ -70,7 +70,7 @@ class Instances:
         """
         failed: list[str] = []
         status = 0
-        for instance in self.instances:
+        for instance in tuple(self.instances):
             try:
                 return ask(instance)
             except RestError as error:
@@ -78,6 +78,8 @@ class Instances:
                     raise
                 status = max(status, error.status)
                 failed.append(f"{instance}: {error}")
+                # Another request asks it last: each would wait for it again.
+                self.instances.append(self.instances.pop(0))
         message = f"{self.nobody}: {'; '.join(failed)}"
         raise RestError(message, status)
 

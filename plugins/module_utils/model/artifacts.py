@@ -42,6 +42,12 @@ class Distribution:
         return Path(self.cache) / "artifacts" / f"{Path(self.home).name}.tar"
 
     @property
+    def unpacked(self) -> dict[str, dict[str, str]]:
+        """The options of the module `service` that unpack it."""
+        found = {"home": self.home, "tarball": str(self.tarball), "sha256": self.sha256}
+        return {"distribution": found}
+
+    @property
     def checksum_file(self) -> Path:
         """The file that records the tarball's sha256.
 

@@ -28,7 +28,7 @@ from .inventory import Inventory
 from .kafka import KafkaNode
 from .postgresql import Database
 from .schema_registry import Registry
-from .security import AUTHORITY_FILE, Certificate
+from .security import Certificate
 from .service import Listening, Service
 from .spark import SparkHost
 from .values import canonical, is_public
@@ -80,42 +80,40 @@ class Cluster:
             raise NoServiceError(message)
         return self.hosts[name]
 
-    def services(self, host: str) -> dict[str, Service]:
-        """Return service -> what it is on a host, of the services that the host has."""
-        found: dict[str, Mapping[str, Service]] = {
+    @property
+    def by_product(self) -> dict[str, Mapping[str, Service | Database]]:
+        """Product -> host -> what it is there."""
+        return {
             "zookeeper": self.zookeeper,
             "kafka": self.kafka,
             "connect": self.connect,
             "schema_registry": self.schema_registry,
             "hdfs": self.hdfs,
             "spark": self.spark,
+            postgresql.PRODUCT: self.databases,
         }
-        return {name: hosts[host] for name, hosts in found.items() if host in hosts}
 
-    def service(self, host: str, name: str) -> Service:
-        """Return a service of a host.
+    def deployed(self, host: str) -> dict[str, Service | Database]:
+        """Return product -> what it is on a host, of the products that the host has."""
+        return {name: hosts[host] for name, hosts in self.by_product.items() if host in hosts}
+
+    def services(self, host: str) -> dict[str, Service]:
+        """Return service -> what it is on a host, of the services that the host has."""
+        found = self.deployed(host).items()
+        return {name: one for name, one in found if isinstance(one, Service)}
+
+    def part(self, host: str, product: str) -> Service | Database:
+        """Return what a product is on a host.
 
         Raises:
             NoServiceError: the host does not have it.
 
         """
-        found = self.services(host)
-        if name not in found:
-            message = f"{host} is in no group that gives it {name}"
+        found = self.deployed(host)
+        if product not in found:
+            message = f"{host} is in no group that gives it {product}"
             raise NoServiceError(message)
-        return found[name]
-
-    def database(self, host: str) -> Database:
-        """Return the PostgreSQL server of a host.
-
-        Raises:
-            NoServiceError: the host does not have one.
-
-        """
-        if host not in self.databases:
-            message = f"{host} is not in the group {postgresql.GROUP}"
-            raise NoServiceError(message)
-        return self.databases[host]
+        return found[product]
 
     def directories(self, host: str) -> list[DataDirectory]:
         """Return each directory that holds data of a host's services."""
@@ -127,24 +125,19 @@ class Cluster:
 
     def ports(self, host: str) -> list[tuple[str, int]]:
         """Return what a host's services listen on: a name for the message, and the port."""
-        return [item for one in self._listeners(host) for item in one.ports.items()]
+        return [item for one in self.deployed(host).values() for item in one.ports.items()]
 
     def listening(self, host: str) -> list[Listening]:
         """Return all that a host's services listen on, and who connects: the matrix of a firewall.
 
         Not in it are drivers of Spark, which run anywhere.
         """
-        return [found for one in self._listeners(host) for found in one.listening]
-
-    def _listeners(self, host: str) -> list[Service | Database]:
-        """Return all of a host that listens on ports."""
-        databases = [one for name, one in self.databases.items() if name == host]
-        return [*self.services(host).values(), *databases]
+        return [found for one in self.deployed(host).values() for found in one.listening]
 
     def names(self, host: str) -> list[str]:
         """Return the names and addresses under which others reach a host, without brackets."""
         own = self.host(host).settings["ansible_host"] or host
-        found = [own, *(one.address for one in self._listeners(host))]
+        found = [own, *(one.address for one in self.deployed(host).values())]
         return list(dict.fromkeys(canonical(str(one)) for one in found))
 
     def addresses(self, host: str) -> list[str]:
@@ -230,13 +223,13 @@ class Cluster:
 
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
-        if service == postgresql.PRODUCT:
-            return self.database(host).missing_secrets
-        return [*self._missing_of_ensemble(host, service), *self._missing_own(host, service)]
+        found = self.deployed(host).get(service)  # the host itself needs nothing
+        if found is None:
+            return []
+        return [*self._missing_of_ensemble(found.identity), *found.missing_secrets]
 
-    def _missing_of_ensemble(self, host: str, service: str) -> list[str]:
+    def _missing_of_ensemble(self, identity: Identity | None) -> list[str]:
         """Return what is missing of what a service shows the ensemble."""
-        identity = self.services(host)[service].identity if service != "host" else None
         if identity is None:
             return []
         name, secrets = identity.certificate.name, self.inventory.secrets
@@ -247,23 +240,6 @@ class Cluster:
         if identity.is_member:
             wanted[zookeeper_tls.CLIENTS_AUTHORITY_FILE] = secrets.zookeeper_clients_authority
         return [name for name, text in wanted.items() if not text]
-
-    def _missing_own(self, host: str, service: str) -> list[str]:
-        secrets = self.inventory.secrets
-        if service == "kafka":
-            wanted = self.kafka[host].certificates
-            authority = [AUTHORITY_FILE] if wanted and not secrets.authority else []
-            lacking = [one.name for one in wanted if not secrets.certificates.get(one.name)]
-            return [*lacking, *authority]
-        if service == "connect":
-            return self.connect[host].missing_secrets
-        if service == "schema_registry":
-            return self.schema_registry[host].missing_secrets
-        if service != "spark":
-            return []
-        spark = self.spark[host]
-        missing = spark.kafka_users_without_password
-        return [*(f"the password of {name}" for name in missing), *spark.missing_secrets]
 
     @property
     def brokers(self) -> list[KafkaNode]:

@@ -148,7 +148,7 @@ class Worker(KafkaService):
 
     def _of_mirror(self, connector: Connector) -> dict[str, str]:
         """Return what a connector of a mirror gets of its worker, empty for any other one."""
-        own = {one.name(what): what for one in self.mirrors for what in one.kinds()}
+        own = {one.name(what): what for one in self.mirrors for what in mirrors.KINDS}
         what = own.get(connector.name)
         if what is None:
             return {}

@@ -5,30 +5,31 @@ The tables in connect_keys/ come from the binary (artifacts/connect/keys.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from . import key_table
-from .key_table import Table
+from .key_table import Table, nearest
 from .values import texts
 
 TABLES = Path(__file__).parent / "connect_keys"
 
 _CONVERTERS = ("header.converter", "key.converter", "value.converter")
-# What plugins read, and settings of topics and TLS that get a prefix.
+# TLS of the REST interface (KIP-208, KIP-495).
+_REST = ("admin.listeners.https.", "listeners.https.")
+# Settings of the internal topics (KIP-605), beside keys of the worker itself.
+_STORAGES = ("config.storage.", "offset.storage.", "status.storage.")
+_MISSPELT = 0.8
+# What plugins read.
 PREFIXES = (
-    "admin.listeners.https.",  # KIP-208, KIP-495
     "config.providers.",  # KIP-297
-    "config.storage.",  # settings of the internal topics (KIP-605)
-    "listeners.https.",
     "metrics.context.",  # KIP-606
     "metrics.jmx.",  # KIP-544
-    "offset.storage.",
-    "status.storage.",
     *(f"{one}." for one in _CONVERTERS),
 )
-# Classes of these read keys of any name.
+# Classes of these read keys of any name, but for those of Kafka itself.
 _READERS = (
     "connector.client.config.override.policy",
     "metric.reporters",
@@ -37,17 +38,29 @@ _READERS = (
 )
 
 
+@functools.cache
 def load(version: str) -> Table:
     """Return the table of a version, empty if there is none.
 
     A converter may have a short name, such as JsonConverter.
     """
     table = key_table.read(TABLES, version)
-    return {**table, **{one: {**table[one], "type": "string"} for one in _CONVERTERS if table}}
+    tls = {key: one for key, one in table.items() if key.startswith("ssl.")}
+    return {
+        **table,
+        **{one: {**table[one], "type": "string"} for one in _CONVERTERS if table},
+        **{f"{prefix}{key}": one for prefix in _REST for key, one in tls.items()},
+    }
 
 
 def is_known(key: str, config: Mapping[str, Any], version: str) -> bool:
     """Return whether a worker with this configuration, or one of its plugins, reads a key."""
-    if key in load(version) or key.startswith(PREFIXES):
+    table = load(version)
+    if key in table or key.startswith(PREFIXES):
         return True
-    return any("." in one for reader in _READERS for one in texts(config.get(reader)))
+    storage = next((one for one in _STORAGES if key.startswith(one)), "")
+    if storage:
+        own = [one.removeprefix(storage) for one in table if one.startswith(storage)]
+        return not nearest(key.removeprefix(storage), own, _MISSPELT)
+    classes = [one for reader in _READERS for one in texts(config.get(reader))]
+    return any("." in one and not one.startswith("org.apache.kafka.") for one in classes)

@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from . import files, firewall, postgresql, spark_jobs
-from .artifacts import HOMES, Distribution
+from . import files, firewall, spark_jobs
+from .artifacts import HOMES
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
-from .service import Service, restart_mark
+from .service import restart_mark
 from .spark import SparkHost
 from .spark_jobs import Job
 
@@ -30,31 +30,7 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     """
     if name == "host":
         return {"files": cluster.host_files(host)}
-    if name == postgresql.PRODUCT:
-        return cluster.database(host).state
-    service = cluster.service(host, name)
-    state = {
-        **_unpacked(service.distribution),
-        "files": {
-            "/etc/sysusers.d": files.directory(),
-            f"/etc/sysusers.d/millrace-{name}.conf": files.text(
-                "".join(f"{line}\n" for line in service.accounts)
-            ),
-            HOMES: files.directory(),
-            **_tools(service),
-            **service.directories(),
-            **service.files(),
-        },
-        "units": service.units,
-        "starts_after": service.starts_after,
-        "restart_marks": service.marks,
-    }
-    return {**state, "previous": service.previous} if service.previous else state
-
-
-def _unpacked(distribution: Distribution) -> State:
-    home, tarball = distribution.home, str(distribution.tarball)
-    return {"distribution": {"home": home, "tarball": tarball, "sha256": distribution.sha256}}
+    return cluster.part(host, name).state
 
 
 def of_job_packages(spark: SparkHost, job: Job) -> State:
@@ -65,27 +41,12 @@ def of_job_packages(spark: SparkHost, job: Job) -> State:
 
     """
     packages = spark.job_packages(job)
-    return _unpacked(packages) if packages else {}
+    return packages.unpacked if packages else {}
 
 
 def digest(wanted: Mapping[str, Any]) -> str:
     """Return a digest by which two sets of files can be compared without their content."""
     return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
-
-
-def _tools(service: Service) -> State:
-    """Return the launcher of a product's tools, and a link for each name, also without .sh."""
-    launcher = f"{HOMES}/{service.product}-tool"
-    names = [*service.distribution.tools, *service.scripts]
-    if not names:
-        return {}
-    script = files.render(service.tool_template, **service.tool_values)
-    every = dict.fromkeys(one for name in names for one in (name, name.removesuffix(".sh")))
-    commands = [f"/usr/local/bin/{name}" for name in every]
-    return {
-        launcher: files.text(script, mode="0755"),
-        **{path: files.link(launcher) for path in commands},
-    }
 
 
 def of_job(spark: SparkHost, job: Job) -> State:
@@ -159,21 +120,7 @@ def removal(cluster: Cluster, host: str, name: str) -> State:
             "units": [firewall.NAME],
             "removed": [firewall.FILE, f"{firewall.DIRECTORY}/"],
         }
-    if name == postgresql.PRODUCT:
-        return cluster.database(host).removal
-    service, state = cluster.service(host, name), of_service(cluster, host, name)
-    own = [path for path, entry in state["files"].items() if entry.get("state") != "directory"]
-    data = [*(path for _, path in service.data_directories), service.state_dir]
-    return {
-        "state": "absent",
-        "units": service.all_units,
-        "removed": [
-            *own,
-            *service.leftovers,
-            service.distribution.home,
-            *(data if service.settings[f"{name}_remove_data"] else []),
-        ],
-    }
+    return cluster.part(host, name).removal
 
 
 def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> State:

@@ -624,6 +624,13 @@ class KafkaNode(Server):
             ),
         }
 
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        wanted, kept = self.certificates, self.secrets
+        lacking = [one.name for one in wanted if not kept.certificates.get(one.name)]
+        return [*lacking, *([security.AUTHORITY_FILE] if wanted and not kept.authority else [])]
+
     def certificate_files(self) -> dict[str, Entry]:
         """Return the keys and certificates that Millrace makes, and those of its CAs."""
         of_client = self.identity.files(self.secrets, self.user) if self.identity else {}

@@ -18,7 +18,7 @@ from .values import by_name, texts
 
 VARIABLE = "connect_mirrors"
 ALIAS = "connect_cluster_alias"
-TOPICS, OFFSETS = "topics", "offsets"
+KINDS = TOPICS, OFFSETS = ("topics", "offsets")
 """What a connector of a mirror copies."""
 CERTIFICATES = "ssl.truststore.certificates"
 _PACKAGE = "org.apache.kafka.connect.mirror"
@@ -97,22 +97,22 @@ class Mirror:
             return {}
         words = security.login(self.user, self.password, security.MECHANISM)[LOGIN_KEY]
         # A value of a file of properties is one line.
-        return {LOGIN_KEY: words, CERTIFICATES: self.authority.strip().replace("\n", "\\n")}
+        return {LOGIN_KEY: words, CERTIFICATES: "\\n".join(self.authority.strip().splitlines())}
 
     def name(self, what: str) -> str:
         """Return the name of a connector, and of its user of Kafka."""
         return f"mirror-{self.source}-{what}"
 
-    def kinds(self) -> list[str]:
-        """Return what is copied: offsets only of groups that are named."""
-        return [TOPICS, *([OFFSETS] if self.groups else [])]
-
     def connectors(self) -> list[Connector]:
-        """Return its connectors, without what only a worker adds."""
+        """Return its connectors, without what only a worker adds.
+
+        Offsets are copied only of groups that are named.
+        """
         grants = {TOPICS: self._grants_of_topics(), OFFSETS: self._grants_of_offsets()}
+        states = {TOPICS: self.state, OFFSETS: self.state if self.groups else "absent"}
         return [
-            Connector(self.name(one), self._config(one), self.state, self.name(one), grants[one])
-            for one in self.kinds()
+            Connector(self.name(one), self._config(one), state, self.name(one), grants[one])
+            for one, state in states.items()
         ]
 
     def _config(self, what: str) -> dict[str, Any]:

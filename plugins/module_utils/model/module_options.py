@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, connectors, kafka, postgresql, schema_registry, security
+from . import connect, connectors, kafka, schema_registry, security
 from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
 from .listeners import MOVED
 from .security import User
 from .spark_jobs import SERVICE
-from .versions import PRODUCTS
 
 Options = dict[str, Any]
 
@@ -24,12 +23,8 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
         NoServiceError: the host does not have the service.
 
     """
-    every = (*PRODUCTS, postgresql.PRODUCT)
-    product = next(one for one in every if module.startswith(f"{one}_"))
-    if product == postgresql.PRODUCT:
-        cluster.database(host)
-    else:
-        cluster.service(host, product)
+    product = next(one for one in cluster.by_product if module.startswith(f"{one}_"))
+    cluster.part(host, product)
     return OPERATIONS[module](cluster, host)
 
 
@@ -147,12 +142,12 @@ def _schema_registry_subjects(cluster: Cluster, host: str) -> Options:
 
 
 def _postgresql_setup(cluster: Cluster, host: str) -> Options:
-    own = cluster.database(host)
+    own = cluster.databases[host]
     return {**own.connection, "steps": own.steps}
 
 
 def _postgresql_checks(cluster: Cluster, host: str) -> Options:
-    own, worker = cluster.database(host), next(iter(cluster.connect.values()), None)
+    own, worker = cluster.databases[host], next(iter(cluster.connect.values()), None)
     needed = own.needed(worker.connectors) if worker else []
     return {**own.connection, "health": own.health, "connectors": needed}
 

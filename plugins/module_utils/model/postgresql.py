@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from . import files
 from .artifacts import HOMES
@@ -26,7 +26,6 @@ from .values import by_name, canonical, texts
 PRODUCT = GROUP = "postgresql"
 TITLE = "PostgreSQL"
 ADDRESS, CONFIG_VARIABLE, PORT = "postgresql_host", "postgresql_config", "postgresql_port"
-LAYERS = (CONFIG_VARIABLE,)
 ACCOUNT = "postgres"
 """The account of Debian's package, and the superuser, who can log in on the host alone."""
 OWNER, DEBEZIUM, SINK = "owner", "debezium", "sink"
@@ -64,7 +63,7 @@ _TOPOLOGY: Mapping[str, Any] = {
 OWNED: Mapping[str, str] = {
     "data_directory": "nothing, it is that of the role",
     "hba_file": "nothing, it admits the role's users with TLS alone",
-    "listen_addresses": ADDRESS,
+    "listen_addresses": "nothing, it listens on all addresses",
     "port": PORT,
     "ssl_cert_file": "nothing, the certificate is made for the host",
     "ssl_key_file": "nothing, the key is made for the host",
@@ -78,6 +77,8 @@ class Database:
 
     host: HostSettings
     secrets: Secrets = field(default_factory=Secrets, repr=False)
+    identity: ClassVar[None] = None
+    """It shows an ensemble of ZooKeeper nothing."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -110,7 +111,8 @@ class Database:
         owned = {
             "data_directory": DATA,
             "hba_file": _HBA,
-            "listen_addresses": ",".join(("localhost", self.address.strip("[]"))),
+            # As Kafka: behind NAT a host does not have the address of its name.
+            "listen_addresses": "*",
             "port": self.settings[PORT],
             "ssl_cert_file": _STORE,
             "ssl_key_file": _STORE,
@@ -213,8 +215,9 @@ class Database:
             _step(
                 f"who may connect to {self.name}",
                 f"SELECT NOT has_database_privilege('public', '{self.name}', 'CONNECT')",
-                f'REVOKE ALL ON DATABASE "{self.name}" FROM PUBLIC; '
-                f'GRANT CONNECT ON DATABASE "{self.name}" TO {DEBEZIUM}, {SINK}',
+                # In this order: the check is true after the second one, however far a run came.
+                f'GRANT CONNECT ON DATABASE "{self.name}" TO {DEBEZIUM}, {SINK}; '
+                f'REVOKE ALL ON DATABASE "{self.name}" FROM PUBLIC',
             ),
             *_schema(self.name, SOURCE, DEBEZIUM, "SELECT"),
             *_schema(self.name, RESULTS, SINK, "SELECT, INSERT, UPDATE, DELETE"),
@@ -256,7 +259,7 @@ class Database:
         there = f"//{self.address}:{self.settings[PORT]}/{self.name}"
         source = (str(given.get("database.hostname", "")), str(given.get("database.dbname", "")))
         own = source == (self.address.strip("[]"), self.name)
-        return there in url.partition("?")[0] or (own and is_source(connector))
+        return url.partition("?")[0].endswith(there) or (own and is_source(connector))
 
 
 def is_source(connector: Connector) -> bool:
@@ -279,12 +282,13 @@ def passwords(secrets: Secrets) -> dict[str, str]:
     return {user: secrets.texts.get(secret(user), "") for user in (DEBEZIUM, SINK)}
 
 
-def verifier(user: str, password: str) -> str:
+def verifier(user: str, password: str, salt: bytes = b"") -> str:
     """Return what the server keeps of a password (SCRAM-SHA-256, RFC 5803).
 
-    The salt follows from user and password, so that it can be seen whether it is the same.
+    Without a salt it has one of the user's name, so that it can be compared with what is there. It
+    must not follow from the password: the server shows it to whoever wants to log in.
     """
-    salt = hashlib.sha256(f"{user}:{password}".encode()).digest()[:16]
+    salt = salt or hashlib.sha256(f"{PRODUCT}:{user}".encode()).digest()[:16]
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     client = hmac.new(salted, b"Client Key", hashlib.sha256).digest()
     keys = hashlib.sha256(client).digest(), hmac.new(salted, b"Server Key", hashlib.sha256).digest()

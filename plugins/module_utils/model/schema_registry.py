@@ -277,11 +277,6 @@ def kafka_users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
     return [User(KAFKA_USER, [*grants, group])] if settings else []
 
 
-def is_own(name: str) -> bool:
-    """Return whether a certificate of the secrets is one of the registry, by its name."""
-    return name.rpartition("/")[2] == PRODUCT
-
-
 def resolve(
     inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
 ) -> dict[str, Registry]:

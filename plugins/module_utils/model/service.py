@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from . import files
-from .artifacts import Distribution, cache_directory
+from .artifacts import HOMES, Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
 from .jvm_options import OpenedPort, java_words, opened_ports
@@ -106,6 +106,11 @@ class Service(ABC):
     def settings(self) -> Mapping[str, Any]:
         """The host's variables."""
         return self.host.settings
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        return []
 
     @property
     def version(self) -> str:
@@ -254,6 +259,59 @@ class Service(ABC):
         return {
             self.distribution.link: files.link(self.distribution.home),
             f"{self.config_dir}/environment": files.environment(self._environment()),
+        }
+
+    def _tools(self) -> dict[str, Entry]:
+        """Return the launcher of its tools, and a link for each name, also without .sh."""
+        launcher = f"{HOMES}/{self.product}-tool"
+        names = [*self.distribution.tools, *self.scripts]
+        if not names:
+            return {}
+        script = files.render(self.tool_template, **self.tool_values)
+        every = dict.fromkeys(one for name in names for one in (name, name.removesuffix(".sh")))
+        commands = [f"/usr/local/bin/{name}" for name in every]
+        return {
+            launcher: files.text(script, mode="0755"),
+            **{path: files.link(launcher) for path in commands},
+        }
+
+    def _all_files(self) -> dict[str, Entry]:
+        accounts = "".join(f"{line}\n" for line in self.accounts)
+        return {
+            "/etc/sysusers.d": files.directory(),
+            f"/etc/sysusers.d/millrace-{self.product}.conf": files.text(accounts),
+            HOMES: files.directory(),
+            **self._tools(),
+            **self.directories(),
+            **self.files(),
+        }
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The options of the module `service` for it."""
+        return {
+            **self.distribution.unpacked,
+            "files": self._all_files(),
+            "units": self.units,
+            "starts_after": self.starts_after,
+            "restart_marks": self.marks,
+            **({"previous": self.previous} if self.previous else {}),
+        }
+
+    @property
+    def removal(self) -> dict[str, Any]:
+        """The options of the module `service` that remove it."""
+        own = [path for path, one in self._all_files().items() if one.get("state") != "directory"]
+        data = [*(path for _, path in self.data_directories), self.state_dir]
+        return {
+            "state": "absent",
+            "units": self.all_units,
+            "removed": [
+                *own,
+                *self.leftovers,
+                self.distribution.home,
+                *(data if self.settings[f"{self.product}_remove_data"] else []),
+            ],
         }
 
     @abstractmethod

@@ -299,7 +299,7 @@ class SparkHost(Service):
     @property
     def lacks_secret(self) -> bool:
         """Whether Millrace has to make the secret that its processes share, and has none yet."""
-        return security.SPARK_SECRET in self.missing_secrets
+        return security.SPARK_SECRET in self.missing_texts
 
     @property
     def session_secrets(self) -> list[str]:
@@ -313,6 +313,12 @@ class SparkHost(Service):
 
     @property
     def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        users = self.kafka_users_without_password
+        return [*(f"the password of {name}" for name in users), *self.missing_texts]
+
+    @property
+    def missing_texts(self) -> list[str]:
         """The names of the secrets that Millrace has to make for it, and has not made yet."""
         keys = {security.SPARK_SECRET: SECRET, security.SPARK_UI_KEY: UI_KEY}
         own = [name for name, key in keys.items() if self.is_secured and not self.config[key]]
@@ -451,7 +457,7 @@ class SparkHost(Service):
         return {
             **super().files(),
             **self.kafka_login_files(),
-            _FORMER_LOGIN: {"state": "absent"},
+            _FORMER_LOGIN: {"state": "absent", "secret": True},
             **(self.identity.files(self.secrets, self.user) if self.identity else {}),
             f"{_CONFIG}/spark-defaults.conf": files.property_file(
                 self.config, mode=mode, group=group, format="properties", secret=secret
@@ -571,14 +577,19 @@ class SparkHost(Service):
         return {job.kafka_client: file}
 
     def _job_registry_client(self, job: Job) -> dict[str, Entry]:
-        """Return the files by which a job reaches the registry, if that has a user of its name."""
-        authority = job.registry_authority
+        """Return the files by which a job reaches the registry, if that has a user of its name.
+
+        Without one a former login is removed.
+        """
+        path, authority = job.registry_client, job.registry_authority
         client = self.registry.client_config(job.user, authority) if self.registry else {}
-        if not client:
-            return {}
-        file = files.property_file(client, mode="0640", group=self.user, secret=True)
-        found = {authority: files.text(self.secrets.authority, restart=True)}
-        return {job.registry_client: file, **(found if authority in client.values() else {})}
+        gone: Entry = {"state": "absent", "secret": True}
+        found = {path: gone, authority: gone}
+        if client:
+            found[path] = files.property_file(client, mode="0640", group=self.user, secret=True)
+        if authority in client.values():
+            found[authority] = files.text(self.secrets.authority, restart=True)
+        return found
 
     @property
     def events_dir(self) -> str:

@@ -1,7 +1,8 @@
 """What an archive of the schema registry holds, and whether it may be restored.
 
-Pure: the caller asks the registry. The archive is what Apicurio exports: a zip file with, of each
-version, the file `....ArtifactVersion.json`.
+Pure: the caller asks the registry. The archive is what Apicurio exports: a zip file with a file of
+JSON for each version, content and rule, whose name ends with what it is, such as
+`.ArtifactVersion.json`.
 """
 
 from __future__ import annotations
@@ -10,24 +11,73 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-Versions = Mapping[tuple[str, int], int]
-"""Subject and version -> the id of the schema, by which records name it."""
 _SHOWN = 5
+_RULE = "COMPATIBILITY"
 
 
 class ArchiveError(Exception):
     """A file is no archive of a registry; the text says why."""
 
 
-def versions(content: bytes) -> dict[tuple[str, int], int]:
-    """Return the versions in an archive, without those that were removed.
+@dataclass(frozen=True)
+class Held:
+    """What a registry or an archive has.
+
+    `versions` is subject and version -> the id of the schema, by which records name it, without
+    those that were removed; `levels` is subject -> its level of compatibility, an empty name for
+    the global one; `contents` are the ids of all schemas, those of removed versions among them.
+    """
+
+    versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    contents: frozenset[int] = frozenset()
+
+    def missing(self, found: Held) -> list[str]:
+        """Return what of an archive a registry does not have."""
+        versions = [key for key in sorted(self.versions) if key not in found.versions]
+        levels = [key for key in sorted(self.levels) if key not in found.levels]
+        return [
+            *(f"{subject} version {version}" for subject, version in versions),
+            *(f"the level of {_named(subject)}" for subject in levels),
+        ]
+
+    def differences(self, found: Held) -> list[str]:
+        """Return why an archive cannot be imported into a registry.
+
+        An import skips what is there by its id or its name, and each version whose schema it has
+        skipped (Apicurio's SqlDataImporter).
+        """
+        return [
+            *(
+                f"{subject} version {version} has the id {id_} and "
+                f"{self.versions.get((subject, version), 'none')} in the archive"
+                for (subject, version), id_ in sorted(found.versions.items())
+                if self.versions.get((subject, version)) != id_
+            ),
+            *(
+                f"the level of {_named(subject)} is {level} and "
+                f"{self.levels.get(subject, 'not set')} in the archive"
+                for subject, level in sorted(found.levels.items())
+                if self.levels.get(subject) != level
+            ),
+            *(
+                f"{subject} version {version} is not there, but a schema with its id {id_} is"
+                for (subject, version), id_ in sorted(self.versions.items())
+                if (subject, version) not in found.versions and id_ in found.contents
+            ),
+        ]
+
+
+def read(content: bytes) -> Held:
+    """Return what an archive has.
 
     Raises:
         ArchiveError: it is none, or is damaged.
 
     """
-    found = {}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if damaged := archive.testzip():
@@ -37,42 +87,34 @@ def versions(content: bytes) -> dict[tuple[str, int], int]:
             if not any(name.endswith(".Manifest.json") for name in names):
                 message = "it has no manifest"
                 raise ArchiveError(message)
-            for name in names:
-                if name.endswith(".ArtifactVersion.json"):
-                    one = json.loads(archive.read(name))
-                    if one.get("state") != "DISABLED":
-                        key = str(one["artifactId"]), int(one["version"])
-                        found[key] = int(one["contentId"])
+
+            def every(kind: str) -> list[dict[str, Any]]:
+                own = [name for name in names if name.endswith(f".{kind}.json")]
+                return [json.loads(archive.read(name)) for name in own]
+
+            versions = {
+                (str(one["artifactId"]), str(one["version"])): int(one["contentId"])
+                for one in every("ArtifactVersion")
+                if one.get("state") != "DISABLED"
+            }
+            rules = [*every("ArtifactRule"), *every("GlobalRule")]
+            levels = {
+                str(one.get("artifactId") or ""): str(one["configuration"])
+                for one in rules
+                if _RULE in (one.get("type"), one.get("ruleType"))
+            }
+            contents = frozenset(int(one["contentId"]) for one in every("Content"))
     except (zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"it is no archive of a schema registry ({error})"
         raise ArchiveError(message) from error
-    return found
-
-
-def conflicts(archived: Versions, found: Versions) -> list[str]:
-    """Return what of a registry is not the same in an archive.
-
-    An empty registry has nothing, and neither has one into which the archive was restored in part.
-    """
-    return [
-        f"{subject} version {version} has the id {id_}"
-        + (f", but {archived[key]} in the archive" if key in archived else ", but is not archived")
-        for key, id_ in sorted(found.items())
-        if archived.get(key) != id_
-        for subject, version in (key,)
-    ]
-
-
-def differences(archived: Versions, found: Versions) -> list[str]:
-    """Return the versions of an archive that a registry lacks, or has with another id."""
-    return [
-        f"{subject} version {version}"
-        for (subject, version), id_ in sorted(archived.items())
-        if found.get((subject, version)) != id_
-    ]
+    return Held(versions, levels, contents)
 
 
 def shown(lines: list[str]) -> str:
     """Return the first of some lines, and how many there are besides."""
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n- ".join([*lines[:_SHOWN], *more])
+
+
+def _named(subject: str) -> str:
+    return subject or "all subjects"

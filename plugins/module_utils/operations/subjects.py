@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import quote
 
@@ -153,12 +154,24 @@ def _exists(one: Wanted, found: Mapping[str, Found]) -> bool:
 
 
 def to_register(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:
-    """Return the subjects whose schema is not one of their versions."""
-    return [
-        one
+    """Return the subjects whose schema is not one of their versions, in the order to register them.
+
+    What a schema refers to comes before it; the list has its order where two refer to each other,
+    which only earlier versions of theirs allow.
+    """
+    new = {
+        one.name: one
         for one in wanted
         if one.present and not (one.name in found and found[one.name].registered)
-    ]
+    }
+    before = {
+        name: [x for x in pending_references(one, [*new.values()]) if x != name]
+        for name, one in new.items()
+    }
+    try:
+        return [new[name] for name in TopologicalSorter(before).static_order()]
+    except CycleError:
+        return [*new.values()]
 
 
 def pending_references(one: Wanted, new: Sequence[Wanted]) -> list[str]:
@@ -168,11 +181,20 @@ def pending_references(one: Wanted, new: Sequence[Wanted]) -> list[str]:
 
 
 def removals(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
-    """Return what removes subjects, the last of the list first: it may refer to others."""
+    """Return what removes subjects, the last of the list and of their versions first.
+
+    One may refer to those before it. Of a whole subject the registry would not ask whether other
+    schemas refer to it, as it does of a version.
+    """
     return [
-        Step(f"remove {one.name}", "DELETE", f"{CONFLUENT}/subjects/{path_of(one.name)}")
+        Step(
+            f"remove {one.name} version {version}",
+            "DELETE",
+            f"{CONFLUENT}/subjects/{path_of(one.name)}/versions/{version}",
+        )
         for one in reversed(wanted)
         if not one.present and _exists(one, found)
+        for version in sorted(found[one.name].versions, reverse=True)
     ]
 
 

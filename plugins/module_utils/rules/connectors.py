@@ -7,22 +7,20 @@ from collections.abc import Iterator, Mapping
 
 from ..model import connectors, secret_texts
 from ..model.cluster import Cluster
-from ..model.connect import KAFKA_USER, Worker, leader_transactional_id
+from ..model.connect import Worker, leader_transactional_id
 from ..model.connectors import CLASS, SECRETS_VARIABLE, VARIABLE, Connector
 from ..model.key_table import nearest
 from ..model.mirrors import ALIAS as MIRROR_ALIAS
 from ..model.mirrors import VARIABLE as MIRRORS
-from ..model.security import own_users
 from ..model.spark_jobs import VARIABLE as JOBS
 from ..model.values import by_name, listing, mapping, sequence, texts
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, one_value, shared_values
-from .users import wrong_grants, wrong_name
+from .users import OWN_USERS, wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SHARED = (VARIABLE, SECRETS_VARIABLE, MIRRORS, MIRROR_ALIAS)
-_OWN_USERS = frozenset({KAFKA_USER, *(one.name for one in own_users(with_spark=True))})
 
 
 def _first(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker]]:
@@ -162,7 +160,7 @@ def _connector_user(cluster: Cluster, worker: Worker, one: Connector) -> Finding
             yield Finding(what, f"Set kafka_user: {one.name}.", where)
     elif problem := wrong_name(cluster, one.user):
         yield Finding(f"{one.user!r} of {one.name} {problem}.", "Choose another.", where)
-    elif one.user in _OWN_USERS:
+    elif one.user in OWN_USERS:
         what = f"{one.user} of {one.name} is a user of Millrace's own programs."
         yield Finding(what, "Choose another.", where)
     elif one.user in named:

@@ -13,16 +13,15 @@ from ..model.key_table import nearest
 from ..model.listeners import Listener
 from ..model.values import canonical, integer, listing
 from .engine import Finding, Findings, rule
-from .groups import is_loopback, no_address, reached_at, to_correct
+from .groups import is_loopback, reached_at, to_correct
+from .services import wrong_address
 from .shared import (
-    HOST,
     brokers,
     differing,
     falls_back_to_default,
     free_port,
     nodes,
     properties,
-    uses_ansible_host,
 )
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - the addresses to refuse
@@ -143,15 +142,8 @@ def _advertised_host(node: KafkaNode) -> Findings:
     differently.
     """
     address = node.address
-    if address.strip("[]") in _WILDCARDS or uses_ansible_host(
-        node.settings, "kafka_advertised_host"
-    ):
-        return
-    if not HOST.fullmatch(address):
-        fix = "Set a name or an address alone, without port."
-        yield Finding(f"{address!r} is not a host name or an address.", fix)
-    elif wrong := no_address(address):
-        yield Finding(f"{address!r} {wrong}.", "Set the name or the address of the host.")
+    if address.strip("[]") not in _WILDCARDS:
+        yield from wrong_address(node.settings, "kafka_advertised_host", address)
 
 
 @rule("advertised-unreachable", where="kafka_advertised_host")

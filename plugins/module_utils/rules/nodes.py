@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -72,14 +72,6 @@ def _parameter_of_host(cluster: Cluster) -> Findings:
 
 def _identities(cluster: Cluster) -> dict[str, list[str]]:
     """Return each variable by which hosts differ -> the hosts that read it."""
-    services: Mapping[str, Mapping[str, object]] = {
-        "kafka": cluster.kafka,
-        "spark": cluster.spark,
-        "zookeeper": cluster.zookeeper,
-        "hdfs": cluster.hdfs,
-        "connect": cluster.connect,
-        "schema": cluster.schema_registry,
-    }
     variables = (
         "kafka_node_id",
         "kafka_advertised_host",
@@ -88,8 +80,15 @@ def _identities(cluster: Cluster) -> dict[str, list[str]]:
         "connect_host",
         "schema_registry_host",
         "zookeeper_id",
+        "zookeeper_host",
     )
-    found = {name: [*services[name.partition("_")[0]]] for name in (*variables, "zookeeper_host")}
+    services = cluster.by_product.items()
+    found = {
+        name: [*hosts]
+        for name in variables
+        for product, hosts in services
+        if name.startswith(f"{product}_")
+    }
     return {**found, "ansible_host": [*cluster.inventory.placed()]}
 
 

@@ -9,6 +9,7 @@ from ..model.cluster import Cluster
 from ..model.connect import Worker
 from ..model.connectors import VARIABLE, Connector
 from ..model.postgresql import (
+    ADDRESS,
     CONFIG_VARIABLE,
     GROUP,
     LOGICAL,
@@ -20,6 +21,7 @@ from ..model.postgresql import (
 from ..model.values import by_name, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
+from .services import wrong_address
 from .shared import falls_back_to_default
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -55,6 +57,12 @@ def _postgresql_database_name(database: Database) -> Findings:
     if not _NAME.fullmatch(database.name):
         fix = "Choose lowercase letters, digits and _, at most 63; a letter or _ comes first."
         yield Finding(f"{database.name!r} is not a valid name for the database.", fix)
+
+
+@rule("postgresql-address", each=_databases)
+def _postgresql_address(database: Database) -> Findings:
+    """Workers of Kafka Connect connect to it as `address:port`, and its certificate is for it."""
+    yield from wrong_address(database.settings, ADDRESS, database.address)
 
 
 @rule("postgresql-owned-key", each=_databases)

@@ -13,10 +13,10 @@ from ..model.schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
 from ..model.values import listing, mapping
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, one_value, shared_values, taken_user
+from .users import wrong_password
 
 _USERS = "schema_registry_users"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-_SHORTEST = 8
 _DIALECTS = "json-schema.org"
 
 
@@ -82,17 +82,14 @@ def _schema_registry_user(registry: Registry) -> Findings:
     for name, places in shared_values({n: str(one["name"]) for n, one in enumerate(given)}):
         yield Finding(f"{name} is named {len(places)} times.", f"Keep one entry for {name}.")
     for one in given:
-        name, password = str(one["name"]), str(one.get("password") or "")
+        name = str(one["name"])
         if not _NAME.fullmatch(name):
             fix = "Choose letters, digits, _ and -, at most 63; a letter or a digit comes first."
             yield Finding(f"{name!r} is no name for a user of the schema registry.", fix)
         elif name == ADMIN and one["role"] != "admin":
             what = f"{ADMIN} has the role {one['role']}; schemas.yml logs in as this user."
             yield Finding(what, "Set role: admin, or choose another name.")
-        if password and (len(password) < _SHORTEST or not password.isprintable()):
-            what = f"The password of {name} is short, or has characters that cannot be typed."
-            fix = f"Choose {_SHORTEST} characters or more, or delete it: then one is generated."
-            yield Finding(what, fix)
+        yield from wrong_password(one)
 
 
 @rule("schema-subject", each=_with_subjects)
@@ -111,6 +108,13 @@ def _schema_subject(registry: Registry) -> Findings:
             key = {AVRO: "name", JSON: "title"}.get(one.type, "message")
             what = f"{one.strategy} needs the name of the record, and the schema has no {key}."
             yield Finding(what, f"Add {key} to the schema, or set subject.", _at(one, "strategy"))
+        elif not one.name and not one.present:  # schema-missing refuses one that is to be there
+            what = (
+                f"{one.label} is to be removed, and {one.strategy} needs the name of the record, "
+            )
+            what += f"of which there is no schema{f' ({one.error})' if one.error else ''}."
+            fix = "Set subject, without strategy and topic."
+            yield Finding(what, fix, _at(one, "strategy"))
 
 
 @rule("schema-duplicate", each=_with_subjects, where=VARIABLE)

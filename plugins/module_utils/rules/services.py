@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model.cluster import Cluster
@@ -54,11 +54,11 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
     for host in cluster.hosts:
         kafka: Ports = {}
         others: Ports = {}
+        for product, found in cluster.deployed(host).items():
+            (kafka if product == "kafka" else others).update(found.ports)
         for product, service in cluster.services(host).items():
-            (kafka if product == "kafka" else others).update(service.ports)
             for one in service.java_ports:
                 others[f"{product}_java_options ({one.option})"] = one.port
-        others.update(cluster.databases[host].ports if host in cluster.databases else {})
         yield host, kafka, others
 
 
@@ -68,20 +68,26 @@ def _service_address(service: Service) -> Findings:
     # What Kafka advertises has rules of its own.
     if service.product == "kafka":
         return
-    checked = not uses_ansible_host(service.settings, service.address_variable)
-    if checked and not HOST.fullmatch(service.address):
-        what = f"{service.address!r} is not a host name or an address."
-        fix = "Set a name or an address alone, without port."
-        yield Finding(what, fix, service.address_variable)
-    elif checked and (wrong := no_address(service.address)):
-        fix = "Set the name or the address of the host."
-        yield Finding(f"{service.address!r} {wrong}.", fix, service.address_variable)
-    elif service.product == "spark" and "_" in service.address:
+    wrong = [*wrong_address(service.settings, service.address_variable, service.address)]
+    yield from wrong
+    if not wrong and service.product == "spark" and "_" in service.address:
         what = f"{service.address} has an underscore; Spark finds no host name in "
         what += f"spark://{service.address}:7077."
         fix = f"Set {service.address_variable} of {service.name} to a name without one, or an "
         fix += "address."
         yield Finding(what, fix, service.address_variable)
+
+
+def wrong_address(settings: Mapping[str, Any], variable: str, address: str) -> Findings:
+    """Yield why nobody could connect to an address that a variable sets."""
+    if uses_ansible_host(settings, variable):  # it has rules of its own
+        return
+    if not HOST.fullmatch(address):
+        fix = "Set a name or an address alone, without port."
+        yield Finding(f"{address!r} is not a host name or an address.", fix, variable)
+    elif wrong := no_address(address):
+        fix = "Set the name or the address of the host."
+        yield Finding(f"{address!r} {wrong}.", fix, variable)
 
 
 @rule("port-range", each=_ports, where="ports")
@@ -216,11 +222,9 @@ def _port_in_use(host: InspectedHost) -> Findings:
 @host_rule("name-is-loopback")
 def _name_is_loopback(host: InspectedHost) -> Findings:
     """The service listens on the address of its own name, where no other host can reach it."""
-    yield from _loopback(host, "zookeeper", [*host.cluster.zookeeper])
-    yield from _loopback(host, "spark", [*host.cluster.spark])
-    yield from _loopback(host, "hdfs", [*host.cluster.hdfs])
-    yield from _loopback(host, "connect", [*host.cluster.connect])
-    yield from _loopback(host, "schema_registry", [*host.cluster.schema_registry])
+    for product, hosts in host.cluster.by_product.items():
+        if product != "kafka":  # it has a rule of its own
+            yield from _loopback(host, product, [*hosts])
 
 
 @host_rule("advertised-is-loopback", severity="warning")

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..model.cluster import Cluster
-from ..model.connect import KAFKA_USER
 from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
-from ..model.security import Grant, own_users
+from ..model.security import Grant
 from ..model.spark import SparkHost
 from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..model.spark_key_table import size_mb
@@ -19,7 +18,7 @@ from ..model.values import integer, listing, sequence
 from . import job_arguments
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, one_value, shared_values
-from .users import wrong_grants, wrong_name
+from .users import OWN_USERS, wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 # Directories in the shared one that are not a job's, and the stream of flights.yml.
@@ -39,7 +38,6 @@ _TIMES = ((0, 23), (0, 59), (0, 59))
 # A year may have two digits.
 _DATES = ((0, 2199), (1, 12), (1, 31))
 _LEAST_MB = 450
-_OWN_USERS = frozenset({KAFKA_USER, *(one.name for one in own_users(with_spark=True))})
 
 
 def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
@@ -392,7 +390,7 @@ def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
             yield Finding(what, f"Set kafka_user: {job.name}.", where)
     elif problem := wrong_name(cluster, job.user):
         yield Finding(f"{job.user!r} of the job {job.name} {problem}.", "Choose another.", where)
-    elif job.user in _OWN_USERS:
+    elif job.user in OWN_USERS:
         what = f"{job.user} of the job {job.name} is a user of Millrace's own programs."
         yield Finding(what, f"Set kafka_user: {job.name}.", where)
     elif not job.present:

@@ -6,16 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..host.certificate_expiry import DAYS_TO_RENEW
+from ..model import connect, schema_registry
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.listeners import Listener
-from ..model.security import AUTHORITY, MECHANISM, MECHANISMS, NODES, SCRAM
+from ..model.security import AUTHORITY, MECHANISM, MECHANISMS, NODES, SCRAM, own_users
 from ..model.values import listing, mapping, sequence
 from .engine import Finding, Findings, rule
 from .principals import client_auth, everybody_may, has_known_authorizer, maps_as_made, super_users
 from .sasl import enabled_mechanisms, has_own_checks
 from .shared import falls_back_to_default, nodes, nodes_as_written, one_value, place, shared_values
 
+OWN_USERS = frozenset(
+    {
+        connect.KAFKA_USER,
+        schema_registry.KAFKA_USER,
+        *(one.name for one in own_users(with_spark=True)),
+    }
+)
+"""The users of Kafka that services and Millrace's own programs have for themselves."""
 _VARIABLE = "kafka_users"
 _CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
 _COMMON = ("all", "describe")
@@ -77,14 +86,19 @@ def _is_plain(text: str) -> bool:
 def _user_password(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """Whoever can reach a listener may try passwords."""
     for user in users:
-        password = str(user.get("password") or "")
-        if password and len(password) < _SHORTEST:
-            what = f"The password of {user['name']} has fewer than {_SHORTEST} characters."
-            yield Finding(what, "Choose a longer one, or delete it: then one is generated.")
-        if password and not _is_plain(password):
-            what = f"The password of {user['name']} has characters that files of clients lose."
-            fix = "Choose one without quotes, backslashes, line breaks and spaces at its ends."
-            yield Finding(what, fix)
+        yield from wrong_password(user)
+
+
+def wrong_password(user: Mapping[str, Any]) -> Findings:
+    """Yield what is wrong with the password of a user of Kafka or of the schema registry."""
+    password = str(user.get("password") or "")
+    if password and len(password) < _SHORTEST:
+        what = f"The password of {user['name']} has fewer than {_SHORTEST} characters."
+        yield Finding(what, "Choose a longer one, or delete it: then one is generated.")
+    if password and not _is_plain(password):
+        what = f"The password of {user['name']} has characters that files of clients lose."
+        fix = "Choose one without quotes, backslashes, line breaks and spaces at its ends."
+        yield Finding(what, fix)
 
 
 @rule("ca-incomplete", each=nodes, where=_KEY)

@@ -99,6 +99,15 @@ def test_properties_of_the_task_win(tmp_path: Path) -> None:
     )
 
 
+def test_a_login_at_a_registry_that_is_gone_is_removed(tmp_path: Path) -> None:
+    former = tmp_path / "client/schema-registry.conf"
+    former.parent.mkdir()
+    former.write_text("hunter2")
+    found = config(written(tmp_path), path=str(former.parent), all_formats=True)
+    assert found["files"]
+    assert not former.exists()
+
+
 def test_it_is_written_in_check_mode_and_anew_each_time(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("of.another.cluster=1\n" * 100)

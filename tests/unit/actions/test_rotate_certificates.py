@@ -10,7 +10,14 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities
 
-from tests.unit.actions.clean_cluster import NODES, clean, run_checks, secret_files
+from tests.unit.actions.clean_cluster import (
+    CLEAN,
+    NODES,
+    clean,
+    run_checks,
+    secret_files,
+    written,
+)
 from tests.unit.in_process import AnsibleRun
 from tests.unit.outside_authority import OutsideCa
 
@@ -66,6 +73,46 @@ def test_keys_of_hosts_outside_the_play_stay(tmp_path: Path) -> None:
     rotate(ansible, play={"ansible_play_hosts_all": ["k2"]})
     changed = {name for name, text in secret_files(ansible).items() if before[name] != text}
     assert changed == {"certificates/k2/node.pem", "certificates/k2/clients.pem"}
+
+
+SERVICES = {"kafka_connect": "c1", "schema_registry": "r1", "postgresql": "d1"}
+
+
+def deployed_services(place: Path) -> AnsibleRun:
+    """Return the run after the one that has made all secrets of nodes and of other services."""
+    variables = {"connect_security": "standard", "schema_registry_security": "standard"}
+    path = written(place, NODES, {**CLEAN, "kafka_security": "standard", **variables})
+    document = yaml.safe_load((path / "hosts.yml").read_text())
+    for number, (group, host) in enumerate(SERVICES.items(), 11):
+        document["all"]["children"][group] = {
+            "hosts": {host: {"ansible_host": f"192.0.2.{number}"}}
+        }
+    (path / "hosts.yml").write_text(yaml.safe_dump(document))
+    ansible = AnsibleRun(path)
+    run_checks(ansible, generate=True)
+    return ansible.next_run()
+
+
+def test_hosts_of_other_services_get_new_keys_too(tmp_path: Path) -> None:
+    ansible = deployed_services(tmp_path)
+    before = secret_files(ansible)
+    hosts = [*SERVICES.values()]
+    found = rotate(ansible, play={"ansible_play_hosts_all": hosts})
+    assert "c1, r1 and d1" in found["msg"] or "r1, c1 and d1" in found["msg"]
+    changed = {name for name, text in secret_files(ansible).items() if before[name] != text}
+    assert changed == {
+        f"certificates/{host}/{name}.pem"
+        for host, name in (("c1", "connect"), ("r1", "schema_registry"), ("d1", "postgresql"))
+    }
+    assert run_checks(ansible, generate=True)["changed"] is False
+
+
+def test_the_ca_changes_at_instances_of_the_registry_too(tmp_path: Path) -> None:
+    ansible = deployed_services(tmp_path)
+    with pytest.raises(AnsibleError, match="leaves out the hosts r1"):
+        rotate(ansible, what="ca")
+    every = [*ALL, "r1"]
+    assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
 
 
 def test_check_mode_makes_keys_for_its_own_tasks_alone(tmp_path: Path) -> None:

@@ -48,6 +48,19 @@ def test_an_instance_that_does_not_answer_is_skipped(instance: str) -> None:
     assert Registry([NOBODY, instance], login=LOGIN).call("GET", "/x") == {"login": LOGIN}
 
 
+def test_an_instance_that_does_not_answer_is_asked_once(instance: str) -> None:
+    registry = Registry([NOBODY, instance])
+    asked: list[str] = []
+
+    def ask(one: str) -> bytes:
+        asked.append(one)
+        return registry.ask(one, "GET", "/x")
+
+    registry.first(ask)
+    registry.first(ask)
+    assert asked == [NOBODY, instance, instance]
+
+
 def test_an_instance_that_fails_is_not_the_last_one_asked(instance: str) -> None:
     with pytest.raises(RestError, match=f"{instance}: .*{NOBODY}") as refusal:
         Registry([instance, NOBODY]).call("GET", "/500")

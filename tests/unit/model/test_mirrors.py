@@ -64,7 +64,23 @@ def test_a_mirror_is_a_connector_for_topics_and_one_for_offsets() -> None:
         assert one["target.cluster.bootstrap.servers"] == "k1:9095"
     assert found[NAMES[1]]["groups"] == "billing"
     assert found[NAMES[0]]["exactly.once.support"] == "required"
-    assert [*configs(second(groups=[]))] == NAMES[:1]
+
+
+def test_offsets_of_a_mirror_that_has_no_groups_any_more_are_not_copied() -> None:
+    found = second(groups=[])
+    options = module_options.of_module("connect_connectors", found, "w1")["connectors"]
+    assert {one["name"]: one["state"] for one in options} == dict(
+        zip(NAMES, ("running", "absent"), strict=True)
+    )
+    users = {one.name for one in found.kafka["k1"].users}
+    assert NAMES[0] in users
+    assert NAMES[1] not in users
+
+
+def test_the_lines_of_a_ca_may_end_as_on_windows() -> None:
+    entry = second(ca=CA.replace("\n", "\r\n")).connect["w1"].secret_files()[LOGIN]
+    read = parse_properties(entry["content"])
+    assert read["ssl.truststore.certificates"] == CA.strip()
 
 
 def test_logins_are_in_files_alone() -> None:

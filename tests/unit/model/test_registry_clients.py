@@ -17,6 +17,7 @@ from tests.unit.model.small import cluster, with_secrets
 INSTANCES = ["r1", "r2"]
 URL = "{0}://r1:8081/apis/ccompat/v7,{0}://r2:8081/apis/ccompat/v7"
 CONFIG, AUTHORITY = "/etc/spark/job-orders-registry.conf", "/etc/spark/job-orders-registry.pem"
+ABSENT = {"state": "absent", "secret": True}
 USERS = [{"name": "orders", "role": "read"}]
 
 
@@ -40,7 +41,7 @@ def test_an_open_registry_wants_no_login(tmp_path: Path) -> None:
     assert registry.client_config("anybody", "ca.pem") == {"url": URL.format("http")}
     files = of_orders(found)
     assert files[CONFIG]["content"].splitlines()[1:] == [f"url={URL.format('http')}"]
-    assert AUTHORITY not in files
+    assert files[AUTHORITY] == ABSENT
 
 
 @pytest.fixture
@@ -69,8 +70,9 @@ def test_a_job_logs_in_as_the_user_that_has_its_name(closed: Cluster) -> None:
     assert files[AUTHORITY]["content"] == "(certificate of the CA)\n"
 
 
-def test_a_job_without_a_user_of_the_registry_has_no_login(tmp_path: Path) -> None:
-    assert CONFIG not in of_orders(deployment(tmp_path, schema_registry_security="standard"))
+def test_a_job_without_a_user_of_the_registry_loses_its_login(tmp_path: Path) -> None:
+    files = of_orders(deployment(tmp_path, schema_registry_security="standard"))
+    assert (files[CONFIG], files[AUTHORITY]) == (ABSENT, ABSENT)
 
 
 def test_its_login_goes_with_the_job(closed: Cluster) -> None:

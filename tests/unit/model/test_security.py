@@ -718,7 +718,7 @@ def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
             others = {*passwords.values()} - {password}
             assert not [one for one in others if one in entry["content"]]
         assert logins.items() <= host.files().items()
-        assert host.files()["/etc/spark/kafka-login.properties"] == {"state": "absent"}
+        assert host.files()["/etc/spark/kafka-login.properties"]["state"] == "absent"
     mine = Job("clicks", "clicks", str(tmp_path), user="clicks")
     client = of_job(found.spark["s1"], mine)["files"][mine.kafka_client]
     config = parse_properties(client["content"])

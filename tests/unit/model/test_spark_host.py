@@ -124,7 +124,7 @@ def test_the_inventory_has_another_filter_or_none(filters: str) -> None:
 
 def test_an_open_spark_asks_for_nothing() -> None:
     host = spark(["m1"], {}).spark["m1"]
-    assert (host.ui_token, host.missing_secrets) == ("", [])
+    assert (host.ui_token, host.missing_texts) == ("", [])
     assert not [key for key in host.config if "JWSFilter" in key or key == "spark.ui.filters"]
 
 

@@ -106,11 +106,11 @@ def test_secrets_are_made_for_what_there_is() -> None:
     groups = {**GROUPS, "spark_connect": ["w1"]}
     found = cluster(groups, {}, spark_security="standard").spark
     every = {security.SPARK_SESSION_UI_KEY, security.SPARK_METASTORE, security.SPARK_CONNECT}
-    assert every <= {*found["w1"].missing_secrets}
-    assert security.SPARK_CONNECT not in found["m1"].missing_secrets
+    assert every <= {*found["w1"].missing_texts}
+    assert security.SPARK_CONNECT not in found["m1"].missing_texts
     alone = cluster({"spark_masters": ["m1"]}, {}, spark_security="standard").spark["m1"]
-    assert every & {*alone.missing_secrets} == {security.SPARK_SESSION_UI_KEY}
-    assert not cluster(groups, {}, spark_security="open").spark["w1"].missing_secrets
+    assert every & {*alone.missing_texts} == {security.SPARK_SESSION_UI_KEY}
+    assert not cluster(groups, {}, spark_security="open").spark["w1"].missing_texts
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_an_open_ensemble_knows_nothing_of_certificates() -> None:
 def test_each_has_a_key_that_only_its_process_reads(
     host: str, product: str, path: str, names: tuple[str, ...]
 ) -> None:
-    service: Any = closed().service(host, product)
+    service: Any = closed().part(host, product)
     assert service.identity.certificate.names == names
     assert service.identity.certificate.client
     entry = service.files()[path]
@@ -140,4 +140,4 @@ def test_what_a_service_lacks_is_named() -> None:
     [("z1", "zookeeper", "/etc/zookeeper"), ("b1", "kafka", BROKER)],
 )
 def test_a_key_is_removed_with_its_service(host: str, product: str, path: str) -> None:
-    assert path in closed(zookeeper_security="open").service(host, product).leftovers
+    assert path in closed(zookeeper_security="open").services(host)[product].leftovers

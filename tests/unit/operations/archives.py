@@ -1,4 +1,4 @@
-"""Archives of the schema registry, as Apicurio exports them."""
+"""Archives of a schema registry, as Apicurio exports them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from typing import Any
 PLANE = {"artifactId": "planes-value", "version": "1", "contentId": 7, "state": "ENABLED"}
 
 
-def archive(*entries: dict[str, Any], manifest: str = "m.Manifest.json") -> bytes:
+def archive(*entries: tuple[str, dict[str, Any]], manifest: str = "m.Manifest.json") -> bytes:
+    """Return an archive of entries, each with what it is."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as made:
         made.writestr(manifest, "{}")
-        for one in entries:
-            name = f"groups/{one['artifactId']}/{one['version']}.ArtifactVersion.json"
-            made.writestr(name, json.dumps(one))
+        for number, (kind, one) in enumerate(entries):
+            made.writestr(f"{number}.{kind}.json", json.dumps(one))
     return content.getvalue()
+
+
+def planes(*more: str) -> bytes:
+    """Return the archive of a registry with a subject, and with others of one version each."""
+    every = [PLANE, *({**PLANE, "artifactId": x, "contentId": n} for n, x in enumerate(more, 8))]
+    return archive(
+        *(("ArtifactVersion", one) for one in every),
+        *(("Content", {"contentId": one["contentId"]}) for one in every),
+    )

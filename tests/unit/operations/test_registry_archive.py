@@ -6,36 +6,71 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
     registry_archive,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.registry_archive import (  # noqa: E501 the path of the collection
+    Held,
+)
 
 from tests.unit.operations.archives import PLANE, archive
 
+ONE = Held({("a", "1"): 1}, {"": "FULL", "a": "NONE"}, frozenset({1}))
 
-def test_versions_that_were_removed_do_not_count() -> None:
-    found = registry_archive.versions(
-        archive(PLANE, {**PLANE, "version": "2", "state": "DISABLED"})
+
+def test_an_archive_has_versions_levels_and_contents() -> None:
+    found = registry_archive.read(
+        archive(
+            ("ArtifactVersion", PLANE),
+            ("ArtifactVersion", {**PLANE, "version": "2", "contentId": 8, "state": "DISABLED"}),
+            ("ArtifactRule", {"artifactId": "a", "type": "COMPATIBILITY", "configuration": "NONE"}),
+            ("ArtifactRule", {"artifactId": "a", "type": "VALIDITY", "configuration": "FULL"}),
+            ("GlobalRule", {"ruleType": "COMPATIBILITY", "configuration": "FULL"}),
+            ("Content", {"contentId": 7}),
+            ("Content", {"contentId": 8}),
+        )
     )
-    assert found == {("planes-value", 1): 7}
+    assert found.versions == {("planes-value", "1"): 7}
+    assert found.levels == {"": "FULL", "a": "NONE"}
+    assert found.contents == {7, 8}
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"PK", archive(manifest="other.json"), archive(PLANE)[:-30]]
+    "content",
+    [
+        b"",
+        b"PK",
+        archive(manifest="other.json"),
+        archive(("ArtifactVersion", PLANE))[:-30],
+        archive(("ArtifactVersion", {"artifactId": "a"})),
+    ],
 )
 def test_another_file_is_refused(content: bytes) -> None:
     with pytest.raises(registry_archive.ArchiveError):
-        registry_archive.versions(content)
+        registry_archive.read(content)
 
 
-def test_an_empty_registry_and_a_part_of_the_archive_may_be_restored_into() -> None:
-    archived = {("a", 1): 1, ("a", 2): 2}
-    assert registry_archive.conflicts(archived, {}) == []
-    assert registry_archive.conflicts(archived, {("a", 1): 1}) == []
-    assert registry_archive.differences(archived, {("a", 1): 1}) == ["a version 2"]
+def test_an_empty_registry_lacks_everything_and_the_same_one_nothing() -> None:
+    assert len(ONE.missing(Held())) == 3
+    assert ONE.differences(Held()) == []
+    assert ONE.missing(ONE) == ONE.differences(ONE) == []
 
 
-def test_other_schemas_and_other_ids_are_refused() -> None:
-    archived = {("a", 1): 1}
-    (found,) = registry_archive.conflicts(archived, {("a", 1): 5})
-    assert "id 5" in found
-    (found,) = registry_archive.conflicts(archived, {("b", 1): 1})
-    assert "b version 1" in found
-    assert registry_archive.differences(archived, {("a", 1): 5}) == ["a version 1"]
+@pytest.mark.parametrize(
+    ("found", "part"),
+    [
+        (Held({("a", "1"): 5}), "id 5"),
+        (Held({**ONE.versions, ("b", "1"): 2}), "b version 1"),
+        (Held(levels={"a": "FULL"}), "level of a is FULL"),
+        (Held(levels={"b": "FULL"}), "level of b is FULL"),
+        (Held(contents=frozenset({1})), "a version 1 is not there"),
+    ],
+)
+def test_a_registry_in_which_an_import_would_leave_something_out_is_refused(
+    found: Held, part: str
+) -> None:
+    (why,) = ONE.differences(found)
+    assert part in why
+
+
+def test_a_level_that_is_not_there_can_be_imported() -> None:
+    found = Held(ONE.versions, {}, ONE.contents)
+    assert ONE.differences(found) == []
+    assert len(ONE.missing(found)) == 2

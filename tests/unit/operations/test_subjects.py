@@ -37,6 +37,30 @@ def test_a_schema_that_is_no_version_yet_is_registered() -> None:
     assert PLANE.schema in shown["after"]
 
 
+def referring(name: str, *subjects: str) -> Wanted:
+    references = [{"name": x, "subject": x, "version": None} for x in subjects]
+    return Wanted(name, references=references)
+
+
+def test_what_a_schema_refers_to_is_registered_first() -> None:
+    first, second, third = referring("a", "b", "x"), referring("b", "c"), referring("c")
+    assert to_register([first, second, third], {}) == [third, second, first]
+    there = {"b": THERE, "c": THERE}
+    assert to_register([first, second, third], there) == [first]
+
+
+def test_schemas_that_refer_to_each_other_and_to_themselves_stay_in_their_order() -> None:
+    first, second = referring("a", "b", "a"), referring("b", "a")
+    assert to_register([first, second], {}) == [first, second]
+    assert to_register([referring("a", "a")], {}) == [referring("a", "a")]
+
+
+def test_each_version_is_removed_the_last_one_first() -> None:
+    one = Wanted("a", present=False)
+    steps = removals([one], {"a": Found([1, 3])})
+    assert [step.path.rpartition("/")[2] for step in steps] == ["3", "1"]
+
+
 def test_a_level_can_be_taken_back() -> None:
     one = Wanted("planes-value", compatibility="FULL")
     (step,) = levels([one], {one.name: Found([1], "NONE")})
@@ -71,8 +95,8 @@ def test_a_subject_that_was_removed_does_not_get_its_former_level_back() -> None
 def test_only_what_is_there_is_removed_and_the_last_of_the_list_first() -> None:
     one, two = Wanted("a/b", present=False), Wanted("c", present=False)
     found = {"a/b": Found([1]), "c": Found([1])}
-    paths = [step.path.rpartition("/")[2] for step in removals([one, two], found)]
-    assert paths == ["c", "a%2Fb"]
+    paths = [step.path.rpartition("/subjects/")[2] for step in removals([one, two], found)]
+    assert paths == ["c/versions/1", "a%2Fb/versions/1"]
     assert removals([one, two], {"a/b": Found()}) == []
 
 

@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
 )
 
 from tests.unit.host.served import served
-from tests.unit.operations.archives import PLANE, archive
+from tests.unit.operations.archives import PLANE, archive, planes
 from tests.unit.playbooks.runs import run
 
 HOSTS = """\
@@ -41,7 +41,7 @@ schema_registry:
 EXPORT = f"{APICURIO}/admin/export"
 SUBJECT = f"{CONFLUENT}/subjects/planes-value/versions"
 FULL = {
-    EXPORT: archive(PLANE),
+    EXPORT: planes(),
     f"{CONFLUENT}/subjects": b'["planes-value"]',
     SUBJECT: b"[1]",
     f"{SUBJECT}/1": json.dumps({"id": PLANE["contentId"]}).encode(),

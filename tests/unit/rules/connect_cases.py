@@ -25,8 +25,25 @@ REFUSED: list[Case] = [
             "heartbeat.intervall.ms": "heartbeat.interval.ms",
             "producer.compression.typ": "producer.compression.type",
             "num.partitions": "connect_config[num.partitions]",
+            "listeners.https.ssl.keystore.loaction": "listeners.https.ssl.keystore.location",
+            "admin.listeners.https.ssl.protocoll": "admin.listeners.https.ssl.protocol",
+            "offset.storage.partition": "offset.storage.partitions",
+            "status.storage.replication.factors": "status.storage.replication.factor",
         }.items()
     ),
+    (
+        "unknown-key",
+        "beside a reporter of Kafka",
+        lambda d: d.connect().variable(
+            "connect_config",
+            {
+                "metric.reporters": "org.apache.kafka.common.metrics.JmxReporter",
+                "heartbeat.intervall.ms": 1,
+            },
+        ),
+        ("heartbeat.intervall.ms", "heartbeat.interval.ms"),
+    ),
+    ("key-value", "of TLS", own("listeners.https.ssl.client.auth", "always"), ("required",)),
     ("key-value", "type", own("offset.flush.interval.ms", "1 minute"), ("offset.flush.interval",)),
     ("key-value", "choice", own("plugin.discovery", "all"), ("SERVICE_LOAD",)),
     ("key-boolean", "acks", own("producer.acks", True), ("producer.acks",)),
@@ -120,7 +137,10 @@ LEGAL: list[Legal] = [
             "config.providers.vault.class": "org.acme.Vault",
             "value.converter.schemas.enable": False,
             "listeners.https.ssl.protocol": "TLSv1.3",
+            "admin.listeners.https.ssl.client.auth": "required",
+            "config.storage.retention.ms": 1,
             "offset.storage.min.insync.replicas": 2,
+            "status.storage.segment.bytes": 1,
         }.items()
     ),
     (

@@ -151,11 +151,14 @@ REFUSED: list[Case] = [
         for name, written, closed, parts in (
             ("none", [connector()], True, ("orders", "kafka_user: orders")),
             ("grants alone", [connector(grants=GRANTS)], False, ("grants", "kafka_user")),
-            (
-                "that of the workers",
-                [connector(kafka_user="connect", grants=GRANTS)],
-                True,
-                ("connect of orders", "Millrace"),
+            *(
+                (
+                    f"that of a service, {user}",
+                    [connector(kafka_user=user, grants=GRANTS)],
+                    True,
+                    (f"{user} of orders", "Millrace"),
+                )
+                for user in ("connect", "schema-registry")
             ),
             *(
                 (

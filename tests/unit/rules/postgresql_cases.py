@@ -51,6 +51,12 @@ REFUSED: list[Case] = [
         for name in ("Flights", "2013", "flights'; DROP", "a" * 64)
     ),
     (
+        "postgresql-address",
+        "with a port",
+        lambda d: d.database().variable("postgresql_host", "db1:5432"),
+        ("'db1:5432'", "postgresql_host"),
+    ),
+    (
         "postgresql-owned-key",
         "a file",
         database(hba_file="/etc/hba.conf"),
@@ -79,6 +85,11 @@ REFUSED: list[Case] = [
 LEGAL: list[Legal] = [
     ("postgresql-hosts", "one", database()),
     ("postgresql-database-name", "another", database()),
+    (
+        "postgresql-address",
+        "a name",
+        lambda d: d.database().variable("postgresql_host", "db1.example.org"),
+    ),
     ("postgresql-owned-key", "a key of its own", database(shared_buffers="64MB")),
     ("postgresql-wal-level", "nobody captures", database(wal_level="replica")),
     ("postgresql-wal-level", "another server", capturing("db1", wal_level="replica")),

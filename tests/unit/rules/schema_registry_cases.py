@@ -67,6 +67,14 @@ REFUSED: list[Case] = [
         ("password of a", "8"),
     ),
     (
+        "schema-registry-user",
+        "a password that a file of a client would lose",
+        lambda d: users(d, {"name": "a", "role": "read", "password": "a\\long\\word"}).vault(
+            "schema_registry_users[a]"
+        ),
+        ("password of a", "backslashes"),
+    ),
+    (
         "secret-visible",
         "a password of the schema registry",
         lambda d: users(d, {"name": "a", "role": "read", "password": "a-long-password"}),
@@ -91,6 +99,18 @@ REFUSED: list[Case] = [
             {"topic": "planes", "strategy": "TopicRecordNameStrategy", "schema": {"type": "int"}}
         ),
         ("TopicRecordNameStrategy", "name"),
+    ),
+    *(
+        (
+            "schema-subject",
+            f"one to be removed by a record's name and {name}",
+            lambda d, strategy=strategy, more=more: d.subjects(
+                {"topic": "planes", "strategy": strategy, "state": "absent", **more}
+            ),
+            (strategy, "subject", *more.values()),
+        )
+        for strategy in ("RecordNameStrategy", "TopicRecordNameStrategy")
+        for name, more in {"no schema": {}, "no file": {"file": "/nowhere/plane.avsc"}}.items()
     ),
     (
         "variable-value",
@@ -227,6 +247,14 @@ LEGAL: list[Legal] = [
             {"strategy": "RecordNameStrategy", "schema": AVRO},
             {"topic": "planes", "strategy": "TopicRecordNameStrategy", "schema": AVRO},
             {"subject": "anything", "schema": {"type": "string"}},
+        ),
+    ),
+    (
+        "schema-subject",
+        "to be removed",
+        lambda d: d.subjects(
+            {"topic": "planes", "state": "absent"},
+            {"strategy": "RecordNameStrategy", "schema": AVRO, "state": "absent"},
         ),
     ),
     (

@@ -1,4 +1,4 @@
-"""Ansible action: the certificates that a host shows a closed ensemble, or as a worker."""
+"""Ansible action: the certificates of a host for other services than Kafka."""
 
 from __future__ import annotations
 

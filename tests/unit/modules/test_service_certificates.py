@@ -36,7 +36,7 @@ class Host:
     def check(self, *paths: str, **options: Any) -> dict[str, Any]:
         trusted = self.authority.certificate
         stores = [{"certificate": path, "trusted": trusted} for path in paths]
-        return call_module("ensemble_certificates", {"stores": stores, **options})
+        return call_module("service_certificates", {"stores": stores, **options})
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def run(folder: Path, security: str) -> AnsibleRun:
 def test_each_service_of_a_host_that_has_one_is_checked(
     name: str, products: tuple[str, ...], tmp_path: Path
 ) -> None:
-    asked = run(tmp_path, "standard").task("ensemble_certificates", name)["stores"]
+    asked = run(tmp_path, "standard").task("service_certificates", name)["stores"]
     found = [one["certificate"] for one in asked]
     assert found == [zookeeper_tls.paths(product)[0] for product in products]
 
@@ -107,7 +107,7 @@ def test_each_service_of_a_host_that_has_one_is_checked(
 @pytest.mark.usefixtures("local_tmp")
 def test_a_host_that_has_none_is_not_asked(tmp_path: Path) -> None:
     closed = run(tmp_path, "standard")
-    assert closed.task("ensemble_certificates", "w1")["wrong"] == []
+    assert closed.task("service_certificates", "w1")["wrong"] == []
     assert closed.calls == []
 
 
@@ -115,5 +115,5 @@ def test_a_host_that_has_none_is_not_asked(tmp_path: Path) -> None:
 def test_an_open_ensemble_has_none(tmp_path: Path) -> None:
     opened = run(tmp_path, "open")
     for name in ("z1", "b1", "s1"):
-        assert opened.task("ensemble_certificates", name)["expiring"] == []
+        assert opened.task("service_certificates", name)["expiring"] == []
     assert opened.calls == []

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: until when the certificates are valid that a host shows a closed ensemble."""
+"""Ansible module: until when a host's certificates for other services than Kafka are valid."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import certificate_expiry
 
 DOCUMENTATION = r"""
-module: ensemble_certificates
+module: service_certificates
 short_description: Until when a host's certificates for other services than Kafka are valid
 description:
   - Checks the certificates that members of an ensemble with C(zookeeper_security=standard), brokers
     and masters of Spark show each other, those of workers of Kafka Connect with
-    C(connect_security=standard), and those of the schema registry with
-    C(schema_registry_security=standard), in the files of the host. A host that has none is not
-    asked.
+    C(connect_security=standard), those of the schema registry with
+    C(schema_registry_security=standard), and that of PostgreSQL, in the files of the host. A host
+    that has none is not asked.
   - They must be valid for two days; C(expiring) has those that end within thirty.
 options:
   fail:

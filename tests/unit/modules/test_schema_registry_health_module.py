@@ -1,0 +1,73 @@
+"""The module that checks the schema registry, against instances that are played."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.unit.host.served import served
+from tests.unit.module_runner import run_module
+
+NOBODY = "127.0.0.1:1"
+
+
+class Instance(BaseHTTPRequestHandler):
+    """Has subjects, and answers its health check with a status and a body."""
+
+    status: ClassVar[int]
+    body: ClassVar[str]
+
+    def do_GET(self) -> None:
+        is_check = self.path == "/health/ready"
+        self.send_response(self.status if is_check else 200)
+        self.end_headers()
+        self.wfile.write(self.body.encode() if is_check else b'["planes-value"]')
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def own() -> Iterator[str]:
+    """An instance that is ready."""
+    Instance.status, Instance.body = 200, json.dumps({"status": "UP", "checks": []})
+    with served(Instance) as address:
+        yield address
+
+
+def run(own: str, *others: str, **options: Any) -> dict[str, Any]:
+    there = {"instances": [own, *others], "own": own, "management_port": own.partition(":")[2]}
+    return run_module("schema_registry_health", {**there, **options})
+
+
+def test_an_instance_that_is_ready_is_healthy(own: str) -> None:
+    result = run(own)
+    assert not result.get("failed")
+    assert (result["instances"], result["subjects"]) == ([own], ["planes-value"])
+
+
+def test_another_instance_counts_unless_it_is_left_out(own: str) -> None:
+    assert NOBODY in run(own, NOBODY)["msg"]
+    assert not run(own, NOBODY, others=False).get("failed")
+    assert not run(own, NOBODY, fail=False).get("failed")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "part"),
+    [
+        (503, json.dumps({"checks": [{"name": "Storage", "status": "DOWN"}]}), "Storage"),
+        (404, "no page", "404"),
+        (200, "no JSON", "health check"),
+    ],
+)
+def test_an_instance_that_is_not_ready_is_not_healthy(
+    own: str, status: int, body: str, part: str
+) -> None:
+    Instance.status, Instance.body = status, body
+    result = run(own)
+    assert result["failed"]
+    assert part in result["msg"]

@@ -1,0 +1,197 @@
+"""The module that brings subjects to the schema registry: what it tests, changes, and says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    CONFLUENT,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.subjects import (
+    ARTIFACTS,
+)
+from ansible_collections.millrace.streaming.plugins.modules import schema_registry_subjects
+
+SUBJECTS, LEVELS, RULE = f"{CONFLUENT}/subjects", f"{CONFLUENT}/config", "rules/COMPATIBILITY"
+SUBJECT = {
+    "state": "present",
+    "type": "AVRO",
+    "schema": '"string"',
+    "compatibility": "",
+    "references": [],
+}
+BROKEN = "recod"
+FAILS, ABSENT, REFUSED = "the disk is full", "there is none", "no Avro"
+
+
+class FailedError(Exception):
+    """What the module fails with."""
+
+
+@dataclass
+class Task:
+    """What Ansible gives the module."""
+
+    params: dict[str, Any]
+    check_mode: bool = False
+    _diff: bool = False
+
+    def fail_json(self, msg: str, **result: Any) -> None:
+        raise FailedError(msg, result)
+
+
+@dataclass
+class Registry:
+    """Subjects with their schemas, their levels, and the changes that were asked for.
+
+    It refuses schemas that contain BROKEN, and requests that `refused` has.
+    """
+
+    schemas: dict[str, list[str]] = field(default_factory=dict)
+    levels: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    level: str = "BACKWARD"
+    sent: list[str] = field(default_factory=list)
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        if path == SUBJECTS:
+            return [*self.schemas]
+        if path.endswith("?dryRun=true"):
+            return self._test(str(body))
+        if method == "GET":
+            return self._read(path)
+        name = path.removeprefix(f"{SUBJECTS}/").split("/")[0]
+        if method == "POST" and path == f"{SUBJECTS}/{name}":
+            return self._there(body["schema"] in self.schemas.get(name, []))
+        request = f"{method} {path}"
+        if request in self.refused:
+            self.refused[request] -= 1
+            if self.refused[request] < 0:
+                raise RestError(FAILS, 500)
+        self.sent.append(request)
+        if path == LEVELS:
+            self.level = body["compatibility"]
+        elif path.startswith(LEVELS):
+            self.levels[path.rpartition("/")[2]] = body["compatibility"]
+        elif path.endswith(RULE):
+            self.levels.pop(path.split("/")[-3])
+        elif method == "POST":
+            self.schemas.setdefault(name, []).append(body["schema"])
+        else:
+            self.schemas.pop(name)
+        return None
+
+    def _read(self, path: str) -> Any:
+        if path == LEVELS:
+            return {"compatibilityLevel": self.level}
+        if path.startswith(ARTIFACTS):
+            name = path.removeprefix(f"{ARTIFACTS}/").split("/")[0]
+            known = self.levels if path.endswith(RULE) else self.schemas
+            return self._there(name in known) and {"config": self.levels.get(name)}
+        name = path.removeprefix(f"{SUBJECTS}/").split("/")[0]
+        self._there(name in self.schemas)
+        numbers = range(1, len(self.schemas[name]) + 1)
+        if path.endswith("/latest"):
+            return {"schema": self.schemas[name][-1], "version": numbers[-1]}
+        return [*numbers]
+
+    def _there(self, there: bool) -> bool:
+        if not there:
+            raise RestError(ABSENT, 404)
+        return there
+
+    def _test(self, text: str) -> None:
+        if BROKEN in text:
+            raise RestError(REFUSED, 422)
+
+
+def run(
+    registry: Registry,
+    *wanted: Mapping[str, Any],
+    compatibility: str = "BACKWARD",
+    only: str = "",
+    check: bool = False,
+) -> dict[str, Any]:
+    subjects = [{**SUBJECT, **one} for one in wanted]
+    params = {"subjects": subjects, "compatibility": compatibility, "only": only}
+    module: Any = Task(params, check)
+    return schema_registry_subjects.run(module, schema_registry_subjects.Subjects(registry))  # type: ignore[arg-type]
+
+
+def refers(name: str) -> list[dict[str, Any]]:
+    return [{"name": name, "subject": name}]
+
+
+def test_a_second_run_changes_nothing() -> None:
+    registry = Registry()
+    assert run(registry, {"name": "a", "compatibility": "FULL"})["changed"]
+    assert (registry.schemas, registry.levels) == ({"a": ['"string"']}, {"a": "FULL"})
+    assert not run(registry, {"name": "a", "compatibility": "FULL"})["changed"]
+
+
+def test_check_mode_changes_nothing() -> None:
+    registry = Registry()
+    result = run(registry, {"name": "a"}, compatibility="FULL", check=True)
+    assert result["changed"]
+    assert result["not_tested"] == ["a"]
+    assert not registry.sent
+
+
+def test_what_a_schema_refers_to_may_come_after_it() -> None:
+    registry = Registry()
+    run(registry, {"name": "wings", "references": refers("planes")}, {"name": "planes"})
+    assert [*registry.schemas] == ["planes", "wings"]
+
+
+def test_a_refused_schema_changes_nothing() -> None:
+    registry = Registry()
+    with pytest.raises(schema_registry_subjects.RefusedError, match=f"b: {REFUSED}"):
+        run(registry, {"name": "a"}, {"name": "b", "schema": BROKEN})
+    assert not registry.sent
+
+
+def test_a_level_is_set_back_if_its_schema_is_refused() -> None:
+    registry = Registry()
+    with pytest.raises(FailedError, match=REFUSED) as failure:
+        run(registry, {"name": "a", "schema": BROKEN}, compatibility="FULL")
+    assert failure.value.args[1]["changed"] is False
+    assert registry.level == "BACKWARD"
+
+
+def test_a_level_that_cannot_be_set_back_is_a_change() -> None:
+    registry = Registry(refused={f"PUT {LEVELS}": 1})
+    with pytest.raises(FailedError, match=REFUSED) as failure:
+        run(registry, {"name": "a", "schema": BROKEN}, compatibility="FULL")
+    message, result = failure.value.args
+    assert registry.level == "FULL"
+    assert FAILS in message
+    assert "nothing was changed" not in message
+    assert result["changed"]
+    assert result["actions"]
+
+
+def test_what_was_done_before_a_failure_is_a_change() -> None:
+    registry = Registry(refused={f"POST {SUBJECTS}/b/versions": 0})
+    with pytest.raises(FailedError) as failure:
+        run(registry, {"name": "a"}, {"name": "b"})
+    assert failure.value.args[1]["changed"]
+    assert [*registry.schemas] == ["a"]
+
+
+def test_only_what_is_asked_for_is_dealt_with_and_others_are_named() -> None:
+    registry = Registry({"x": ['"string"']})
+    result = run(registry, {"name": "a"}, {"name": "b"}, compatibility="FULL", only="b")
+    assert ([*registry.schemas], registry.level) == (["x", "b"], "BACKWARD")
+    assert result["others"] == ["x"]
+    with pytest.raises(schema_registry_subjects.RefusedError, match="there are: a"):
+        run(registry, {"name": "a"}, only="c")
+
+
+def test_a_subject_is_removed_by_its_versions() -> None:
+    registry = Registry({"a": ['"string"']})
+    assert run(registry, {"name": "a", "state": "absent"})["changed"]
+    assert registry.sent == [f"DELETE {SUBJECTS}/a/versions/1"]
