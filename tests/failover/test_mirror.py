@@ -31,7 +31,7 @@ from ledger.history import History
 from tests.support.clients import guide, reading
 from tests.support.clients.sender import Sender, value
 from tests.support.faults.ledger_run import RUNS, ledger_running
-from tests.support.faults.target import Target
+from tests.support.faults.target import DROP_ANSWERS, STOP_DROPPING, Target
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.recap import changed
@@ -39,9 +39,6 @@ from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/mirroring.md"
 FIRST, SECOND = "first", "second"
-SILENT = "ip rule add pref 10 ipproto 6 sport %s blackhole"
-"""The listener for clients answers nobody; nodes talk to each other by another one."""
-HEARD = "ip rule del pref 10"
 PARTITIONS = 3
 
 
@@ -189,18 +186,18 @@ def pair(
 
 @contextmanager
 def cut_off(side: Side, hosts: dict[str, Host]) -> Iterator[None]:
-    """No client reaches a cluster during the block."""
+    """No client reaches a cluster during the block; its nodes use another listener."""
     brokers = {name: side.topology.bootstrap(name) for name in side.topology.group("kafka_brokers")}
     try:
         for name, address in brokers.items():
-            hosts[name].check_output(SILENT, address.rpartition(":")[2])
+            hosts[name].check_output(DROP_ANSWERS, address.rpartition(":")[2])
         wait_for(
             lambda: not any(map(listens, brokers.values())), seconds=30, what="silent listeners"
         )
         yield
     finally:
         for name in brokers:
-            hosts[name].run(HEARD)  # one that failed keeps no other host silent
+            hosts[name].run(STOP_DROPPING)  # one that failed keeps no other host silent
     wait_for(lambda: all(map(listens, brokers.values())), seconds=30, what="open listeners")
 
 

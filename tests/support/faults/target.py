@@ -386,12 +386,19 @@ class Fault:
         return ""
 
 
+# 6 is TCP: not every host knows names of protocols.
+DROP_ANSWERS = "ip rule add pref 10 ipproto 6 sport %s blackhole"
+"""A port answers nobody."""
+DROP_ANSWERS_TO = "ip rule add pref 10 to %s ipproto 6 sport %s blackhole"
+"""A port does not answer an address."""
+STOP_DROPPING = "ip rule del pref 10"
+"""Ends either of them."""
 # Each command on its own: one that finds nothing to remove prevents none of the others. The reset
 # is for a unit that systemd no longer restarts.
-HEAL = """
-for route in $(ip -4 route show type blackhole | awk '{print $2}')
+HEAL = f"""
+for route in $(ip -4 route show type blackhole | awk '{{print $2}}')
 do ip route del blackhole $route; done
-ip rule del pref 10 2> /dev/null
+{STOP_DROPPING} 2> /dev/null
 tc qdisc del dev eth0 root 2> /dev/null
 rm -f /run/kafka-small /run/libfaketime.so
 systemctl kill --signal=CONT kafka

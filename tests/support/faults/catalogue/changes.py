@@ -12,7 +12,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresq
 
 from tests.support.faults.catalogue.entry import catalogue
 from tests.support.faults.changes_target import Changes
-from tests.support.faults.target import Record
+from tests.support.faults.target import DROP_ANSWERS, STOP_DROPPING, Record
 from tests.support.services.changes import SINK_NAME, SOURCE_NAME
 from tests.support.services.connect import moves_within
 from tests.support.services.postgresql import answers
@@ -21,9 +21,6 @@ from tests.support.wait import wait_for
 
 FAULTS, fault = catalogue(Changes)
 WORKER = "connect"
-SILENT = "ip rule add pref 10 ipproto 6 sport %s blackhole"
-"""A port answers nobody."""
-HEARD = "ip rule del pref 10"
 GIVEN_UP_SECONDS = 120
 """The server ends a connection that was silent for a minute (wal_sender_timeout)."""
 
@@ -96,7 +93,7 @@ def database_unreachable(target: Changes, record: Record) -> None:
     record.node = where = database.host.name
     port = database.ports[PORT]
     slots = "SELECT slot_name FROM pg_replication_slots WHERE NOT active"
-    target.sh(where, SILENT, str(port))
+    target.sh(where, DROP_ANSWERS, str(port))
     target.change()
     try:
         socket.create_connection((target.topology.addresses[where], port), timeout=3).close()
@@ -108,6 +105,6 @@ def database_unreachable(target: Changes, record: Record) -> None:
     [slot] = wait_for(
         lambda: target.captured.sql(slots), seconds=GIVEN_UP_SECONDS, what="a slot nobody reads"
     )
-    target.sh(where, HEARD)
+    target.sh(where, STOP_DROPPING)
     target.change()
     record.proof = f"nobody read the slot {slot}"

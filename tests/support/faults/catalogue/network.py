@@ -17,11 +17,10 @@ from tests.support.faults.catalogue.entry import (
     refuses,
     wait_for_gate_refusal,
 )
-from tests.support.faults.target import Record, Target, answered
+from tests.support.faults.target import DROP_ANSWERS_TO, Record, Target, answered
 from tests.support.wait import wait_for
 
 DROP = "ip route replace blackhole %s"
-MUTE = "ip rule add pref 10 to %s ipproto 6 sport %s blackhole"  # TCP; not every host knows names
 SLOW = "tc qdisc add dev eth0 root tbf rate 1mbit burst 16kb latency 400ms"
 FLOOD, CHUNK = 16_000_000, 500_000
 """Bytes that two followers cannot fetch over such a link within `replica.lag.time.max.ms`."""
@@ -141,7 +140,7 @@ def clients_cut(target: Target, record: Record) -> None:
     where = begin(target, record, node)
     record.least_acks = 20
     address, port = target.topology.brokers[node].rsplit(":", 1)
-    target.sh(where, MUTE, own_address(address), port)
+    target.sh(where, DROP_ANSWERS_TO, own_address(address), port)
     with pytest.raises(TimeoutError):
         socket.create_connection((address, int(port)), timeout=CLIENT_MS / 1000).close()
     wait_for(
