@@ -29,9 +29,14 @@ PREFIXES = (
     "metrics.jmx.",  # KIP-544
     *(f"{one}." for one in _CONVERTERS),
 )
+_POLICY = "connector.client.config.override.policy"
+# The one policy of Kafka itself that reads a key (KIP-1188), by its names.
+_ALLOWLIST = "AllowlistConnectorClientConfigOverridePolicy"
+_ALLOWLISTS = ("Allowlist", _ALLOWLIST, f"org.apache.kafka.connect.connector.policy.{_ALLOWLIST}")
+_ALLOWED = "connector.client.config.override.allowlist"
 # Classes of these read keys of any name, but for those of Kafka itself.
 _READERS = (
-    "connector.client.config.override.policy",
+    _POLICY,
     "metric.reporters",
     "rest.extension.classes",
     *(f"{one}interceptor.classes" for one in ("consumer.", "producer.")),
@@ -57,6 +62,8 @@ def is_known(key: str, config: Mapping[str, Any], version: str) -> bool:
     """Return whether a worker with this configuration, or one of its plugins, reads a key."""
     table = load(version)
     if key in table or key.startswith(PREFIXES):
+        return True
+    if key == _ALLOWED and config.get(_POLICY) in _ALLOWLISTS:
         return True
     storage = next((one for one in _STORAGES if key.startswith(one)), "")
     if storage:

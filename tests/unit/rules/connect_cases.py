@@ -43,6 +43,12 @@ REFUSED: list[Case] = [
         ),
         ("heartbeat.intervall.ms", "heartbeat.interval.ms"),
     ),
+    (
+        "unknown-key",
+        "of another policy",
+        own("connector.client.config.override.allowlist", "acks"),
+        ("connector.client.config.override.allowlist",),
+    ),
     ("key-value", "of TLS", own("listeners.https.ssl.client.auth", "always"), ("required",)),
     ("key-value", "type", own("offset.flush.interval.ms", "1 minute"), ("offset.flush.interval",)),
     ("key-value", "choice", own("plugin.discovery", "all"), ("SERVICE_LOAD",)),
@@ -149,6 +155,23 @@ LEGAL: list[Legal] = [
         lambda d: d.connect().variable(
             "connect_config", {"rest.extension.classes": "org.acme.Users", "acme.users": "x"}
         ),
+    ),
+    *(
+        (
+            "unknown-key",
+            f"of the policy {policy}",
+            lambda d, policy=policy: d.connect().variable(
+                "connect_config",
+                {
+                    "connector.client.config.override.policy": policy,
+                    "connector.client.config.override.allowlist": "acks",
+                },
+            ),
+        )
+        for policy in (
+            "Allowlist",
+            "org.apache.kafka.connect.connector.policy.AllowlistConnectorClientConfigOverridePolicy",
+        )
     ),
     ("key-value", "a short name", own("key.converter", "StringConverter")),
     ("connect-without-kafka", "workers beside brokers", lambda d: d.connect()),
