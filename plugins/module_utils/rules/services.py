@@ -221,10 +221,12 @@ def _port_in_use(host: InspectedHost) -> Findings:
 
 @host_rule("name-is-loopback")
 def _name_is_loopback(host: InspectedHost) -> Findings:
-    """The service listens on the address of its own name, where no other host can reach it."""
-    for product, hosts in host.cluster.by_product.items():
+    """The service listens on the address of its own name, where no other host can reach it, or
+    gives this name to others, as Kafka Connect and the schema registry do.
+    """
+    for product in host.cluster.services(host.name):
         if product != "kafka":  # it has a rule of its own
-            yield from _loopback(host, product, [*hosts])
+            yield from _loopback(host, product, [*host.cluster.by_product[product]])
 
 
 @host_rule("advertised-is-loopback", severity="warning")

@@ -456,6 +456,12 @@ CASES = [
         named("127.0.0.1", with_spark, lambda d: d.variable("spark_host", "not-to-be-resolved")),
     ),
     Case(
+        "name-is-loopback",
+        ("ansible_host or connect_host",),
+        named("127.0.1.1", lambda d: d.connect()),
+        named("127.0.1.1", lambda d: d.connect("k1")),
+    ),
+    Case(
         "advertised-is-loopback",
         ("ansible_host or kafka_advertised_host",),
         named("127.0.1.1"),
