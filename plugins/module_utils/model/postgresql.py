@@ -282,13 +282,16 @@ def passwords(secrets: Secrets) -> dict[str, str]:
     return {user: secrets.texts.get(secret(user), "") for user in (DEBEZIUM, SINK)}
 
 
-def verifier(user: str, password: str, salt: bytes = b"") -> str:
-    """Return what the server keeps of a password (SCRAM-SHA-256, RFC 5803).
+def salt_of(user: str) -> bytes:
+    """Return the salt of a user's verifier, always the same, so that verifiers can be compared.
 
-    Without a salt it has one of the user's name, so that it can be compared with what is there. It
-    must not follow from the password: the server shows it to whoever wants to log in.
+    It must not follow from the password: the server shows it to whoever wants to log in.
     """
-    salt = salt or hashlib.sha256(f"{PRODUCT}:{user}".encode()).digest()[:16]
+    return hashlib.sha256(f"{PRODUCT}:{user}".encode()).digest()[:16]
+
+
+def verifier(password: str, salt: bytes) -> str:
+    """Return what the server keeps of a password (SCRAM-SHA-256, RFC 5803)."""
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     client = hmac.new(salted, b"Client Key", hashlib.sha256).digest()
     keys = hashlib.sha256(client).digest(), hmac.new(salted, b"Server Key", hashlib.sha256).digest()
@@ -301,7 +304,7 @@ def _step(what: str, check: str, apply: str, database: str = ACCOUNT) -> dict[st
 
 
 def _user(name: str, attribute: str, password: str) -> dict[str, str]:
-    kept = verifier(name, password)
+    kept = verifier(password, salt_of(name))
     replicates = "" if attribute else "NOT "
     check = (
         f"SELECT EXISTS (SELECT FROM pg_authid WHERE rolname = '{name}' AND rolcanlogin AND "  # noqa: S608 - names that a rule has checked
