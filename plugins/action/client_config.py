@@ -27,7 +27,10 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Write the files, in check mode too; return what a topic of the cluster has by default."""
+        """Write the files, in check mode too; return what a topic of the cluster has by default.
+
+        Only a file that is removed counts as a change.
+        """
         brokers = self.cluster.brokers
         if not brokers:
             message = "the group kafka_brokers is missing or empty; add hosts to it"
@@ -35,12 +38,16 @@ class ActionModule(Action):
         refuse_unknown(brokers[0], args["user"])
         path = Path(args["path"]).absolute()
         own = plain(args["properties"])
+        removed = False
         try:
             if args["all_formats"]:
                 registry = next(iter(self.cluster.schema_registry.values()), None)
                 written = _all(brokers[0], registry, args["user"], path, own)
-                if path / REGISTRY not in written:  # the user may have had a login there
-                    (path / REGISTRY).unlink(missing_ok=True)
+                # The user may have had a login there.
+                former = path / REGISTRY
+                removed = former not in written and former.exists()
+                if removed and not self._task.check_mode:
+                    former.unlink()
             else:
                 client = {**brokers[0].local_client_config(args["user"]), **own}
                 written = {path: files.properties(client)}
@@ -51,7 +58,7 @@ class ActionModule(Action):
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error
         return {
-            "changed": False,
+            "changed": removed,
             "files": [str(file) for file in written],
             "brokers": len(brokers),
             "replication_factor": brokers[0].replication_factor,

@@ -20,7 +20,8 @@ options:
     description: Write C(client.properties) (Java), C(librdkafka.conf) (kcat, confluent-kafka),
       C(kafka-python.json) (arguments of kafka-python's clients), C(spark.json) (options of Spark's
       source and sink) and C(ca.pem) into the directory O(path), and C(schema-registry.conf)
-      (confluent-kafka's SchemaRegistryClient) if O(user) is also one of the schema registry.
+      (confluent-kafka's SchemaRegistryClient) if O(user) is also one of the schema registry; a
+      former one is removed otherwise, which is a change.
     type: bool
     default: false
   user:
@@ -33,7 +34,8 @@ options:
     default: {}
 attributes:
   check_mode:
-    description: Writes the file too, since local programs read it. No host is changed.
+    description: Writes the files too, since local programs read them, but removes none. No host is
+      changed.
     support: full
 """
 

@@ -103,9 +103,12 @@ def test_a_login_at_a_registry_that_is_gone_is_removed(tmp_path: Path) -> None:
     former = tmp_path / "client/schema-registry.conf"
     former.parent.mkdir()
     former.write_text("hunter2")
-    found = config(written(tmp_path), path=str(former.parent), all_formats=True)
-    assert found["files"]
+    ansible, args = written(tmp_path), {"path": str(former.parent), "all_formats": True}
+    assert config(ansible, check=True, **args)["changed"]
+    assert former.exists()
+    assert config(ansible, **args)["changed"]
     assert not former.exists()
+    assert not config(ansible, **args)["changed"]
 
 
 def test_it_is_written_in_check_mode_and_anew_each_time(tmp_path: Path) -> None:
