@@ -11,7 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host.registry_rest import CONFLUENT, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import subjects
-from ..module_utils.operations.subjects import Found, Step, Wanted
+from ..module_utils.operations.subjects import Found, Step, Version, Wanted
 
 DOCUMENTATION = r"""
 module: schema_registry_subjects
@@ -20,7 +20,9 @@ description:
   - Compares subjects and levels of compatibility with the registry. Each schema that is new is
     tested first, whether it parses and whether it is compatible; if one is refused, all that are
     refused are reported, and nothing was registered. What a schema refers to is registered before
-    it. A version to which another schema refers is not removed.
+    it.
+  - Versions are removed after those that refer to them. If a schema refers to one that is to be
+    removed, and stays itself, nothing is changed.
   - If the level of a subject changes, its schema is tested with the new level, which is set
     first; if a schema is refused then, all levels are set back.
   - The first instance that answers is asked. Subjects that are not in the inventory are left
@@ -90,6 +92,16 @@ class Subjects:
                 version = int(latest["version"])
             found.append({**reference, "version": version})
         return found
+
+    def referrers(self, one: Version) -> list[Version]:
+        """Return the versions whose schemas refer to one."""
+        path = f"{subjects.version_path(one)}/referencedby"
+        # Among the ids are those of schemas whose versions were all removed.
+        every = [
+            self._if_there("GET", f"{CONFLUENT}/schemas/ids/{id_}/versions") or []
+            for id_ in self._registry.call("GET", path)
+        ]
+        return sorted({(str(x["subject"]), int(x["version"])) for each in every for x in each})
 
     def refusal(self, one: Wanted) -> str:
         """Return why the registry would refuse a schema, empty if it would not."""
@@ -204,13 +216,18 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
     later = [one for one in new if subjects.pending_references(one, new)]
     at_once = [one for one in new if one not in later]
     touched = _touched(rules, at_once, found)
-    _refuse(registry, [one for one in at_once if one not in touched])
+    referrers = {one: registry.referrers(one) for one in subjects.unwanted(wanted, found)}
+    _refuse(
+        registry,
+        [one for one in at_once if one not in touched],
+        subjects.still_needed(referrers, new),
+    )
     first = {
         one.name: [] if now.versions else subjects.level(one, now.compatibility)
         for one in new
         for now in (found[one.name],)
     }
-    after = subjects.removals(wanted, found)
+    after = subjects.removals(referrers)
     result: dict[str, Any] = {
         "changed": bool(rules or new or after),
         "actions": [
@@ -260,18 +277,20 @@ def _touched(
     ]
 
 
-def _refuse(registry: Subjects, new: Sequence[Wanted]) -> None:
-    """Refuse schemas, all at once.
+def _refuse(registry: Subjects, new: Sequence[Wanted], needed: Sequence[str] = ()) -> None:
+    """Refuse schemas, and the removal of versions that are needed, all at once.
 
     Raises:
         RefusedError: the registry would refuse some.
 
     """
-    if refused := [why for one in new if (why := registry.refusal(one))]:
-        lines = "\n- ".join(refused)
-        message = "correct these schemas, or set another compatibility for their subjects:"
-        message += f"\n- {lines}"
-        raise RefusedError(message)
+    refused = [why for one in new if (why := registry.refusal(one))]
+    problems = {
+        "correct these schemas, or set another compatibility for their subjects": refused,
+        "keep these versions, or remove the subjects that refer to them, too": needed,
+    }
+    if found := ["\n- ".join([f"{fix}:", *lines]) for fix, lines in problems.items() if lines]:
+        raise RefusedError("\n".join(found))
 
 
 def _set_rules(

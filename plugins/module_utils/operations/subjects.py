@@ -5,13 +5,17 @@ Pure: the caller asks the registry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import quote
 
 from ..host.registry_rest import APICURIO, CONFLUENT
+from ..model.values import listing
+
+Version = tuple[str, int]
+"""A subject and the number of its version."""
 
 ARTIFACTS = f"{APICURIO}/groups/default/artifacts"
 """Subjects as Apicurio's own interface has them."""
@@ -139,6 +143,11 @@ def _to_level(name: str, wanted: str, more: str, undo: Step | None = None) -> St
     return Step(what, "DELETE", level_path(name), undo=undo)
 
 
+def version_path(one: Version) -> str:
+    """Return the path of a version."""
+    return f"{CONFLUENT}/subjects/{path_of(one[0])}/versions/{one[1]}"
+
+
 def level_path(name: str) -> str:
     """Return the path of a subject's own level."""
     return f"{ARTIFACTS}/{path_of(name)}/rules/COMPATIBILITY"
@@ -180,22 +189,55 @@ def pending_references(one: Wanted, new: Sequence[Wanted]) -> list[str]:
     return [str(x["subject"]) for x in one.references if x["subject"] in names]
 
 
-def removals(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
-    """Return what removes subjects, the last of the list and of their versions first.
-
-    One may refer to those before it. Of a whole subject the registry would not ask whether other
-    schemas refer to it, as it does of a version.
-    """
+def unwanted(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Version]:
+    """Return the versions of the subjects that are to be removed, newest first."""
     return [
-        Step(
-            f"remove {one.name} version {version}",
-            "DELETE",
-            f"{CONFLUENT}/subjects/{path_of(one.name)}/versions/{version}",
-        )
-        for one in reversed(wanted)
+        (one.name, version)
+        for one in wanted
         if not one.present and _exists(one, found)
         for version in sorted(found[one.name].versions, reverse=True)
     ]
+
+
+def still_needed(
+    referrers: Mapping[Version, Collection[Version]], new: Sequence[Wanted] = ()
+) -> list[str]:
+    """Return which versions cannot be removed, and who refers to them afterwards.
+
+    `referrers` are those of each version that is to be removed, `new` is what the run registers.
+    """
+    found = []
+    for (name, version), known in referrers.items():
+        staying = [_called(x) for x in known if x not in referrers]
+        staying += [
+            f"the new schema of {one.name}"
+            for one in new
+            if any(x["subject"] == name and x["version"] in (None, version) for x in one.references)
+        ]
+        if staying:
+            found.append(f"{_called((name, version))}, to which {listing(staying)} would refer")
+    return found
+
+
+def removals(referrers: Mapping[Version, Collection[Version]]) -> list[Step]:
+    """Return what removes versions, each after those that refer to it, and newest first.
+
+    `referrers` are as in `still_needed`, and none stays. Versions are removed one by one, since the
+    registry refuses the removal of a whole subject to which a removed schema refers.
+    """
+    before = {
+        (name, version): {x for x in known if x != (name, version)}
+        | {x for x in referrers if x[0] == name and x[1] > version}
+        for (name, version), known in referrers.items()
+    }
+    return [
+        Step(f"remove {_called(one)}", "DELETE", version_path(one))
+        for one in TopologicalSorter(before).static_order()
+    ]
+
+
+def _called(version: Version) -> str:
+    return "{} version {}".format(*version)
 
 
 def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.subjects import (
     ARTIFACTS,
+    Version,
 )
 from ansible_collections.millrace.streaming.plugins.modules import schema_registry_subjects
 
@@ -26,6 +27,8 @@ SUBJECT = {
 }
 BROKEN = "recod"
 FAILS, ABSENT, REFUSED = "the disk is full", "there is none", "no Avro"
+REFERRED = "others refer to it"
+IDS = f"{CONFLUENT}/schemas/ids/"
 
 
 class FailedError(Exception):
@@ -46,12 +49,15 @@ class Task:
 
 @dataclass
 class Registry:
-    """Subjects with their schemas, their levels, and the changes that were asked for.
+    """Subjects with the schemas of their versions, levels, and the changes that were asked for.
 
-    It refuses schemas that contain BROKEN, and requests that `refused` has.
+    It refuses schemas that contain BROKEN, requests that `refused` has, and the removal of versions
+    to which others refer. `references` are pairs of versions; the id of a schema is the place of
+    its version among them. Ids of versions that are not there are those of removed ones.
     """
 
-    schemas: dict[str, list[str]] = field(default_factory=dict)
+    schemas: dict[str, dict[int, str]] = field(default_factory=dict)
+    references: list[tuple[Version, Version]] = field(default_factory=list)
     levels: dict[str, str] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     level: str = "BACKWARD"
@@ -66,7 +72,7 @@ class Registry:
             return self._read(path)
         name = path.removeprefix(f"{SUBJECTS}/").split("/")[0]
         if method == "POST" and path == f"{SUBJECTS}/{name}":
-            return self._there(body["schema"] in self.schemas.get(name, []))
+            return self._there(body["schema"] in self.schemas.get(name, {}).values())
         request = f"{method} {path}"
         if request in self.refused:
             self.refused[request] -= 1
@@ -80,10 +86,21 @@ class Registry:
         elif path.endswith(RULE):
             self.levels.pop(path.split("/")[-3])
         elif method == "POST":
-            self.schemas.setdefault(name, []).append(body["schema"])
+            versions = self.schemas.setdefault(name, {})
+            versions[max(versions, default=0) + 1] = body["schema"]
         else:
-            self.schemas.pop(name)
+            self._remove(name, int(path.rpartition("/")[2]))
         return None
+
+    def _remove(self, name: str, version: int) -> None:
+        if any(to == (name, version) and self._has(one) for one, to in self.references):
+            raise RestError(REFERRED, 422)
+        del self.schemas[name][version]
+        if not self.schemas[name]:
+            del self.schemas[name]
+
+    def _has(self, one: Version) -> bool:
+        return one[1] in self.schemas.get(one[0], {})
 
     def _read(self, path: str) -> Any:
         if path == LEVELS:
@@ -92,12 +109,18 @@ class Registry:
             name = path.removeprefix(f"{ARTIFACTS}/").split("/")[0]
             known = self.levels if path.endswith(RULE) else self.schemas
             return self._there(name in known) and {"config": self.levels.get(name)}
+        if path.startswith(IDS):
+            one, _ = self.references[int(path.split("/")[-2])]
+            return self._there(self._has(one)) and [{"subject": one[0], "version": one[1]}]
         name = path.removeprefix(f"{SUBJECTS}/").split("/")[0]
         self._there(name in self.schemas)
-        numbers = range(1, len(self.schemas[name]) + 1)
+        if path.endswith("/referencedby"):
+            version = (name, int(path.split("/")[-2]))
+            return [id_ for id_, (_, to) in enumerate(self.references) if to == version]
         if path.endswith("/latest"):
-            return {"schema": self.schemas[name][-1], "version": numbers[-1]}
-        return [*numbers]
+            latest = max(self.schemas[name])
+            return {"schema": self.schemas[name][latest], "version": latest}
+        return [*self.schemas[name]]
 
     def _there(self, there: bool) -> bool:
         if not there:
@@ -129,7 +152,7 @@ def refers(name: str) -> list[dict[str, Any]]:
 def test_a_second_run_changes_nothing() -> None:
     registry = Registry()
     assert run(registry, {"name": "a", "compatibility": "FULL"})["changed"]
-    assert (registry.schemas, registry.levels) == ({"a": ['"string"']}, {"a": "FULL"})
+    assert (registry.schemas, registry.levels) == ({"a": {1: '"string"'}}, {"a": "FULL"})
     assert not run(registry, {"name": "a", "compatibility": "FULL"})["changed"]
 
 
@@ -183,7 +206,7 @@ def test_what_was_done_before_a_failure_is_a_change() -> None:
 
 
 def test_only_what_is_asked_for_is_dealt_with_and_others_are_named() -> None:
-    registry = Registry({"x": ['"string"']})
+    registry = Registry({"x": {1: '"string"'}})
     result = run(registry, {"name": "a"}, {"name": "b"}, compatibility="FULL", only="b")
     assert ([*registry.schemas], registry.level) == (["x", "b"], "BACKWARD")
     assert result["others"] == ["x"]
@@ -191,7 +214,46 @@ def test_only_what_is_asked_for_is_dealt_with_and_others_are_named() -> None:
         run(registry, {"name": "a"}, only="c")
 
 
+def unwanted(*names: str) -> list[dict[str, str]]:
+    return [{"name": name, "state": "absent"} for name in names]
+
+
+def removed(*versions: str) -> list[str]:
+    return [f"DELETE {SUBJECTS}/{one}" for one in versions]
+
+
 def test_a_subject_is_removed_by_its_versions() -> None:
-    registry = Registry({"a": ['"string"']})
-    assert run(registry, {"name": "a", "state": "absent"})["changed"]
-    assert registry.sent == [f"DELETE {SUBJECTS}/a/versions/1"]
+    registry = Registry({"a": {1: "1", 2: "2"}})
+    assert run(registry, *unwanted("a"))["changed"]
+    assert registry.sent == removed("a/versions/2", "a/versions/1")
+    assert not run(registry, *unwanted("a"))["changed"]
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_subjects_are_removed_after_those_that_refer_to_them(names: str) -> None:
+    registry = Registry({"a": {1: "1"}, "b": {1: "1"}}, references=[(("b", 1), ("a", 1))])
+    run(registry, *unwanted(*names))
+    assert registry.sent == removed("b/versions/1", "a/versions/1")
+
+
+def test_removed_schemas_that_refer_to_a_subject_do_not_keep_it() -> None:
+    registry = Registry({"a": {1: "1"}}, references=[(("gone", 1), ("a", 1))])
+    run(registry, *unwanted("a"))
+    assert not registry.schemas
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_removal_that_others_forbid_changes_nothing(check: bool) -> None:
+    schemas = {name: {1: "1"} for name in "abcd"}
+    registry = Registry(schemas, references=[(("b", 1), ("a", 1)), (("d", 1), ("c", 1))])
+    with pytest.raises(schema_registry_subjects.RefusedError) as refusal:
+        run(
+            registry,
+            *unwanted("a", "c"),
+            {"name": "e", "schema": BROKEN},
+            {"name": "f"},
+            check=check,
+        )
+    for part in ("a version 1", "b version 1", "c version 1", "d version 1", f"e: {REFUSED}"):
+        assert part in str(refusal.value)
+    assert not registry.sent

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
+import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.subjects import (
     Found,
+    Version,
     Wanted,
     body,
     diff,
@@ -12,8 +16,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.subj
     levels,
     pending_references,
     removals,
+    still_needed,
     to_register,
     trial,
+    unwanted,
 )
 
 PLANE = Wanted("planes-value", schema='{"type": "int"}')
@@ -24,7 +30,7 @@ def test_what_is_as_wanted_stays() -> None:
     found = {PLANE.name: THERE}
     assert not to_register([PLANE], found)
     assert not levels([PLANE], found)
-    assert not removals([PLANE], found)
+    assert not unwanted([PLANE], found)
     assert not diff([PLANE], found)
     assert not global_level("FULL", "FULL")
 
@@ -55,10 +61,32 @@ def test_schemas_that_refer_to_each_other_and_to_themselves_stay_in_their_order(
     assert to_register([referring("a", "a")], {}) == [referring("a", "a")]
 
 
-def test_each_version_is_removed_the_last_one_first() -> None:
-    one = Wanted("a", present=False)
-    steps = removals([one], {"a": Found([1, 3])})
-    assert [step.path.rpartition("/")[2] for step in steps] == ["3", "1"]
+def removed(referrers: Mapping[Version, Collection[Version]]) -> list[str]:
+    return [step.path.rpartition("/subjects/")[2] for step in removals(referrers)]
+
+
+def test_each_version_is_removed_the_newest_one_first() -> None:
+    versions = unwanted([Wanted("a/b", present=False)], {"a/b": Found([1, 10, 9])})
+    order = ["a%2Fb/versions/10", "a%2Fb/versions/9", "a%2Fb/versions/1"]
+    assert removed(dict.fromkeys(versions, ())) == order
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_who_refers_to_a_version_is_removed_before_it(order: int) -> None:
+    referrers = {("a", 1): [("b", 1)], ("b", 1): [("a", 2)], ("a", 2): []}
+    found = dict([*referrers.items()][::order])
+    assert removed(found) == ["a/versions/2", "b/versions/1", "a/versions/1"]
+    assert still_needed(found) == []
+
+
+def test_a_version_to_which_others_refer_is_needed() -> None:
+    referrers = {("a", 1): [("b", 1), ("c", 2)], ("b", 1): []}
+    (line,) = still_needed(referrers)
+    assert "a version 1" in line
+    assert "c version 2" in line
+    assert "b version" not in line
+    (line,) = still_needed({("b", 1): [], ("d", 1): []}, [referring("new", "b")])
+    assert "new" in line
 
 
 def test_a_level_can_be_taken_back() -> None:
@@ -92,12 +120,9 @@ def test_a_subject_that_was_removed_does_not_get_its_former_level_back() -> None
     assert level(Wanted("planes-value", compatibility="NONE"), "NONE") == []
 
 
-def test_only_what_is_there_is_removed_and_the_last_of_the_list_first() -> None:
-    one, two = Wanted("a/b", present=False), Wanted("c", present=False)
-    found = {"a/b": Found([1]), "c": Found([1])}
-    paths = [step.path.rpartition("/subjects/")[2] for step in removals([one, two], found)]
-    assert paths == ["c/versions/1", "a%2Fb/versions/1"]
-    assert removals([one, two], {"a/b": Found()}) == []
+def test_only_what_is_there_is_removed() -> None:
+    one, two = Wanted("a", present=False), Wanted("b", present=False)
+    assert unwanted([one, two], {"a": Found(), "b": Found([1])}) == [("b", 1)]
 
 
 def test_references_name_a_subject_and_its_version() -> None:
