@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import ca_change
+from ..module_utils.model import ca_change, connect, schema_registry, security, spark
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
@@ -17,6 +17,12 @@ from ..plugin_utils.action import Action
 from ..plugin_utils.certificates import CertificateError
 
 CA = "ca"
+# The files of services in which the CA is.
+_AUTHORITIES = {
+    security.AUTHORITY,
+    schema_registry.AUTHORITY,
+    *(one.KAFKA_AUTHORITY for one in (connect, spark)),
+}
 # Phase -> what a run brings to all nodes.
 _BRINGS = {
     ca_change.TRUST: "nodes trust the former and the new CA; the former one still signs",
@@ -62,7 +68,7 @@ class ActionModule(Action):
             )
             raise AnsibleActionFail(f"{message} of the same CA" if changes else message)
         if changes:
-            return self._change_authority(args, hosts)
+            return self._change_authority(args)
         if args["back"]:
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
@@ -100,7 +106,15 @@ class ActionModule(Action):
             )
             raise AnsibleActionFail(message)
 
-    def _change_authority(self, args: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    def _change_authority(self, args: dict[str, Any]) -> dict[str, Any]:
+        products = self.cluster.by_product.values()
+        every = [
+            host
+            for found in products
+            for host, one in found.items()
+            if one.files().keys() & _AUTHORITIES
+        ]
+        names = list(dict.fromkeys(every))
         if args["complete"]:
             self.refuse_part(names)
             return self._end_phase()

@@ -75,12 +75,15 @@ def test_keys_of_hosts_outside_the_play_stay(tmp_path: Path) -> None:
     assert changed == {"certificates/k2/node.pem", "certificates/k2/clients.pem"}
 
 
-SERVICES = {"kafka_connect": "c1", "schema_registry": "r1", "postgresql": "d1"}
+SERVICES = {
+    **{"kafka_connect": "c1", "schema_registry": "r1", "postgresql": "d1"},
+    **{"spark_masters": "s1", "spark_workers": "s2"},
+}
 
 
-def deployed_services(place: Path) -> AnsibleRun:
+def deployed_services(place: Path, security: str = "standard") -> AnsibleRun:
     """Return the run after the one that has made all secrets of nodes and of other services."""
-    variables = {"connect_security": "standard", "schema_registry_security": "standard"}
+    variables = {"connect_security": security, "schema_registry_security": security}
     path = written(place, NODES, {**CLEAN, "kafka_security": "standard", **variables})
     document = yaml.safe_load((path / "hosts.yml").read_text())
     for number, (group, host) in enumerate(SERVICES.items(), 11):
@@ -107,11 +110,13 @@ def test_hosts_of_other_services_get_new_keys_too(tmp_path: Path) -> None:
     assert run_checks(ansible, generate=True)["changed"] is False
 
 
-def test_the_ca_changes_at_instances_of_the_registry_too(tmp_path: Path) -> None:
-    ansible = deployed_services(tmp_path)
-    with pytest.raises(AnsibleError, match="leaves out the hosts r1"):
+@pytest.mark.parametrize("security", ["standard", "open"])
+def test_the_ca_changes_at_all_hosts_that_trust_it(tmp_path: Path, security: str) -> None:
+    """Open services connect to Kafka as clients."""
+    ansible = deployed_services(tmp_path, security)
+    with pytest.raises(AnsibleError, match="leaves out the hosts c1, r1, s1 and s2"):
         rotate(ansible, what="ca")
-    every = [*ALL, "r1"]
+    every = [*ALL, "c1", "r1", "s1", "s2"]
     assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
 
 
