@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model import ca_change, connect, schema_registry, security, spark
 from ..module_utils.model.inventory import Secrets
+from ..module_utils.model.kafka import KafkaNode
+from ..module_utils.model.kafka_service import KafkaService
+from ..module_utils.model.postgresql import Database
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
 from ..plugin_utils import authorities, run, secrets
@@ -23,12 +26,12 @@ _AUTHORITIES = {
     schema_registry.AUTHORITY,
     *(one.KAFKA_AUTHORITY for one in (connect, spark)),
 }
-# Phase -> what a run brings to all nodes.
+# Phase -> what a run brings to all hosts.
 _BRINGS = {
-    ca_change.TRUST: "nodes trust the former and the new CA; the former one still signs",
-    ca_change.LEAVES: "nodes have certificates of the new CA, and trust both",
-    ca_change.FINISH: "nodes trust the new CA alone",
-    ca_change.WITHDRAW: "nodes trust the former CA alone again",
+    ca_change.TRUST: "hosts trust the former and the new CA; the former one still signs",
+    ca_change.LEAVES: "hosts have certificates of the new CA, and trust both",
+    ca_change.FINISH: "hosts trust the new CA alone",
+    ca_change.WITHDRAW: "hosts trust the former CA alone again",
 }
 # Phase -> what must be done before the next run.
 _NEXT = {
@@ -53,15 +56,13 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Make the keys or enter the phase, or record that all nodes have what the run brought."""
+        """Make the keys or enter the phase, or record that all hosts have what the run brought."""
         cluster = self.cluster
         changes = args["what"] == CA
+        of_kafka = _certified(cluster.kafka, cluster.schema_registry)
         # Workers and databases have certificates of another CA, which does not change.
-        others = () if changes else (cluster.connect, cluster.databases)
-        services = (cluster.kafka, cluster.schema_registry, *others)
-        hosts = [host for found in services for host, one in found.items() if one.certificates]
-        hosts = list(dict.fromkeys(hosts))
-        if not hosts:
+        others = [] if changes else _certified(cluster.connect, cluster.databases)
+        if not of_kafka and not others:
             message = (
                 "no Kafka node has certificates that Millrace makes (kafka_security is open, or "
                 "kafka_config names key stores of the site), nor has another service"
@@ -72,20 +73,43 @@ class ActionModule(Action):
         if args["back"]:
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
-        return self._renew_keys(args, hosts)
+        part = self.hosts("ansible_play_hosts_all")
+        return self._renew_keys(
+            args, [one for one in of_kafka if one in part], [one for one in others if one in part]
+        )
 
-    def _renew_keys(self, args: dict[str, Any], every: list[str]) -> dict[str, Any]:
+    def _renew_keys(
+        self, args: dict[str, Any], of_kafka: list[str], others: list[str]
+    ) -> dict[str, Any]:
+        """Make new keys, of hosts with certificates of Kafka's CA and of others.
+
+        An outside CA may have to sign the former; the latter are new at once.
+        """
         kept = self.cluster.inventory.secrets
-        hosts = [host for host in every if host in self.hosts("ansible_play_hosts_all")]
         self._refuse_keys()
         if args["complete"]:
-            done = "Nothing was changed." if self._task.check_mode else "The new keys are in use."
-            return {"changed": False, "msg": self._with_waiting(done)}
+            return {"changed": False, "msg": self._in_use(others)}
+        hosts = list(dict.fromkeys([*of_kafka, *others]))
         self.cluster = run.renew(self.variables, {}, secrets=self._complete(renewed=hosts))
         given = secrets.given_authority(self.cluster)
-        what = "Requests for new keys" if given and not given.key else "New keys"
-        made = self._with_waiting(f"{what} of {listing(hosts)}.")
-        return {"changed": self.cluster.inventory.secrets != kept, "msg": made}
+        outside = given is not None and not given.key
+        made = {"New keys": others if outside else hosts}
+        if outside:
+            made["Requests for new keys"] = of_kafka
+        lines = [f"{what} of {listing(names)}." for what, names in made.items() if names]
+        changed = self.cluster.inventory.secrets != kept
+        return {"changed": changed, "msg": self._with_waiting(*lines)}
+
+    def _in_use(self, others: list[str]) -> str:
+        if self._task.check_mode:
+            return self._with_waiting("Nothing was changed.")
+        if not secrets.waiting_requests(self.cluster):
+            return "The new keys are in use."
+        done = [f"The new keys of {listing(others)} are in use."] if others else []
+        return self._with_waiting(*done)
+
+    def _with_waiting(self, *lines: str) -> str:
+        return "\n".join(filter(None, [*lines, secrets.waiting_requests(self.cluster)]))
 
     def _refuse_keys(self) -> None:
         """Refuse new keys while the CA changes, and without a CA.
@@ -161,5 +185,8 @@ class ActionModule(Action):
         store = not self._task.check_mode
         return secrets.complete(self.cluster, given, store=store, step=step, renewed=renewed)
 
-    def _with_waiting(self, message: str) -> str:
-        return secrets.waiting_requests(self.cluster) or message
+
+def _certified(*services: Mapping[str, KafkaNode | KafkaService | Database]) -> list[str]:
+    """Return the hosts on which services have certificates."""
+    every = [host for found in services for host, one in found.items() if one.certificates]
+    return list(dict.fromkeys(every))

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rotate_certificates
-short_description: Make new keys of nodes, or bring the next phase of a change of the CA
+short_description: Make new keys of hosts, or bring the next phase of a change of the CA
 description:
-  - Changes only the secrets beside the inventory. M(millrace.streaming.cluster) and the role
-    C(kafka) bring them to the nodes, in the same run or in any later one.
-  - A CA is changed in three phases. With C(trust) nodes trust the former and the new CA, with
+  - Changes only the secrets beside the inventory. M(millrace.streaming.cluster) and the
+    roles bring them to the hosts, in the same run or in any later one.
+  - A CA is changed in three phases. With C(trust) hosts trust the former and the new CA, with
     C(leaves) they have certificates of the new one, with C(finish) they trust it alone. A task
     enters one phase, and the same one again until a task with O(complete) has recorded that all
-    nodes have it.
+    hosts have it.
 options:
   what:
     description: Whether to make new keys and certificates of the hosts of the play, or to change
@@ -26,7 +26,7 @@ options:
     type: bool
     default: false
   complete:
-    description: Record that all nodes have what a former task of the run has brought.
+    description: Record that all hosts have what a former task of the run has brought.
     type: bool
     default: false
 attributes:

@@ -84,7 +84,7 @@ class Action(ActionBase):
         if left_out or tags:
             what = f"hosts {listing(left_out)}" if left_out else f"tags {listing(tags)}"
             message = (
-                f"the run leaves out the {what}, and every node must have a phase before the next "
+                f"the run leaves out the {what}, and every host must have a phase before the next "
                 "one: run it without --limit and --skip-tags"
             )
             raise AnsibleActionFail(message)

@@ -176,7 +176,10 @@ def waiting_requests(cluster: Cluster) -> str:
     wanted = [one for node in cluster.kafka.values() for one in node.certificates]
     wanted += cluster.registry_certificates
     lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
-    first = "Requests wait to be signed; until then the nodes keep their present certificates:"
+    first = (
+        "Requests wait to be signed; until then Kafka's nodes and instances of the schema registry "
+        "keep their present certificates:"
+    )
     return "\n".join([first, *lines]) if lines else ""
 
 

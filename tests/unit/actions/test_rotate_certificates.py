@@ -81,9 +81,9 @@ SERVICES = {
 }
 
 
-def deployed_services(place: Path, security: str = "standard") -> AnsibleRun:
-    """Return the run after the one that has made all secrets of nodes and of other services."""
-    variables = {"connect_security": security, "schema_registry_security": security}
+def services(place: Path, security: str = "standard", **more: Any) -> AnsibleRun:
+    """Return the first run of a cluster with other services."""
+    variables = {"connect_security": security, "schema_registry_security": security, **more}
     path = written(place, NODES, {**CLEAN, "kafka_security": "standard", **variables})
     document = yaml.safe_load((path / "hosts.yml").read_text())
     for number, (group, host) in enumerate(SERVICES.items(), 11):
@@ -91,7 +91,12 @@ def deployed_services(place: Path, security: str = "standard") -> AnsibleRun:
             "hosts": {host: {"ansible_host": f"192.0.2.{number}"}}
         }
     (path / "hosts.yml").write_text(yaml.safe_dump(document))
-    ansible = AnsibleRun(path)
+    return AnsibleRun(path)
+
+
+def deployed_services(place: Path, security: str = "standard") -> AnsibleRun:
+    """Return the run after the one that has made all secrets of nodes and of other services."""
+    ansible = services(place, security)
     run_checks(ansible, generate=True)
     return ansible.next_run()
 
@@ -146,10 +151,25 @@ def test_an_outside_ca_is_asked_for_new_keys(tmp_path: Path) -> None:
     assert "requests/k1/clients.csr" in found["warnings"][0]
 
 
+def test_keys_that_no_outside_ca_signs_are_in_use_at_once(tmp_path: Path) -> None:
+    site = OutsideCa.new("Site")
+    ansible = signed(services(tmp_path, kafka_ca_certificate=site.given.certificate), site)
+    hosts = {"ansible_play_hosts_all": ["k1", *SERVICES.values()]}
+    for args in ({"check": True}, {}, {"complete": True}):
+        found = rotate(ansible, play=hosts, **args)["msg"]
+        assert "of c1 and d1" in found
+        assert "r1 and" not in found
+    assert f"{ansible.inventory}/.secrets/requests/r1/schema_registry.csr" in found
+
+
 def deployed_outside(place: Path, site: OutsideCa) -> AnsibleRun:
     """Return the run after the one that has taken in what a CA of the site has signed."""
     certificate = site.given.certificate
-    ansible = clean(place, kafka_security="standard", kafka_ca_certificate=certificate)
+    return signed(clean(place, kafka_security="standard", kafka_ca_certificate=certificate), site)
+
+
+def signed(ansible: AnsibleRun, site: OutsideCa) -> AnsibleRun:
+    """Return the run after the one that has taken in what a CA has signed of a first run's."""
     with pytest.raises(AnsibleError, match="must sign these requests"):
         run_checks(ansible, generate=True)
     folder = ansible.inventory / ".secrets"
