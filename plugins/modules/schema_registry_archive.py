@@ -19,9 +19,10 @@ module: schema_registry_archive
 short_description: Export all schemas of the schema registry, or import them with the same ids
 description:
   - The archive has all subjects with their versions, ids, references and levels of compatibility.
-  - It is imported into a registry that is empty, with the same ids, since records name the schemas
-    by their ids. One that has all of the archive and nothing else is left unchanged. Any other is
-    refused if the import would leave something out.
+  - It is imported with the same ids, since records name the schemas by their ids, into a registry
+    that is empty or has a part of the archive; one that has all of it is left unchanged. A registry
+    is refused if a version, an id or a level differs from the archive, or if it has the id of a
+    missing schema, even of a removed version, since the import would leave that schema out.
 options:
   path:
     description: The archive on this host.
