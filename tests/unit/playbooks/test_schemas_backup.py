@@ -105,6 +105,14 @@ def test_an_archive_is_kept_and_none_without_schemas_replaces_it(
     assert kept.read_bytes() == FULL[EXPORT]
 
 
+def test_a_registry_without_schemas_needs_no_archive(tmp_path: Path, inventory: str) -> None:
+    Registry.has = EMPTY
+    code, output = result(tmp_path, inventory, "backup")
+    assert code == 0, output
+    assert "no archive" in output
+    assert not (tmp_path / "kept").exists()
+
+
 def test_a_restore_claims_nothing_in_check_mode(tmp_path: Path, inventory: str) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept/schemas.zip").write_bytes(FULL[EXPORT])
