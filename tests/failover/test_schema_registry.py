@@ -179,6 +179,25 @@ def test_a_subject_is_removed_when_it_is_asked_for_and_can_come_back(
     assert changed(plays.succeed("schemas", *given(present))) == 0
 
 
+def test_a_subject_to_which_another_refers_is_removed_with_it_or_not_at_all(
+    registry: Registry, plays: Plays
+) -> None:
+    base, user = (f"{PREFIX}-{name}-value" for name in ("base", "user"))
+    refers = {"name": "flights.Plane", "subject": base}
+    present: list[dict[str, Any]] = [
+        {"subject": user, "schema": wing(), "references": [refers]},
+        {"subject": base, "schema": plane("seats")},
+    ]
+    plays.succeed("schemas", *given(*present))
+    before = versions(registry)
+    assert user in plays.refuse("schemas", *given({"subject": base, "state": "absent"}))
+    assert versions(registry) == before
+    absent = [{"subject": name, "state": "absent"} for name in (base, user)]
+    plays.succeed("schemas", *given(*absent))
+    assert not {base, user} & {*registry.call("GET", SUBJECTS)}
+    assert changed(plays.succeed("schemas", *given(*absent))) == 0
+
+
 def test_the_commands_of_the_page_work(plays: Plays, tmp_path: Path) -> None:
     for command in guide.commands("Schemas", PAGE):
         _, _, arguments = command.partition("playbooks/schemas.yml")
