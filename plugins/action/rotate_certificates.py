@@ -74,9 +74,11 @@ class ActionModule(Action):
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
         part = self.hosts("ansible_play_hosts_all")
-        return self._renew_keys(
-            args, [one for one in of_kafka if one in part], [one for one in others if one in part]
-        )
+        of_kafka, others = ([x for x in found if x in part] for found in (of_kafka, others))
+        if not of_kafka and not others:
+            message = "none of the hosts of --limit has certificates that Millrace makes"
+            raise AnsibleActionFail(message)
+        return self._renew_keys(args, of_kafka, others)
 
     def _renew_keys(
         self, args: dict[str, Any], of_kafka: list[str], others: list[str]

@@ -74,8 +74,8 @@ def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str,
     archived, (_, found) = registry_archive.read(content), export(registry)
     if wrong := archived.differences(found):
         module.fail_json(
-            msg="the registry is not empty, and nothing was changed. An import would leave out "
-            "what is there in another way: restore into an empty registry.\n- "
+            msg="the registry differs from the archive, and nothing was changed. An import skips "
+            "what the registry already has: restore into an empty registry.\n- "
             + registry_archive.shown(wrong)
         )
     missing = archived.missing(found)

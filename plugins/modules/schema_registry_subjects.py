@@ -45,7 +45,7 @@ _NOT_FOUND = 404
 
 
 class RefusedError(Exception):
-    """The registry would refuse schemas; the text says which, and why."""
+    """Schemas or removals are refused; the text gives each with its reason."""
 
 
 class Subjects:
@@ -287,7 +287,7 @@ def _refuse(registry: Subjects, new: Sequence[Wanted], needed: Sequence[str] = (
     refused = [why for one in new if (why := registry.refusal(one))]
     problems = {
         "correct these schemas, or set another compatibility for their subjects": refused,
-        "keep these versions, or remove the subjects that refer to them, too": needed,
+        "keep these versions, which others need, or remove what refers to them, too": needed,
     }
     if found := ["\n- ".join([f"{fix}:", *lines]) for fix, lines in problems.items() if lines]:
         raise RefusedError("\n".join(found))

@@ -71,7 +71,7 @@ class Action(ActionBase):
         return run.current(self.variables)
 
     def refuse_part(self, names: Iterable[str], hosts: str = "ansible_play_hosts") -> None:
-        """Refuse a run that leaves out some of these nodes, or tags, where a phase takes all.
+        """Refuse a run that leaves out some of these hosts, or tags, where all are needed.
 
         `hosts` is Ansible's variable with the hosts of the play.
 

@@ -215,7 +215,7 @@ def still_needed(
             if any(x["subject"] == name and x["version"] in (None, version) for x in one.references)
         ]
         if staying:
-            found.append(f"{_called((name, version))}, to which {listing(staying)} would refer")
+            found.append(f"{_called((name, version))}: {listing(staying)} would refer to it")
     return found
 
 

@@ -17,7 +17,7 @@ from tests.support.wait import wait_for
 LAG_SECONDS = 10
 """An instance has read what another one has registered; it takes milliseconds."""
 LOADED = 6
-"""A client that names the killed instance first needs about 10 s, with its own retries."""
+"""Registrations to wait for; each instance is named first in half of them."""
 
 
 def looked_up_by(client: dict[str, str], number: int) -> Schema | None:
@@ -79,6 +79,6 @@ class Registrations:
                 self.errors.append(f"{name}: {error!r}")
 
     def goes_on(self) -> None:
-        """Wait until some more are registered: of each instance, one that names it first."""
+        """Wait for more registrations; one that names a killed instance first needs 10 s."""
         before = len(self.ids)
         wait_for(lambda: len(self.ids) >= before + LOADED, seconds=240, what="registrations")

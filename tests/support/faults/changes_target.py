@@ -1,4 +1,4 @@
-"""The target of faults under change data capture: a database, its connectors, and a job of Spark's.
+"""The target of faults under change data capture: a database, its connectors, and a job on Spark.
 
 It is healthy when results are equal to the tables, row by row.
 """
@@ -54,6 +54,13 @@ class Changes(SparkTarget):
 
     def missing(self) -> list[str]:
         return [*super().missing(), *([] if self.both_run else ["a connector does not run"])]
+
+    def heal(self) -> None:
+        """Restart tasks that have failed, too, once the database is there."""
+        super().heal()
+        states = [*self.captured.state(SOURCE_NAME), *self.captured.state(SINK_NAME)]
+        if "FAILED" in states:
+            self.captured.connectors("running", "-e", "connector_restart=failed")
 
     def wait_for_acks(self, more: int = 0, seconds: float = SECONDS) -> None:
         """What was changed has to be in the results."""

@@ -120,11 +120,11 @@ class Captured:
 
     def expected(self, dimension: Dimension) -> dict[str, Row]:
         """The answer in batch: the database's own, on the flights that were published."""
-        self._publish_events()
+        self._copy_flights()
         query = answer(dimension).replace("JOIN flights f", "JOIN batch.flights f")
         return self.rows(query, dimension.key)
 
-    def _publish_events(self) -> None:
+    def _copy_flights(self) -> None:
         """Copy the flights into a table beside the others, once."""
         if self._events:
             return

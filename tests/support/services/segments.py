@@ -1,4 +1,4 @@
-"""A partition's log as it lies on the brokers' disks."""
+"""A partition's log on the brokers' disks."""
 
 from __future__ import annotations
 

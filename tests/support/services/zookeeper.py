@@ -69,7 +69,7 @@ def session_timeout(topology: Topology, host: str, wanted: int) -> int:
 
 
 def joins(topology: Topology, host: str, pem: Path) -> bool:
-    """Whether a member takes somebody with this key at the port of elections."""
+    """Whether a member accepts a connection with this key at its port of elections."""
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     tls.load_cert_chain(pem)

@@ -115,6 +115,14 @@ def test_hosts_of_other_services_get_new_keys_too(tmp_path: Path) -> None:
     assert run_checks(ansible, generate=True)["changed"] is False
 
 
+def test_hosts_without_certificates_are_refused_alone(tmp_path: Path) -> None:
+    ansible = deployed_services(tmp_path)
+    before = secret_files(ansible)
+    with pytest.raises(AnsibleError):
+        rotate(ansible, play={"ansible_play_hosts_all": ["s1"]})
+    assert secret_files(ansible) == before
+
+
 @pytest.mark.parametrize("security", ["standard", "open"])
 def test_the_ca_changes_at_all_hosts_that_trust_it(tmp_path: Path, security: str) -> None:
     """Open services connect to Kafka as clients."""
