@@ -6,12 +6,10 @@ import re
 
 
 def recaps(output: str) -> list[dict[str, int]]:
-    """The counters of every host in every recap."""
-    lines = re.findall(r"^\S+ +: (ok=.*)$", output, flags=re.M)
-    return [
-        {name: int(count) for name, count in (pair.split("=") for pair in line.split())}
-        for line in lines
-    ]
+    """The counters of every host in every recap; it may have colors, as Molecule sets them."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    lines = re.findall(r"^\S+ +: (ok=.*)$", plain, flags=re.M)
+    return [{name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", x)} for x in lines]
 
 
 def changed(output: str) -> int:
