@@ -19,7 +19,10 @@ class ActionModule(Action):
         del args
         found = inventory.plain(self.variables[run.INSPECTION])["found"]
         needs = desired.of_host(self.cluster.host(self.host), found["javas"], found["time_service"])
+        if not self.cluster.services(self.host):
+            needs["java_package"] = ""  # no JVM runs there
         firewall = desired.of_firewall(
             self.cluster, self.host, has_nft=found["nft"], is_there=bool(found["firewall"])
         )
-        return {"changed": False, **needs, **firewall}
+        packages = desired.of_packages(self.cluster, self.host, found["programs"])
+        return {"changed": False, **needs, **firewall, **packages}

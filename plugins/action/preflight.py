@@ -8,6 +8,7 @@ from typing import Any
 
 from ..module_utils.model import desired, firewall, stores
 from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.packaged import Packaged
 from ..plugin_utils.action import Action
 
 
@@ -36,6 +37,12 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "stores": [asdict(one) for one in stores.of_host(node)] if node else [],
         "names": [service.address for service in services.values()],
         "peers": peers(cluster, name),
+        "programs": [
+            path
+            for part in cluster.deployed(name).values()
+            if isinstance(part, Packaged)
+            for path in part.binaries
+        ],
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],

@@ -8,10 +8,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import ca_change, connect, schema_registry, security, spark
+from ..module_utils.model import ca_change, connect, monitoring, schema_registry, security, spark
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.kafka_service import KafkaService
+from ..module_utils.model.packaged import Packaged
 from ..module_utils.model.postgresql import Database
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
@@ -24,6 +25,7 @@ CA = "ca"
 _AUTHORITIES = {
     security.AUTHORITY,
     schema_registry.AUTHORITY,
+    monitoring.AUTHORITY,
     *(one.KAFKA_AUTHORITY for one in (connect, spark)),
 }
 # Phase -> what a run brings to all hosts.
@@ -59,7 +61,9 @@ class ActionModule(Action):
         """Make the keys or enter the phase, or record that all hosts have what the run brought."""
         cluster = self.cluster
         changes = args["what"] == CA
-        of_kafka = _certified(cluster.kafka, cluster.schema_registry)
+        of_kafka = _certified(
+            *(cluster.kafka, cluster.schema_registry, cluster.metrics, cluster.monitoring)
+        )
         # Workers and databases have certificates of another CA, which does not change.
         others = [] if changes else _certified(cluster.connect, cluster.databases)
         if not of_kafka and not others:
@@ -188,7 +192,9 @@ class ActionModule(Action):
         return secrets.complete(self.cluster, given, store=store, step=step, renewed=renewed)
 
 
-def _certified(*services: Mapping[str, KafkaNode | KafkaService | Database]) -> list[str]:
+def _certified(
+    *services: Mapping[str, KafkaNode | KafkaService | Database | Packaged],
+) -> list[str]:
     """Return the hosts on which services have certificates."""
     every = [host for found in services for host, one in found.items() if one.certificates]
     return list(dict.fromkeys(every))

@@ -11,19 +11,21 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ..module_utils.model import desired
 from ..module_utils.model.files import Entry
 from ..module_utils.model.key_table import nearest
+from ..module_utils.model.packaged import Packaged
 from ..module_utils.model.spark import SparkHost
 from ..module_utils.model.spark_jobs import Job
 from ..module_utils.model.values import listing
 from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
-LOGINS, PACKAGES = "logins", "packages"
+LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "starts_after", "restart_marks"),
     LOGINS: (),
     PACKAGES: (),
+    MASKS: (),
 }
 
 
@@ -78,6 +80,8 @@ class ActionModule(Action):
             if args["parts"] == [LOGINS]:
                 self._refuse_missing_secrets(product)
                 return {"files": self._logins(product)}
+            if args["parts"] == [MASKS]:
+                return {"files": self._masks(product)}
             if args["state"] == "absent":
                 self._refuse_defaults()
                 return desired.removal(self.cluster, self.host, product)
@@ -95,6 +99,11 @@ class ActionModule(Action):
             self.cluster.part(self.host, product)
             return self.cluster.connect[self.host].secret_files()
         return self._spark.kafka_login_files()
+
+    def _masks(self, product: str) -> dict[str, Entry]:
+        """Return the files that keep packages from starting services of their own."""
+        part = self.cluster.part(self.host, product)
+        return part.masks() if isinstance(part, Packaged) else {}
 
     @property
     def _spark(self) -> SparkHost:

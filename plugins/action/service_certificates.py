@@ -23,6 +23,8 @@ class ActionModule(Action):
             (self.cluster.connect.get(self.host), secrets.connect_authority),
             (self.cluster.databases.get(self.host), secrets.connect_authority),
             (self.cluster.schema_registry.get(self.host), secrets.authority),
+            (self.cluster.metrics.get(self.host), secrets.authority),
+            (self.cluster.monitoring.get(self.host), secrets.authority),
         ]
         stores += [
             {"certificate": one.path, "trusted": authority}

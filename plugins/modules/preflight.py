@@ -51,7 +51,7 @@ ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
 ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(
-    r"/(kafka|zookeeper|connect|schema_registry|millrace-postgresql|hdfs-\w+|spark-[\w@-]+)\.service"
+    r"/(kafka|zookeeper|connect|schema_registry|millrace-[\w-]+|hdfs-\w+|spark-[\w@-]+)\.service"
 )
 LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
@@ -357,6 +357,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "nft": nft(module) is not None,
         "openssl": module.get_bin_path("openssl") is not None,
         "refused_rules": refused_rules(module),
+        "programs": [path for path in params["programs"] if Path(path).exists()],
         "firewall": [path for path in params["firewall"] if Path(path).exists()],
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
@@ -395,7 +396,7 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys((*paths, "names", "peers"), texts),
+            **dict.fromkeys((*paths, "names", "peers", "programs"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},

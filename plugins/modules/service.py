@@ -29,14 +29,15 @@ options:
   product:
     description: Service whose options come from the model.
     type: str
-    choices: [host, zookeeper, kafka, connect, schema_registry, postgresql, hdfs, spark]
+    choices: [host, zookeeper, kafka, connect, schema_registry, postgresql, hdfs, spark,
+      metrics, monitoring]
   parts:
     description: Which of its options; all without it. V(logins) stands alone, for the files by
-      which jobs on Spark log in to Kafka, and so does V(packages), for the Python packages of a
-      O(job).
+      which jobs on Spark log in to Kafka, and so do V(packages), for the Python packages of a
+      O(job), and V(masks), for what keeps packages of the system from starting services.
     type: list
     elements: str
-    choices: [distribution, files, units, logins, packages]
+    choices: [distribution, files, units, logins, packages, masks]
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
       C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).

@@ -17,11 +17,7 @@ from ..module_utils.model.cluster import Cluster
 
 def wanted(cluster: Cluster) -> list[Distribution]:
     """Return every distribution that a host of the cluster gets, each once."""
-    found = {
-        service.distribution.home: service.distribution
-        for host in cluster.hosts
-        for service in cluster.services(host).values()
-    }
+    found = {one.home: one for host in cluster.hosts for one in cluster.distributions(host)}
     return list(found.values())
 
 

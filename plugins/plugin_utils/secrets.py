@@ -23,6 +23,7 @@ They are files of one directory that only its owner can read:
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import fcntl
@@ -33,9 +34,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import bcrypt
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import transition
+from ..module_utils.model import monitoring, transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.kafka import KafkaNode
@@ -70,6 +72,7 @@ IGNORED = ".gitignore"
 _PASSWORDS = "passwords"
 _LETTERS = string.ascii_letters + string.digits
 _LENGTH = 44  # of a password: 262 bits
+_BCRYPT_ROUNDS = 6
 Step = Callable[[Secrets], Mapping[str, str]]
 """Returns the files of a further phase of a change, its record among them."""
 
@@ -174,7 +177,7 @@ def waiting_requests(cluster: Cluster) -> str:
     if given is None or given.key:
         return ""
     wanted = [one for node in cluster.kafka.values() for one in node.certificates]
-    wanted += cluster.registry_certificates
+    wanted += cluster.web_certificates
     lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
     first = (
         "Requests wait to be signed; until then Kafka's nodes and instances of the schema registry "
@@ -207,7 +210,7 @@ def complete(
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
     others = (
         *(*cluster.identities, *cluster.rest_certificates),
-        *(*cluster.registry_certificates, *cluster.registry_passwords),
+        *(*cluster.web_certificates, *cluster.registry_passwords),
     )
     if not any(of_kafka) and not texts and not others:
         return read(directory) if store else cluster.inventory.secrets
@@ -249,7 +252,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     nodes = [node for node in cluster.kafka.values() if node.certificates]
     certificates, trusted = dict(found.certificates), found.authority
     outside = None
-    if nodes or cluster.registry_certificates:
+    if nodes or cluster.web_certificates:
         cluster_id = next((one.cluster_id for one in cluster.kafka.values()), "")
         known = authorities.now_valid(found, given, cluster_id)
         trusted = known.trusted
@@ -259,7 +262,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         if known.outside:
             outside = OutsideAuthority(work.directory, trusted, _users(nodes))
         every = [(node.name, one) for node in nodes for one in node.certificates]
-        every += [(one.name.partition("/")[0], one) for one in cluster.registry_certificates]
+        every += [(one.name.partition("/")[0], one) for one in cluster.web_certificates]
         for host, wanted in every:
             renew, pem = host in work.renewed, certificates.get(wanted.name, "")
             if outside:
@@ -356,8 +359,22 @@ def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
     wanted = {name for host in cluster.spark.values() for name in host.missing_texts}
     wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
+    servers, exporters = cluster.monitoring.values(), cluster.metrics.values()
+    wanted |= {*monitoring.missing_texts([*servers], [*exporters])}
     new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
-    return {**new, **_token({**found, **new})}
+    every = {**found, **new}
+    return {**new, **_token(every), **_hash(every)}
+
+
+def _hash(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return what Prometheus compares its password with by its name, unless it is there."""
+    password, kept = (texts.get(x, "") for x in (monitoring.PASSWORD, monitoring.PASSWORD_HASH))
+    with contextlib.suppress(ValueError):  # it is none
+        if not password or (kept and bcrypt.checkpw(password.encode(), kept.encode())):
+            return {}
+    # Each request costs the server as much; the password is long.
+    made = bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds=_BCRYPT_ROUNDS))
+    return {monitoring.PASSWORD_HASH: made.decode()}
 
 
 def _token(texts: Mapping[str, str]) -> dict[str, str]:

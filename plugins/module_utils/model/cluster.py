@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from . import (
@@ -11,6 +11,8 @@ from . import (
     firewall,
     hdfs,
     kafka,
+    metrics,
+    monitoring,
     postgresql,
     schema_registry,
     spark,
@@ -19,6 +21,7 @@ from . import (
     zookeeper,
     zookeeper_tls,
 )
+from .artifacts import Distribution
 from .connect import Worker
 from .files import Entry
 from .firewall import Firewall
@@ -26,6 +29,9 @@ from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
+from .metrics import Metrics, Part
+from .monitoring import Monitoring
+from .packaged import Packaged
 from .postgresql import Database
 from .schema_registry import Registry
 from .security import Certificate
@@ -66,6 +72,8 @@ class Cluster:
     connect: Mapping[str, Worker] = field(default_factory=dict)
     schema_registry: Mapping[str, Registry] = field(default_factory=dict)
     databases: Mapping[str, Database] = field(default_factory=dict)
+    metrics: Mapping[str, Metrics] = field(default_factory=dict)
+    monitoring: Mapping[str, Monitoring] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -81,7 +89,7 @@ class Cluster:
         return self.hosts[name]
 
     @property
-    def by_product(self) -> dict[str, Mapping[str, Service | Database]]:
+    def by_product(self) -> dict[str, Mapping[str, Part]]:
         """Product -> host -> what it is there."""
         return {
             "zookeeper": self.zookeeper,
@@ -91,9 +99,11 @@ class Cluster:
             "hdfs": self.hdfs,
             "spark": self.spark,
             postgresql.PRODUCT: self.databases,
+            metrics.PRODUCT: self.metrics,
+            monitoring.PRODUCT: self.monitoring,
         }
 
-    def deployed(self, host: str) -> dict[str, Service | Database]:
+    def deployed(self, host: str) -> dict[str, Part]:
         """Return product -> what it is on a host, of the products that the host has."""
         return {name: hosts[host] for name, hosts in self.by_product.items() if host in hosts}
 
@@ -102,7 +112,7 @@ class Cluster:
         found = self.deployed(host).items()
         return {name: one for name, one in found if isinstance(one, Service)}
 
-    def part(self, host: str, product: str) -> Service | Database:
+    def part(self, host: str, product: str) -> Part:
         """Return what a product is on a host.
 
         Raises:
@@ -119,9 +129,14 @@ class Cluster:
         """Return each directory that holds data of a host's services."""
         return [
             DataDirectory(name, variable, path)
-            for name, service in self.services(host).items()
-            for variable, path in service.data_directories
+            for name, part in self.deployed(host).items()
+            for variable, path in part.data_directories
         ]
+
+    def distributions(self, host: str) -> list[Distribution]:
+        """Return what is unpacked on a host."""
+        found = (one.distribution for one in self.deployed(host).values())
+        return [one for one in found if one]
 
     def ports(self, host: str) -> list[tuple[str, int]]:
         """Return what a host's services listen on: a name for the message, and the port."""
@@ -164,8 +179,10 @@ class Cluster:
     @property
     def unresolved_names(self) -> list[str]:
         """The names of which the addresses matter: to a firewall, and to whoever connects."""
-        every = [one for host in self.hosts for one in self.services(host).values()]
-        if not self.firewalls and not any(one.is_open or one.java_ports for one in every):
+        every = [one for host in self.hosts for one in self.deployed(host).values()]
+        opened = [one for one in every if isinstance(one, (Service, Packaged)) and one.is_open]
+        jvms = [one for one in every if isinstance(one, Service) and one.java_ports]
+        if not self.firewalls and not opened and not jvms:
             return []
         names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
         return [one for one in names if not firewall.network(one)]
@@ -211,9 +228,10 @@ class Cluster:
         return [*found, *([connect.admin_certificate()] if found else []), *of_databases]
 
     @property
-    def registry_certificates(self) -> list[Certificate]:
-        """What instances of the schema registry show clients, of the CA that they trust."""
-        return [one for found in self.schema_registry.values() for one in found.certificates]
+    def web_certificates(self) -> list[Certificate]:
+        """What the schema registry, exporters and Prometheus show, of the CA of the cluster."""
+        every = (self.schema_registry, self.metrics, self.monitoring)
+        return [one for found in every for part in found.values() for one in part.certificates]
 
     @property
     def registry_passwords(self) -> list[str]:
@@ -259,7 +277,8 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     for name, host in inventory.hosts.items():
         settings, wrong = variables.settings(host)
         settings["ansible_host"] = host.connection.get("ansible_host")
-        hosts[name] = HostSettings(name, settings, (facts or {}).get(name))
+        found = (facts or {}).get(name)
+        hosts[name] = HostSettings(name, settings, found, monitoring.is_monitored(inventory))
         if wrong:
             invalid[name] = wrong
     members = zookeeper.resolve(inventory, hosts)
@@ -281,6 +300,27 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     sparks = spark.resolve(
         inventory, hosts, ensemble, broker, store, registry, ensemble_secured=secured
     )
-    return Cluster(
-        inventory, hosts, members, nodes, sparks, stores, connects, schemas, databases, invalid
+    resolved = Cluster(
+        inventory,
+        hosts,
+        members,
+        nodes,
+        sparks,
+        stores,
+        connects,
+        schemas,
+        databases,
+        invalid=invalid,
     )
+    return _with_metrics(resolved)
+
+
+def _with_metrics(found: Cluster) -> Cluster:
+    """Return a cluster with what watches it: the servers, and exporters of all that it has."""
+    inventory, hosts = found.inventory, found.hosts
+    # An exporter says until when the certificate of the servers is valid, too.
+    servers = monitoring.resolve(inventory, hosts, {})
+    found = replace(found, monitoring=servers)
+    exporters = metrics.resolve(inventory, hosts, {name: found.deployed(name) for name in hosts})
+    servers = monitoring.resolve(inventory, hosts, exporters)
+    return replace(found, metrics=exporters, monitoring=servers)

@@ -12,6 +12,7 @@ from . import files, firewall, spark_jobs
 from .artifacts import HOMES
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
+from .packaged import Packaged
 from .service import restart_mark
 from .spark import SparkHost
 from .spark_jobs import Job
@@ -142,6 +143,13 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
         "java_package": "" if host.java.home in javas else host.java.package,
         "package_manager": host.family.package_manager,
     }
+
+
+def of_packages(cluster: Cluster, host: str, programs: Collection[str]) -> State:
+    """Return product -> the packages that it lacks; `programs` are those that are there."""
+    found = cluster.deployed(host).items()
+    packaged = {name: one for name, one in found if isinstance(one, Packaged)}
+    return {"packages": {name: one.missing_packages(programs) for name, one in packaged.items()}}
 
 
 def of_firewall(cluster: Cluster, host: str, *, has_nft: bool, is_there: bool) -> State:

@@ -6,6 +6,7 @@ Formats are rendered from the templates of the collection; everything here is te
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,11 @@ def link(target: str) -> Entry:
 def directory(owner: str = "root", mode: str = "0755", group: str = "") -> Entry:
     """Return the entry of a directory; its group is by default called like its owner."""
     return {"state": "directory", "mode": mode, "owner": owner, "group": group or owner}
+
+
+def yaml_text(value: object) -> str:
+    """Return the text of a YAML file; what Ansible has marked is plain in it."""
+    plain = json.loads(json.dumps(value))
+    head = "# Written by Millrace; change the inventory, not this file.\n"
+    body: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
+    return head + body

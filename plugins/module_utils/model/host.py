@@ -22,7 +22,8 @@ class Facts:
     """What was found on a host, as far as the model follows from it.
 
     `os_release` are the fields of /etc/os-release, `machine` as `uname -m` says. `container` tells
-    that the kernel and the clock are another machine's.
+    that the kernel and the clock are another machine's. `disk_mb` is directory with data -> size
+    of the file system that it is on, in MiB.
     """
 
     os_release: Mapping[str, str] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class Facts:
     cores: int = 2
     memory_mb: int | None = None
     container: bool = False
+    disk_mb: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def family(self) -> Family | None:
@@ -60,11 +62,15 @@ class Java:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """A host by its own variables and by what was found on it; `facts` is None before that."""
+    """A host by its own variables and by what was found on it; `facts` is None before that.
+
+    `monitored` says whether the inventory has a host that collects its metrics.
+    """
 
     name: str
     settings: Mapping[str, Any]
     facts: Facts | None = None
+    monitored: bool = False
 
     def address(self, variable: str) -> str:
         """Return where others reach the host: by a variable, else as Ansible does, else by name."""

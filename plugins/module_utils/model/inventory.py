@@ -19,6 +19,7 @@ GROUPS = (
     *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect", "schema_registry"),
     "postgresql",
     *(*HDFS_GROUPS, *SPARK_GROUPS),
+    "monitoring",
 )
 
 

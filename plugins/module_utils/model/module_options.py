@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, connectors, kafka, schema_registry, security
+from . import connect, connectors, kafka, monitoring, schema_registry, security
 from .cluster import Cluster
 from .hdfs import CHECKPOINT_PERIOD, seconds
 from .kafka import KafkaNode
@@ -150,6 +150,21 @@ def _postgresql_checks(cluster: Cluster, host: str) -> Options:
     own, worker = cluster.databases[host], next(iter(cluster.connect.values()), None)
     needed = own.needed(worker.connectors) if worker else []
     return {**own.connection, "health": own.health, "connectors": needed}
+
+
+def _monitoring_check(cluster: Cluster, host: str) -> Options:
+    found = cluster.monitoring[host].configuration
+    return {"files": {path: one["content"] for path, one in found.items()}}
+
+
+def _monitoring_reload(cluster: Cluster, host: str) -> Options:
+    return {**cluster.monitoring[host].operated, "directory": monitoring.CONFIG}
+
+
+def _monitoring_health(cluster: Cluster, host: str) -> Options:
+    own = cluster.monitoring[host]
+    targets = [f"{job}/{name}" for job, hosts in own.jobs.items() for name in hosts]
+    return {**own.operated, "targets": targets}
 
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:
@@ -330,6 +345,9 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "connect_connectors": _connect_connectors,
     "postgresql_setup": _postgresql_setup,
     "postgresql_checks": _postgresql_checks,
+    "monitoring_check": _monitoring_check,
+    "monitoring_reload": _monitoring_reload,
+    "monitoring_health": _monitoring_health,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

@@ -96,6 +96,16 @@ class Database:
         return self.host.address(ADDRESS)
 
     @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """None that the inventory sets."""
+        return []
+
+    @property
+    def distribution(self) -> None:
+        """None: it is a package of the system."""
+        return
+
+    @property
     def ports(self) -> dict[str, int]:
         """Variable -> port."""
         return {PORT: self.settings[PORT]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from . import files
+from . import files, java_agent
 from .artifacts import HOMES, Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
@@ -360,7 +360,8 @@ class Server(Service):
 
     def _environment(self) -> dict[str, str]:
         """Return the options of its JVM."""
-        options = " ".join(self.settings[f"{self.product}_java_options"])
+        agent = java_agent.options(self.product, self.host)
+        options = " ".join([*self.settings[f"{self.product}_java_options"], *agent])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
 
     def server(self, who: str, logging: str, program: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`

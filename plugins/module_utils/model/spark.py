@@ -39,6 +39,15 @@ LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 UI_FILTERS, _UI_FILTER = "spark.ui.filters", "org.apache.spark.ui.JWSFilter"
 UI_KEY = f"spark.{_UI_FILTER}.param.secretKey"
+# Beside the metrics as JSON that each process has anyway.
+_SINK = "sink.prometheusServlet"
+_METRICS: Mapping[str, Any] = {
+    f"spark.metrics.conf.*.{_SINK}.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    f"spark.metrics.conf.*.{_SINK}.path": "/metrics/prometheus",
+    f"spark.metrics.conf.master.{_SINK}.path": "/metrics/master/prometheus",
+    f"spark.metrics.conf.applications.{_SINK}.path": "/metrics/applications/prometheus",
+    "spark.sql.streaming.metricsEnabled": True,
+}
 ROLES = ("master", "worker", "history", "metastore", "connect")
 _CLASSES = {
     "master": "master.Master",
@@ -210,6 +219,19 @@ class SparkHost(Service):
         """`host:port` of the catalog's server, none without one."""
         return self._at(self.metastores, "spark_metastore_port")
 
+    @property
+    def metrics_addresses(self) -> dict[str, str]:
+        """Job of Prometheus -> where a process of this host has its metrics, by role."""
+        found = {}
+        if "master" in self.roles:
+            own = f"http://127.0.0.1:{self.settings['spark_master_ui_port']}/metrics"
+            found["spark_master"] = f"{own}/master/prometheus/"
+            found["spark_applications"] = f"{own}/applications/prometheus/"
+        if "worker" in self.roles:
+            port = self.settings["spark_worker_ui_port"]
+            found["spark_worker"] = f"http://127.0.0.1:{port}/metrics/prometheus/"
+        return found
+
     def _at(self, hosts: Mapping[str, HostSettings], variable: str) -> list[str]:
         return [
             f"{host.address(self.address_variable)}:{host.settings[variable]}"
@@ -286,6 +308,7 @@ class SparkHost(Service):
             "topology": {
                 **_TOPOLOGY,
                 **(_RECOVERY if self.recovery else {}),
+                **(_METRICS if self.host.monitored else {}),
                 **{f"spark.hadoop.{key}": one for key, one in self._hdfs_client.items()},
             },
             "security": {**_STANDARD, SECRET: secret} if self.is_secured else {},

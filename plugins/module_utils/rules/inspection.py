@@ -85,6 +85,7 @@ class Inspection:
     refuses the rules of the firewall, empty if it does not, `firewall` which files of a firewall of
     ours are there, `homes` says whether a
     distribution is unpacked, `installed` is service -> the name of the home that its link leads to.
+    `programs` are those of the wanted programs that are there, by their paths.
     `absent_sources` are devices of host_mounts that do not exist, `occupied` its paths that hold
     something. `between_nodes` is how a Kafka node that is configured there talks to brokers and
     controllers, role -> listener, `protocols` what it knows, listener -> protocol, `authorizer` its
@@ -135,6 +136,7 @@ class Inspection:
     between_nodes: Mapping[str, str] = field(default_factory=dict)
     protocols: Mapping[str, str] = field(default_factory=dict)
     authorizer: str | None = None
+    programs: tuple[str, ...] = ()
     authorities: tuple[str, ...] = ()
     signed_by: tuple[str, ...] = ()
     spark_secret: str | None = None
@@ -149,9 +151,9 @@ class Inspection:
     @property
     def facts(self) -> Facts:
         """What of it the model follows from."""
-        return Facts(
-            self.os_release, self.machine, self.cores, self.memory_mb, bool(self.container)
-        )
+        disks = {one.path: one.size >> 20 for one in self.directories}
+        container = bool(self.container)
+        return Facts(self.os_release, self.machine, self.cores, self.memory_mb, container, disks)
 
     @property
     def python_version(self) -> str:

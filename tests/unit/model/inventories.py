@@ -32,7 +32,6 @@ def read(name: str, folder: Path) -> Cluster:
 
 def all_entries(cluster: Cluster, host: str) -> dict[str, Any]:
     """Return what Millrace writes on a host, path -> entry."""
-    databases = ["postgresql"] if host in cluster.databases else []
-    services = ["host", *cluster.services(host), *databases]
+    services = ["host", *cluster.deployed(host)]
     states = [of_service(cluster, host, service)["files"] for service in services]
     return {path: entry for files in states for path, entry in files.items()}

@@ -22,6 +22,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.spark imp
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 Variables = Mapping[str, Any]
+WATCHING = ("metrics", "monitoring")
 
 DEBIAN_12 = {"ID": "debian", "VERSION_CODENAME": "bookworm", "VERSION_ID": "12"}
 ROCKY_9 = {"ID": "rocky", "ID_LIKE": "rhel centos fedora", "VERSION_ID": "9.4"}
@@ -38,7 +39,7 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for product in ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs"):
+    for product in ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs", *WATCHING):
         variables.setdefault(f"{product}_security", "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for found in members.values() for name in found)
@@ -53,7 +54,7 @@ def with_secrets(found: Cluster) -> Cluster:
     wanted = [one for x in nodes for one in x.certificates]
     wanted += [one.certificate for one in found.identities]
     wanted += found.rest_certificates
-    wanted += found.registry_certificates
+    wanted += found.web_certificates
     secrets = Secrets(
         "/secrets",
         "(certificate of the CA)\n",
@@ -69,6 +70,8 @@ def with_secrets(found: Cluster) -> Cluster:
             **{"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
             **{"spark_session_ui_key": "b3duCg", "spark_metastore": "(password of the catalog)"},
             "spark_connect_token": "(token)",
+            **{"metrics_token": "(token of exporters)", "monitoring_password": "(password)"},
+            "monitoring_password_hash": "(what Prometheus compares the password with)",
             **{f"postgresql_{user}": f"(password of {user})" for user in postgresql.USERS},
         },
         "(certificate of the CA of ZooKeeper)\n",

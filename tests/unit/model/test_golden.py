@@ -35,6 +35,8 @@ ALL_FILES = {
     "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
     # broker and controller with a registry and a database; with a worker
     "connect": ["k1", "k3"],
+    # Prometheus; broker with a worker and exporters of both
+    "monitoring": ["k2", "m1"],
     "mirror": ["m1"],  # the only broker, with the only worker
     "hdfs": ["h1", "h2"],  # NameNode with a DataNode; DataNode alone
     "spark_ha": ["s2"],  # ensemble, one of two masters, worker

@@ -57,6 +57,8 @@ class Draft:
                 "hdfs_security": "open",
                 "connect_security": "open",
                 "schema_registry_security": "open",
+                "metrics_security": "open",
+                "monitoring_security": "open",
                 "kafka_heap": "512m",
                 "host_memory_mb": MEMORY_MB,
             }
@@ -180,7 +182,16 @@ class Draft:
     def add_host(self, name: str, **variables: object) -> Self:
         """Add a host to no group."""
         self.groups["all"].append(name)
-        products = ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs")
+        products = (
+            "kafka",
+            "connect",
+            "schema_registry",
+            "spark",
+            "zookeeper",
+            "hdfs",
+            "metrics",
+            "monitoring",
+        )
         security = [f"{product}_security" for product in products]
         self.variables[name] = {**dict.fromkeys(security, "open"), **variables}
         return self
@@ -285,6 +296,15 @@ class Draft:
         """Put a database on hosts, beside workers of Kafka Connect."""
         self.groups["postgresql"] = list(hosts or NODES[:1])
         return self.connect()
+
+    def monitoring(self, *hosts: str) -> Self:
+        """Put Prometheus on hosts, by default on one of its own."""
+        members = list(hosts or ("m1",))
+        self.groups["monitoring"] = members
+        for name in members:
+            if name not in self.groups["all"]:
+                self.add_host(name)
+        return self
 
     def hdfs(self, *datanodes: str) -> Self:
         """Put HDFS on hosts, with the first one as its NameNode."""

@@ -18,7 +18,8 @@ class Family:
     """A family of distributions; a `tested` one is run by the tests.
 
     `release_field` is the field of /etc/os-release that names a release, `java_releases` release ->
-    feature release of its own OpenJDK. `java_package` and `java_home` are patterns.
+    feature release of its own OpenJDK. `java_package` and `java_home` are patterns. `monitoring`
+    is program -> its package, its path, and the unit by which the package would run it.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Family:
     java_package: str
     java_home: str
     architectures: Mapping[str, str]
+    monitoring: Mapping[str, Mapping[str, str]]
     selinux: Mapping[str, Any] = field(default_factory=dict)
 
     def package_of_java(self, version: int) -> str:

@@ -1,0 +1,75 @@
+#!/usr/bin/python
+"""Ansible module: whether Prometheus and Alertmanager accept a new configuration."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: monitoring_check
+short_description: Whether Prometheus and Alertmanager accept a configuration, before it is there
+description:
+  - Has promtool and amtool check the configuration of the model in a directory of its own, which
+    only root can read and which is removed again. What they refuse fails the task, and the files
+    that are in force stay as they are.
+  - Where the tools are not installed yet, in check mode, nothing is checked.
+options: {}
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
+
+CHECKS = (
+    ("promtool", ["check", "config"], "prometheus.yml"),
+    ("promtool", ["check", "web-config"], "web.yml"),
+    ("amtool", ["check-config"], "alertmanager.yml"),
+)
+_QUIET = ("Checking ", "SUCCESS", "Found:", " - ")
+
+
+def refused(module: AnsibleModule, directory: Path, tool: str) -> str:
+    """Return what a tool says is wrong with the files of a directory, empty if nothing is."""
+    wrong = []
+    for name, words, file in CHECKS:
+        if name != tool or not (directory / file).is_file():
+            continue
+        command = [module.get_bin_path(tool), *words, str(directory / file)]
+        code, out, err = module.run_command(command, cwd=str(directory))
+        if code:
+            lines = f"{out}\n{err}".replace(f"{directory}/", "").splitlines()
+            wrong += [
+                line.strip() for line in lines if line.strip() and not line.startswith(_QUIET)
+            ]
+    return "\n".join(wrong)
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={"files": {"type": "dict", "required": True, "no_log": True}},
+        supports_check_mode=True,
+    )
+    tools = [one for one in dict.fromkeys(name for name, *_ in CHECKS) if module.get_bin_path(one)]
+    with tempfile.TemporaryDirectory(prefix="millrace-monitoring-") as name:
+        directory = Path(name)
+        for path, content in module.params["files"].items():
+            file = directory / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(str(content), encoding="utf-8")
+        found = {tool: refused(module, directory, tool) for tool in tools}
+    wrong = [f"{tool} refuses it:\n{text}" for tool, text in found.items() if text]
+    if wrong:
+        module.fail_json(
+            msg="the new configuration of monitoring is not valid; the former one stays in force. "
+            "Correct monitoring_receivers, monitoring_routes, monitoring_route or "
+            "monitoring_rule_groups.\n" + "\n".join(wrong)
+        )
+    module.exit_json(changed=False, checked=tools)
+
+
+if __name__ == "__main__":
+    main()

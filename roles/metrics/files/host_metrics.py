@@ -1,0 +1,212 @@
+"""Metrics of Millrace on this host, for Prometheus; and those of Spark, which asks for a token.
+
+    host_metrics.py SETTINGS
+
+It listens on the loopback address: `/metrics` is what it finds itself, `/NAME` the answer of one of
+the `sources`. It changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import calendar
+import json
+import re
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+RECORD = Path("/var/lib/millrace/operation.json")
+RUN = Path("/run")
+SOURCE_SECONDS = 8.0
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+# The validity in DER: two times, each UTCTime or GeneralizedTime (RFC 5280, 4.1.2.5).
+_TIME = rb"(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
+_VALIDITY = re.compile(rb"\x30." + _TIME + _TIME, re.DOTALL)
+
+Sample = tuple[Mapping[str, str], float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A gauge: its name, what it means, and its samples."""
+
+    name: str
+    help: str
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What Prometheus reads (text format 0.0.4)."""
+        yield f"# HELP {self.name} {self.help}"
+        yield f"# TYPE {self.name} gauge"
+        for labels, value in self.samples:
+            inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+            yield f"{self.name}{{{inner}}} {value}" if inner else f"{self.name} {value}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def certificate_end(pem: bytes) -> float | None:
+    """Return when the first certificate of a text ends, in seconds since 1970; None without one."""
+    found = _CERTIFICATE.search(pem)
+    match = _VALIDITY.search(base64.b64decode(found[1])) if found else None
+    if match is None:
+        return None
+    if match[3]:  # of 1950 to 2049
+        short = match[3].decode()
+        text = f"{19 if short >= '5' else 20}{short}"
+    else:
+        text = match[4].decode()
+    return float(calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S")))
+
+
+def certificates(paths: Mapping[str, str]) -> Metric:
+    """Return until when certificates are valid, by their names; one that is not there has none."""
+    metric = Metric(
+        "millrace_certificate_expiry_timestamp_seconds", "When a certificate of this host ends."
+    )
+    for name, path in paths.items():
+        try:
+            end = certificate_end(Path(path).read_bytes())
+        except (OSError, ValueError):
+            end = None
+        if end is not None:
+            metric.samples.append(({"name": name}, end))
+    return metric
+
+
+def operation(path: Path) -> list[Metric]:
+    """Return whether an operation of the cluster runs or has not ended, by its record here."""
+    running = Metric(
+        "millrace_operation_running_since_timestamp_seconds",
+        "When the operation began whose record on this host says that it runs.",
+    )
+    written = Metric(
+        "millrace_operation_written_timestamp_seconds",
+        "When the operation that runs last wrote its record on this host.",
+    )
+    failed = Metric(
+        "millrace_operation_failed", "1 for an operation that stopped before its last step."
+    )
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        labels = {"playbook": str(record.get("what", ""))}
+        if record["state"] == "running":
+            begun = calendar.timegm(time.strptime(record["started"], "%Y-%m-%dT%H:%M:%SZ"))
+            running.samples.append((labels, float(begun)))
+            written.samples.append((labels, round(path.stat().st_mtime, 3)))
+        failed.samples.append((labels, int(record["state"] == "stopped")))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        pass  # there is none, or it is being replaced
+    return [running, written, failed]
+
+
+def restart_marks(run: Path) -> Metric:
+    """Return which units run with older files than they have."""
+    metric = Metric("millrace_restart_pending", "1 for a unit that runs with former files.")
+    for mark in sorted(run.glob("*/restart-pending")):
+        metric.samples.append(({"unit": mark.parent.name}, 1))
+    return metric
+
+
+def streams(checkpoints: Mapping[str, str]) -> Metric:
+    """Return when each job on Spark last committed a micro-batch, by its checkpoint's files."""
+    metric = Metric(
+        "spark_stream_last_batch_timestamp_seconds",
+        "When a job's checkpoint last got a commit of a micro-batch.",
+    )
+    for job, path in checkpoints.items():
+        newest = max(_commits(Path(path)), default=None)
+        if newest is not None:
+            metric.samples.append(({"job": job}, round(newest, 3)))
+    return metric
+
+
+def _commits(checkpoint: Path) -> Iterator[float]:
+    """Yield when the commits of a checkpoint, or of those in it, were written."""
+    for folder in (checkpoint / "commits", *checkpoint.glob("*/commits")):
+        try:
+            # A directory's own time is that of its newest file: none is written in place.
+            yield folder.stat().st_mtime
+        except OSError:
+            continue
+
+
+def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) -> str:
+    """Return all that this host says of itself."""
+    metrics: Iterable[Metric] = [
+        certificates(settings["certificates"]),
+        *operation(record),
+        restart_marks(run),
+        streams(settings["streams"]),
+    ]
+    return "".join(f"{line}\n" for one in metrics for line in one.lines)
+
+
+def fetched(url: str, token: str) -> bytes:
+    """Return what a source answers.
+
+    Raises:
+        OSError: it does not answer, or refuses the token.
+
+    """
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http of this host
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=SOURCE_SECONDS) as answer:
+        return bytes(answer.read())
+
+
+def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
+    """Return what answers requests."""
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers GET alone."""
+
+        timeout = 10
+
+        def do_GET(self) -> None:
+            """Answer."""
+            name = self.path.partition("?")[0].strip("/")
+            sources = settings["sources"]
+            if name != "metrics" and name not in sources:
+                self.send_error(404)
+                return
+            try:
+                if name == "metrics":
+                    body = text(settings).encode()
+                else:
+                    body = fetched(sources[name], settings["token"])
+            except OSError as error:
+                self.send_error(502, explain=str(error))
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", _TEXT)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing: Prometheus asks several times a minute."""
+
+    return Handler
+
+
+def main() -> None:
+    """Serve until the unit is stopped."""
+    settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    address = ("127.0.0.1", int(settings["port"]))
+    ThreadingHTTPServer(address, handler(settings)).serve_forever()
+
+
+if __name__ == "__main__":
+    main()
