@@ -22,7 +22,7 @@ LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
-    "units": ("units", "starts_after", "restart_marks"),
+    "units": ("units", "starts_after", "restart_marks", "ready"),
     LOGINS: (),
     PACKAGES: (),
     MASKS: (),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged import Packaged
 from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
     ACCOUNT,
     UNIT,
@@ -31,7 +32,11 @@ def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str,
         own = [f"{unit}.service" for unit in spark.units]
         units |= dict.fromkeys([*own, *jobs], settings["spark_user"])
     database = {f"{UNIT}.service": ACCOUNT} if host in topology.cluster.databases else {}
-    return {**units, **database}
+    packaged = [
+        one for one in topology.cluster.deployed(host).values() if isinstance(one, Packaged)
+    ]
+    watching = {f"{unit}.service": one.user for one in packaged for unit in one.units}
+    return {**units, **database, **watching}
 
 
 @pytest.fixture(scope="module")

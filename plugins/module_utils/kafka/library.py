@@ -33,9 +33,11 @@ _CONTENTS = {
     ),
     "kafka.protocol.admin": (
         *("AlterUserScramCredentialsRequest", "CreateAclsRequest", "DeleteAclsRequest"),
-        *("DescribeAclsRequest", "DescribeUserScramCredentialsRequest"),
-        *("IncrementalAlterConfigsRequest", "UpdateFeaturesRequest"),
+        *("DescribeAclsRequest", "DescribeGroupsRequest", "DescribeUserScramCredentialsRequest"),
+        *("IncrementalAlterConfigsRequest", "ListGroupsRequest", "UpdateFeaturesRequest"),
     ),
+    "kafka.protocol.consumer": ("ListOffsetsRequest", "OffsetFetchRequest"),
+    "kafka.protocol.metadata": ("MetadataRequest",),
     "kafka.record": ("MemoryRecords", "MemoryRecordsBuilder"),
     "kafka.record.util": ("calc_crc32c",),
     "kafka.structs": ("MemberState",),

@@ -11,6 +11,7 @@ from . import (
     firewall,
     hdfs,
     kafka,
+    lag_exporter,
     metrics,
     monitoring,
     postgresql,
@@ -29,6 +30,7 @@ from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
+from .lag_exporter import LagExporter
 from .metrics import Metrics, Part
 from .monitoring import Monitoring
 from .packaged import Packaged
@@ -74,6 +76,7 @@ class Cluster:
     databases: Mapping[str, Database] = field(default_factory=dict)
     metrics: Mapping[str, Metrics] = field(default_factory=dict)
     monitoring: Mapping[str, Monitoring] = field(default_factory=dict)
+    lag_exporters: Mapping[str, LagExporter] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -101,6 +104,7 @@ class Cluster:
             postgresql.PRODUCT: self.databases,
             metrics.PRODUCT: self.metrics,
             monitoring.PRODUCT: self.monitoring,
+            lag_exporter.PRODUCT: self.lag_exporters,
         }
 
     def deployed(self, host: str) -> dict[str, Part]:
@@ -289,6 +293,7 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     workers = [hosts[name].settings for name in inventory.members(connect.GROUP)]
     registries = [hosts[name].settings for name in inventory.members(schema_registry.GROUP)]
     users = [*connect.users(workers), *schema_registry.kafka_users(registries), *job_users]
+    users += lag_exporter.kafka_users(inventory.members(lag_exporter.GROUP))
     nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=users)
     broker = next((node for node in nodes.values() if node.is_broker), None)
     stores = hdfs.resolve(inventory, hosts)
@@ -310,6 +315,7 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
         connects,
         schemas,
         databases,
+        lag_exporters=lag_exporter.resolve(inventory, hosts, broker),
         invalid=invalid,
     )
     return _with_metrics(resolved)

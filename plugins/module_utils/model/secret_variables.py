@@ -11,6 +11,7 @@ CONFIGS = (
     *(*kafka.LAYERS, *connect.LAYERS, *schema_registry.LAYERS),
     *(*zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
     *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
+    "lag_exporter_client_config",
 )
 """Variables with properties, of which some are secrets."""
 OPTIONS = tuple(

@@ -22,6 +22,7 @@ from . import (
     hdfs,
     jvm,
     keys,
+    lag_exporter,
     listeners,
     mirrors,
     nodes,
@@ -67,6 +68,7 @@ SUBJECTS = (
     *(security, principals, clear_text, sasl, users, protection),
     *(zookeeper, connect, connectors, mirrors, schema_registry, postgresql),
     *(hdfs, spark, spark_jobs),
+    lag_exporter,
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

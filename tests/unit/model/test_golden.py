@@ -54,7 +54,9 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
         if host in complete:
             found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
-            if "content" in entry and (host in complete or path == SERVER_PROPERTIES):
+            # A program is a copy of a file of this repository.
+            copied = path.endswith(".py")
+            if "content" in entry and not copied and (host in complete or path == SERVER_PROPERTIES):
                 found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
     return found
 

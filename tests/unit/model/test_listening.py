@@ -102,8 +102,7 @@ def test_every_port_of_every_inventory_has_somebody_who_connects(name: str, tmp_
         for one in listening:
             assert one.callers, one
             assert set(one.callers) <= CALLERS.keys()
-            own = {*found.services(host), *(["postgresql"] if host in found.databases else [])}
-            assert one.service in own
+            assert one.service in found.deployed(host)
 
 
 def test_an_invalid_inventory_has_a_matrix_too() -> None:

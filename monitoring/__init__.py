@@ -1,0 +1,1 @@
+"""Programs that watch a cluster, on the hosts of the group monitoring."""

@@ -1,0 +1,53 @@
+"""What the exporter reads at its start: a file that the role writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_LEAST_KEEP = 120.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the cluster is described, what to listen on, and which groups to read.
+
+    `client` is a file of Kafka's client properties, `library` the directory with kafka-python.
+    `interval` is in seconds; of the groups that match `groups` and not `excluded`, whole names, at
+    most `max_groups` are read.
+    """
+
+    client: Path
+    library: Path
+    address: str
+    port: int
+    interval: float
+    groups: re.Pattern[str]
+    excluded: re.Pattern[str]
+    max_groups: int
+
+    @property
+    def keep(self) -> float:
+        """For how many seconds a value is served that cannot be read any more."""
+        return max(_LEAST_KEEP, 4 * self.interval)
+
+    def wants(self, group: str) -> bool:
+        """Return whether a group is to be read."""
+        return bool(self.groups.fullmatch(group)) and not self.excluded.fullmatch(group)
+
+
+def read(path: Path) -> Settings:
+    """Return the settings of a file."""
+    given = json.loads(path.read_text(encoding="utf-8"))
+    return Settings(
+        client=Path(given["client"]),
+        library=Path(given["library"]),
+        address=str(given["address"]),
+        port=int(given["port"]),
+        interval=float(given["interval"]),
+        groups=re.compile(given["groups"]),
+        excluded=re.compile(given["excluded"]),
+        max_groups=int(given["max_groups"]),
+    )

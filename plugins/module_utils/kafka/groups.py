@@ -1,0 +1,335 @@
+"""Groups of consumers: their states, what they have committed, and the ends of what they read.
+
+The admin client's own methods ask one broker after the other and end at the first that does not
+answer, or at the first group with an error. Here every broker is asked at once, with a limit, and
+what one of them does not say is a problem among the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..host.network import connect
+from . import clients, library
+from .connection import Connection
+
+REQUEST_MS = 5000
+"""How long a broker may take for one answer."""
+BATCH = 200
+"""How many groups one request is about."""
+SHARE, CLASSIC = "share", "classic"
+_UNKNOWN_TOPIC, _NO_LEADER, _GROUP_NOT_FOUND = 3, 5, 69
+_LATEST = -1
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group: state and type in Kafka's words, the type in lower case.
+
+    `members` is None where they are not known, `committed` has the next offset that it would read
+    of each partition.
+    """
+
+    name: str
+    state: str
+    type: str = CLASSIC
+    members: int | None = None
+    committed: Mapping[Place, int] | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The groups of a cluster and the ends of the partitions of which they have read.
+
+    `skipped` is how many groups were left out because there are too many. With `problems` what is
+    missing may exist nevertheless; without any it does not.
+    """
+
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    ends: Mapping[Place, int] = field(default_factory=dict)
+    skipped: int = 0
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Listed:
+    coordinator: int
+    state: str
+    type: str
+
+
+class Watched:
+    """A cluster whose groups are read again and again, over connections that are kept."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Keep how to connect.
+
+        Raises:
+            ConnectionDescriptionError: its security is not one that kafka-python has.
+
+        """
+        connection.security()
+        self._connection = connection
+        self._clients: list[Any] = []
+        self._admin: Any = None
+
+    def read(self, wanted: Callable[[str], bool], most: int) -> Reading:
+        """Return the groups that are `wanted`, by name, of them the first `most` in that order.
+
+        Raises:
+            KafkaError: no broker answers.
+            OSError: none can be reached.
+
+        """
+        try:
+            if self._admin is None:
+                self._admin = self._connect()
+            return read(self._admin, wanted, most)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections, also of a client that could not be made."""
+        for client in self._clients:
+            client.close()
+        self._clients, self._admin = [], None
+
+    def _connect(self) -> Any:  # noqa: ANN401  kafka-python has no types
+        # The client would spend its time on a host that does not answer at all.
+        reached, reasons = [], []
+        for address in self._connection.bootstrap:
+            try:
+                connect(address)
+            except OSError as error:
+                reasons.append(f"{address}: {error}")
+            else:
+                reached.append(address)
+        if not reached:
+            raise OSError("; ".join(reasons))
+
+        def client(**config: object) -> Any:  # noqa: ANN401  as above
+            self._clients.append(clients.rebootstrapping(**config))
+            return self._clients[-1]
+
+        return clients.admin(
+            self._connection.at(*reached),
+            kafka_client=client,
+            bootstrap_timeout_ms=REQUEST_MS,
+            request_timeout_ms=REQUEST_MS,
+        )
+
+
+def read(admin: Any, wanted: Callable[[str], bool], most: int) -> Reading:  # noqa: ANN401  no types
+    """Return the groups that are `wanted`; as `Watched.read`."""
+    problems: list[str] = []
+    brokers = _brokers(admin)
+    found = {name: one for name, one in _listed(admin, brokers, problems).items() if wanted(name)}
+    kept = {name: found[name] for name in sorted(found)[:most]}
+    members = _members(admin, kept, problems)
+    committed = _committed(admin, kept, problems)
+    ends = _ends(admin, {place for one in committed.values() for place in one}, problems)
+    groups = {
+        name: Group(name, one.state, one.type, members.get(name), committed.get(name))
+        for name, one in kept.items()
+    }
+    return Reading(groups, ends, len(found) - len(kept), tuple(problems))
+
+
+def _brokers(admin: Any) -> list[int]:  # noqa: ANN401  as above
+    answer = _ask_any(admin, _metadata([]))
+    return [one.node_id for one in answer.brokers]
+
+
+def _metadata(topics: Iterable[str]) -> Any:  # noqa: ANN401  as above
+    names = [library.MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+    return library.MetadataRequest(topics=names, allow_auto_topic_creation=False)
+
+
+def _listed(admin: Any, brokers: Iterable[int], problems: list[str]) -> dict[str, _Listed]:  # noqa: ANN401
+    """Return group -> what its coordinator says of it; a broker lists those it coordinates."""
+    request = {one: [library.ListGroupsRequest(min_version=4)] for one in brokers}
+    found: dict[str, _Listed] = {}
+    for broker, answer in _ask(admin, request, problems):
+        if reason := _reason(answer.error_code):
+            problems.append(f"broker {broker} does not list its groups: {reason}")
+            continue
+        for one in answer.groups:
+            kind = str(getattr(one, "group_type", None) or CLASSIC).lower()
+            found[one.group_id] = _Listed(broker, str(one.group_state), kind)
+    return found
+
+
+def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> dict[str, int]:  # noqa: ANN401
+    """Return group -> number of members, of those of which that is known."""
+    found = {name: 0 for name, one in groups.items() if one.state in ("Empty", "Dead")}
+    asked = {name: one for name, one in groups.items() if name not in found and one.type == CLASSIC}
+    request = {
+        broker: [
+            library.DescribeGroupsRequest(groups=names, include_authorized_operations=False)
+            for names in batches
+        ]
+        for broker, batches in _by_coordinator(asked).items()
+    }
+    for _, answer in _ask(admin, request, problems):
+        for one in answer.groups:
+            if one.error_code not in (0, _GROUP_NOT_FOUND):
+                problems.append(f"members of the group {one.group_id}: {_reason(one.error_code)}")
+            elif not one.error_code:
+                found[one.group_id] = len(one.members)
+    return found
+
+
+def _committed(
+    admin: Any,  # noqa: ANN401  as above
+    groups: Mapping[str, _Listed],
+    problems: list[str],
+) -> dict[str, dict[Place, int]]:
+    """Return group -> partition -> committed offset; the offsets of share groups are others."""
+    one_group = library.OffsetFetchRequest.OffsetFetchRequestGroup
+    asked = {name: one for name, one in groups.items() if one.type != SHARE}
+    request = {
+        broker: [
+            library.OffsetFetchRequest(
+                groups=[one_group(group_id=name, topics=None) for name in names],
+                min_version=8,
+                max_version=8,  # later versions have topic ids instead of names
+            )
+            for names in batches
+        ]
+        for broker, batches in _by_coordinator(asked).items()
+    }
+    found: dict[str, dict[Place, int]] = {}
+    for _, answer in _ask(admin, request, problems):
+        for group in answer.groups:
+            if group.error_code == _GROUP_NOT_FOUND:  # deleted just now
+                continue
+            if reason := _reason(group.error_code):
+                problems.append(f"offsets of the group {group.group_id}: {reason}")
+                continue
+            own = found.setdefault(group.group_id, {})
+            for topic in group.topics:
+                for one in topic.partitions:
+                    if reason := _reason(one.error_code):
+                        place = f"{topic.name}-{one.partition_index}"
+                        problems.append(f"offset of {group.group_id} in {place}: {reason}")
+                    elif one.committed_offset >= 0:
+                        own[topic.name, one.partition_index] = one.committed_offset
+    return found
+
+
+def _ends(admin: Any, places: Iterable[Place], problems: list[str]) -> dict[Place, int]:  # noqa: ANN401
+    """Return partition -> its end, the next offset that a consumer would not get yet."""
+    wanted: dict[str, set[int]] = {}
+    for topic, partition in places:
+        wanted.setdefault(topic, set()).add(partition)
+    if not wanted:
+        return {}
+    led: dict[int, dict[str, list[int]]] = {}
+    for topic in _ask_any(admin, _metadata(wanted)).topics:
+        if topic.error_code not in (0, _UNKNOWN_TOPIC, _NO_LEADER):
+            problems.append(f"the topic {topic.name}: {_reason(topic.error_code)}")
+        for one in topic.partitions:
+            if one.partition_index not in wanted.get(topic.name, ()):
+                continue
+            if one.leader_id < 0:
+                problems.append(f"{topic.name}-{one.partition_index} has no leader")
+                continue
+            led.setdefault(one.leader_id, {}).setdefault(topic.name, []).append(one.partition_index)
+    one_topic = library.ListOffsetsRequest.ListOffsetsTopic
+    one_partition = one_topic.ListOffsetsPartition
+    request = {
+        leader: [
+            library.ListOffsetsRequest(
+                isolation_level=0,
+                topics=[
+                    one_topic(
+                        name=name,
+                        partitions=[
+                            one_partition(partition_index=index, timestamp=_LATEST)
+                            for index in indexes
+                        ],
+                    )
+                    for name, indexes in topics.items()
+                ],
+            )
+        ]
+        for leader, topics in led.items()
+    }
+    found: dict[Place, int] = {}
+    for _, answer in _ask(admin, request, problems):
+        for topic in answer.topics:
+            for one in topic.partitions:
+                if reason := _reason(one.error_code):
+                    problems.append(f"the end of {topic.name}-{one.partition_index}: {reason}")
+                else:
+                    found[topic.name, one.partition_index] = one.offset
+    return found
+
+
+def _by_coordinator(groups: Mapping[str, _Listed]) -> dict[int, list[list[str]]]:
+    """Return coordinator -> its groups, in batches."""
+    found: dict[int, list[str]] = {}
+    for name, one in groups.items():
+        found.setdefault(one.coordinator, []).append(name)
+    return {
+        broker: [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
+        for broker, names in found.items()
+    }
+
+
+def _reason(code: int) -> str:
+    """Return the name of an error, empty for none."""
+    return str(library.errors.for_code(code).__name__) if code else ""
+
+
+def _ask_any(admin: Any, request: Any) -> Any:  # noqa: ANN401  as above
+    """Return the answer of any broker."""
+    manager = admin._manager
+
+    async def ask() -> Any:  # noqa: ANN401  as above
+        return await manager.wait_for(manager.send(request), REQUEST_MS)
+
+    return manager.run(ask)
+
+
+def _ask(
+    admin: Any,  # noqa: ANN401  as above
+    requests: Mapping[int, Sequence[Any]],
+    problems: list[str],
+) -> list[tuple[int, Any]]:
+    """Return broker and answer of each request that is answered; all brokers are asked at once.
+
+    The requests to a broker follow one another; after one without an answer the rest is not sent.
+    """
+    manager = admin._manager
+    found: list[tuple[int, Any]] = []
+
+    async def next_of(broker: int, future: Any) -> bool:  # noqa: ANN401  as above
+        try:
+            found.append((broker, await manager.wait_for(future, REQUEST_MS)))
+        except (library.errors.KafkaError, OSError) as error:
+            problems.append(f"broker {broker}: {type(error).__name__}: {error}")
+            return False
+        return True
+
+    def sent(broker: int, request: Any) -> Any:  # noqa: ANN401  as above
+        try:
+            return manager.send(request, node_id=broker)
+        except library.errors.KafkaError as error:
+            return library.Future().failure(error)
+
+    async def ask() -> None:
+        left = {broker: list(own) for broker, own in requests.items() if own}
+        while left:
+            futures = {broker: sent(broker, own.pop(0)) for broker, own in left.items()}
+            answered = [broker for broker, one in futures.items() if await next_of(broker, one)]
+            left = {broker: left[broker] for broker in answered if left[broker]}
+
+    manager.run(ask)
+    return found

@@ -1,0 +1,300 @@
+"""Groups of consumers: who is asked what, and what becomes of answers that are missing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, groups
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
+    Connection,
+    ConnectionDescriptionError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups import (
+    Group,
+    Reading,
+    Watched,
+    read,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+
+LOADING, NOT_LEADER, NOT_FOUND, NO_TOPIC = 14, 6, 69, 3
+
+
+@dataclass
+class Stored:
+    """A group of a cluster; `code` is the error code of all questions about it."""
+
+    coordinator: int = 1
+    state: str = "Stable"
+    type: str | None = "Classic"
+    members: int = 1
+    committed: dict[tuple[str, int], int] = field(default_factory=dict)
+    code: int = 0
+
+
+@dataclass
+class FakeBrokers:
+    """An admin client of a cluster: partition -> leader and end, and groups by name.
+
+    Of `down` brokers no answer comes. `asked` has broker and request, in the order of requests.
+    """
+
+    groups: dict[str, Stored] = field(default_factory=dict)
+    partitions: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    brokers: tuple[int, ...] = (1, 2, 3)
+    down: tuple[int, ...] = ()
+    asked: list[tuple[int | None, Any]] = field(default_factory=list)
+
+    @property
+    def _manager(self) -> FakeBrokers:
+        return self
+
+    def run(self, question: Callable[[], Awaitable[Any]]) -> Any:
+        async def answered() -> Any:
+            return await question()
+
+        return asyncio.run(answered())
+
+    async def wait_for(self, answer: Any, timeout_ms: int) -> Any:
+        assert timeout_ms == groups.REQUEST_MS
+        if not isinstance(answer, SimpleNamespace):
+            raise answer.exception
+        return answer
+
+    def send(self, request: Any, node_id: int | None = None) -> Any:
+        self.asked.append((node_id, request))
+        if node_id in self.down:
+            raise errors.NodeNotReadyError(str(node_id))
+        name = type(request).__name__
+        return getattr(self, f"_{name}")(request, node_id)
+
+    def requests(self, name: str) -> list[tuple[int | None, Any]]:
+        """Return the requests of a kind with the brokers that got them."""
+        return [(node, one) for node, one in self.asked if type(one).__name__ == name]
+
+    def _MetadataRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+        def topic(name: str) -> Any:
+            own = {index: led for (one, index), led in self.partitions.items() if one == name}
+            return SimpleNamespace(
+                name=name,
+                error_code=0 if own else NO_TOPIC,
+                partitions=[
+                    SimpleNamespace(partition_index=index, leader_id=leader)
+                    for index, (leader, _) in own.items()
+                ],
+            )
+
+        return SimpleNamespace(
+            brokers=[SimpleNamespace(node_id=one) for one in self.brokers],
+            topics=[topic(one.name) for one in request.topics],
+        )
+
+    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
+        own = {name: one for name, one in self.groups.items() if one.coordinator == node}
+        found = [
+            SimpleNamespace(group_id=name, group_state=one.state, group_type=one.type)
+            for name, one in own.items()
+        ]
+        return SimpleNamespace(error_code=0, groups=found)
+
+    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+        found = [
+            SimpleNamespace(
+                group_id=name,
+                error_code=self.groups[name].code,
+                members=[None] * self.groups[name].members,
+            )
+            for name in request.groups
+        ]
+        return SimpleNamespace(groups=found)
+
+    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+        def group(name: str) -> Any:
+            own = self.groups[name]
+            topics = [
+                SimpleNamespace(
+                    name=topic,
+                    partitions=[
+                        SimpleNamespace(partition_index=index, error_code=0, committed_offset=one)
+                    ],
+                )
+                for (topic, index), one in own.committed.items()
+            ]
+            return SimpleNamespace(group_id=name, error_code=own.code, topics=topics)
+
+        return SimpleNamespace(groups=[group(one.group_id) for one in request.groups])
+
+    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
+        def partition(topic: str, one: Any) -> Any:
+            assert one.timestamp == -1
+            leader, end = self.partitions[topic, one.partition_index]
+            code = 0 if leader == node and end >= 0 else NOT_LEADER
+            return SimpleNamespace(partition_index=one.partition_index, error_code=code, offset=end)
+
+        topics = [
+            SimpleNamespace(
+                name=one.name, partitions=[partition(one.name, x) for x in one.partitions]
+            )
+            for one in request.topics
+        ]
+        return SimpleNamespace(topics=topics)
+
+
+def everything(admin: FakeBrokers, most: int = 1000) -> Reading:
+    return read(admin, lambda _: True, most)
+
+
+def test_all_is_read_with_one_request_of_a_kind_to_each_broker() -> None:
+    admin = FakeBrokers(
+        {f"g{n}": Stored(1 + n % 3, committed={("t", n % 6): n}) for n in range(30)},
+        {("t", n): (1 + n % 2, 100 + n) for n in range(6)},
+    )
+    found = everything(admin)
+    assert found.problems == ()
+    assert found.ends == {("t", n): 100 + n for n in range(6)}
+    assert found.groups["g7"] == Group("g7", "Stable", "classic", 1, {("t", 1): 7})
+    counts = {type(one).__name__ for _, one in admin.asked}
+    kinds = {name: [node for node, _ in admin.requests(name)] for name in counts}
+    assert kinds == {
+        "MetadataRequest": [None, None],
+        "ListGroupsRequest": [1, 2, 3],
+        "DescribeGroupsRequest": [1, 2, 3],
+        "OffsetFetchRequest": [1, 2, 3],
+        "ListOffsetsRequest": [1, 2],
+    }
+
+
+def test_thousands_of_groups_are_asked_for_in_batches() -> None:
+    admin = FakeBrokers({f"g{n:04}": Stored(state="Empty") for n in range(450)})
+    assert len(everything(admin).groups) == 450
+    sizes = [len(one.groups) for _, one in admin.requests("OffsetFetchRequest")]
+    assert sizes == [200, 200, 50]
+    # An empty group has no members: nobody needs to be asked.
+    assert not admin.requests("DescribeGroupsRequest")
+
+
+def test_too_many_groups_are_left_out_and_counted() -> None:
+    admin = FakeBrokers({name: Stored() for name in ("c", "a", "d", "b")})
+    found = everything(admin, most=3)
+    assert ([*found.groups], found.skipped) == (["a", "b", "c"], 1)
+    chosen = read(admin, lambda name: name in ("d", "b"), 3)
+    assert ([*chosen.groups], chosen.skipped) == (["b", "d"], 0)
+
+
+def test_a_broker_that_is_down_costs_only_what_it_would_have_said() -> None:
+    own = {"a": Stored(1, committed={("t", 0): 5, ("t", 1): 5}), "b": Stored(2)}
+    admin = FakeBrokers(own, {("t", 0): (1, 9), ("t", 1): (2, 9)}, down=(2,))
+    found = everything(admin)
+    assert [*found.groups] == ["a"]
+    assert found.ends == {("t", 0): 9}
+    assert len(found.problems) == 2
+    assert all("broker 2: NodeNotReadyError" in one for one in found.problems)
+
+
+def test_a_partition_without_leader_and_one_whose_leader_moves_are_problems() -> None:
+    own = {"a": Stored(committed={("t", 0): 5, ("t", 1): 5, ("t", 2): 5})}
+    admin = FakeBrokers(own, {("t", 0): (-1, 9), ("t", 1): (1, -1), ("t", 2): (1, 7)})
+    found = everything(admin)
+    assert found.ends == {("t", 2): 7}
+    assert [*found.problems] == [
+        "t-0 has no leader",
+        "the end of t-1: NotLeaderForPartitionError",
+    ]
+
+
+def test_a_group_whose_coordinator_loads_is_a_problem_and_a_deleted_one_is_none() -> None:
+    admin = FakeBrokers({"a": Stored(code=LOADING), "b": Stored(code=NOT_FOUND), "c": Stored()})
+    found = everything(admin)
+    assert found.groups["a"].committed is None
+    assert found.groups["a"].members is None
+    assert found.groups["b"].committed is None
+    assert found.groups["c"].committed == {}
+    assert [one for one in found.problems if "group b" in one] == []
+    assert len([one for one in found.problems if "group a: " in one]) == 2
+
+
+def test_a_deleted_topic_has_no_end_and_is_no_problem() -> None:
+    found = everything(FakeBrokers({"a": Stored(committed={("gone", 0): 5})}))
+    assert (found.ends, found.problems) == ({}, ())
+
+
+def test_no_committed_offset_is_none() -> None:
+    admin = FakeBrokers({"a": Stored(committed={("t", 0): -1})}, {("t", 0): (1, 3)})
+    assert everything(admin).groups["a"].committed == {}
+
+
+def test_a_share_group_has_no_offsets_and_a_new_group_no_members_that_are_known() -> None:
+    own = {
+        "new": Stored(type="Consumer", committed={("t", 0): 1}),
+        "share": Stored(type="Share"),
+        "old": Stored(type=None),
+    }
+    admin = FakeBrokers(own, {("t", 0): (1, 3)})
+    found = everything(admin)
+    assert found.groups["new"] == Group("new", "Stable", "consumer", None, {("t", 0): 1})
+    assert found.groups["share"] == Group("share", "Stable", "share", None, None)
+    assert found.groups["old"].members == 1
+    (asked,) = (one for _, one in admin.requests("OffsetFetchRequest"))
+    assert {one.group_id for one in asked.groups} == {"new", "old"}
+
+
+# Connections
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """Return a port on which nothing listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        yield one.getsockname()[1]
+
+
+def test_a_cluster_that_cannot_be_reached_is_found_at_once(closed_port: int) -> None:
+    watched = Watched(Connection((f"127.0.0.1:{closed_port}",)))
+    for _ in range(3):
+        with pytest.raises(OSError, match=f"127.0.0.1:{closed_port}: .*refused"):
+            watched.read(lambda _: True, 1)
+
+
+def test_connections_are_kept_until_a_reading_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[FakeBrokers] = []
+    closed: list[object] = []
+
+    def admin(connection: Connection, **settings: Any) -> FakeBrokers:
+        assert connection.bootstrap == ("b:2",)
+        settings["kafka_client"]()
+        made.append(FakeBrokers({"a": Stored()}))
+        return made[-1]
+
+    def reach(address: str) -> None:
+        if address == "a:1":
+            raise TimeoutError
+
+    monkeypatch.setattr(groups, "connect", reach)
+    monkeypatch.setattr(clients, "admin", admin)
+    client = SimpleNamespace(close=lambda: closed.append(1))
+    monkeypatch.setattr(clients, "rebootstrapping", lambda **_: client)
+    watched = Watched(Connection(("a:1", "b:2")))
+    watched.read(lambda _: True, 1)
+    watched.read(lambda _: True, 1)
+    assert (len(made), len(closed)) == (1, 0)
+
+    def fail(name: str) -> bool:
+        raise errors.KafkaConnectionError(name)
+
+    with pytest.raises(errors.KafkaConnectionError):
+        watched.read(fail, 1)
+    assert len(closed) == 1
+    watched.read(lambda _: True, 1)
+    assert len(made) == 2
+
+
+def test_a_connection_without_security_that_the_library_has_is_refused_at_once() -> None:
+    with pytest.raises(ConnectionDescriptionError):
+        Watched(Connection(("a:1",), {"security.protocol": "SASL_SSL"}))
