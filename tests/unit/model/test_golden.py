@@ -21,6 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
     SERVER_PROPERTIES,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import CONFIG
 
 from tests.support.lab.topology import ROOT
 from tests.unit.model.inventories import INVENTORIES, all_entries, read
@@ -54,8 +55,8 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
         if host in complete:
             found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
-            # A program is a copy of a file of this repository.
-            copied = path.endswith(".py")
+            # Programs and rules of alerts are copies of files of this repository.
+            copied = path.endswith(".py") or path.startswith(f"{CONFIG}/alerts/")
             if "content" in entry and not copied and (host in complete or path == SERVER_PROPERTIES):
                 found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
     return found
