@@ -67,8 +67,13 @@ class LagExporter(Packaged):
         return (LOOPBACK,)
 
     @property
+    def is_open(self) -> bool:
+        """Never: only the host itself connects."""
+        return False
+
+    @property
     def certificates(self) -> list[Certificate]:
-        """None: only the host itself connects."""
+        """None, for the same reason."""
         return []
 
     @property

@@ -57,7 +57,8 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
         for path, entry in entries.items():
             # Programs and rules of alerts are copies of files of this repository.
             copied = path.endswith(".py") or path.startswith(f"{CONFIG}/alerts/")
-            if "content" in entry and not copied and (host in complete or path == SERVER_PROPERTIES):
+            shown = path == SERVER_PROPERTIES or (host in complete and not copied)
+            if "content" in entry and shown:
                 found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
     return found
 
