@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.support.services.cluster",
     "tests.support.services.connect",
     "tests.support.services.registry",
+    "tests.support.services.monitoring",
 ]
 
 
