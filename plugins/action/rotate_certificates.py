@@ -8,7 +8,15 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import ca_change, connect, monitoring, schema_registry, security, spark
+from ..module_utils.model import (
+    ca_change,
+    connect,
+    lag_exporter,
+    monitoring,
+    schema_registry,
+    security,
+    spark,
+)
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.kafka_service import KafkaService
@@ -26,6 +34,7 @@ _AUTHORITIES = {
     security.AUTHORITY,
     schema_registry.AUTHORITY,
     monitoring.AUTHORITY,
+    lag_exporter.AUTHORITY,
     *(one.KAFKA_AUTHORITY for one in (connect, spark)),
 }
 # Phase -> what a run brings to all hosts.

@@ -129,7 +129,7 @@ def of_model(name: str) -> dict[str, Any]:
     own = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
     groups = (
         *("kafka_brokers", "kafka_controllers", "zookeeper", "kafka_connect", "schema_registry"),
-        "postgresql",
+        *("postgresql", "monitoring"),
         *("spark_masters", "spark_workers", "hdfs_namenode", "hdfs_datanodes"),
     )
     found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..host.network import connect
-from . import clients, library
+from . import clients, library, messages
 from .connection import Connection
 
 REQUEST_MS = 5000
 """How long a broker may take for one answer."""
 BATCH = 200
 """How many groups one request is about."""
-SHARE, CLASSIC = "share", "classic"
+SHARE, CLASSIC, CONSUMER = "share", "classic", "consumer"
 _UNKNOWN_TOPIC, _NO_LEADER, _GROUP_NOT_FOUND = 3, 5, 69
 _LATEST = -1
 
@@ -128,12 +128,13 @@ class Watched:
 def read(admin: Any, wanted: Callable[[str], bool], most: int) -> Reading:  # noqa: ANN401  no types
     """Return the groups that are `wanted`; as `Watched.read`."""
     problems: list[str] = []
-    brokers = _brokers(admin)
+    brokers = _answering(admin, problems)
     found = {name: one for name, one in _listed(admin, brokers, problems).items() if wanted(name)}
     kept = {name: found[name] for name in sorted(found)[:most]}
     members = _members(admin, kept, problems)
     committed = _committed(admin, kept, problems)
-    ends = _ends(admin, {place for one in committed.values() for place in one}, problems)
+    places = {place for one in committed.values() for place in one}
+    ends = _ends(admin, _leaders(admin, brokers, places, problems), problems)
     groups = {
         name: Group(name, one.state, one.type, members.get(name), committed.get(name))
         for name, one in kept.items()
@@ -141,9 +142,25 @@ def read(admin: Any, wanted: Callable[[str], bool], most: int) -> Reading:  # no
     return Reading(groups, ends, len(found) - len(kept), tuple(problems))
 
 
-def _brokers(admin: Any) -> list[int]:  # noqa: ANN401  as above
-    answer = _ask_any(admin, _metadata([]))
-    return [one.node_id for one in answer.brokers]
+def _answering(admin: Any, problems: list[str]) -> list[int]:  # noqa: ANN401  as above
+    """Return the brokers that answer now: the others are asked nothing in this reading.
+
+    Raises:
+        KafkaError: none does.
+
+    """
+    cluster = admin._manager.cluster
+    known = [one.node_id for one in cluster.brokers()]
+    silent: list[str] = []
+    answers = _ask(admin, {one: [_metadata([])] for one in known}, silent)
+    if not answers:
+        raise library.errors.KafkaConnectionError("; ".join(silent) or "there is no broker")
+    problems += silent
+    registered = {one.node_id for _, answer in answers for one in answer.brokers}
+    if new := sorted(registered - {*known}):
+        cluster.request_update()
+        problems.append(f"brokers {new} are asked from the next reading on")
+    return [broker for broker, _ in answers]
 
 
 def _metadata(topics: Iterable[str]) -> Any:  # noqa: ANN401  as above
@@ -168,14 +185,13 @@ def _listed(admin: Any, brokers: Iterable[int], problems: list[str]) -> dict[str
 def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> dict[str, int]:  # noqa: ANN401
     """Return group -> number of members, of those of which that is known."""
     found = {name: 0 for name, one in groups.items() if one.state in ("Empty", "Dead")}
-    asked = {name: one for name, one in groups.items() if name not in found and one.type == CLASSIC}
-    request = {
-        broker: [
-            library.DescribeGroupsRequest(groups=names, include_authorized_operations=False)
-            for names in batches
-        ]
-        for broker, batches in _by_coordinator(asked).items()
-    }
+    request: dict[int, list[Any]] = {}
+    for kind, message in ((CLASSIC, _describe), (CONSUMER, messages.describe_consumer_groups)):
+        asked = {
+            name: one for name, one in groups.items() if name not in found and one.type == kind
+        }
+        for broker, batches in _by_coordinator(asked).items():
+            request.setdefault(broker, []).extend(map(message, batches))
     for _, answer in _ask(admin, request, problems):
         for one in answer.groups:
             if one.error_code not in (0, _GROUP_NOT_FOUND):
@@ -183,6 +199,10 @@ def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> 
             elif not one.error_code:
                 found[one.group_id] = len(one.members)
     return found
+
+
+def _describe(names: Sequence[str]) -> Any:  # noqa: ANN401  as above
+    return library.DescribeGroupsRequest(groups=names, include_authorized_operations=False)
 
 
 def _committed(
@@ -223,15 +243,19 @@ def _committed(
     return found
 
 
-def _ends(admin: Any, places: Iterable[Place], problems: list[str]) -> dict[Place, int]:  # noqa: ANN401
-    """Return partition -> its end, the next offset that a consumer would not get yet."""
+def _leaders(
+    admin: Any,  # noqa: ANN401  as above
+    brokers: Sequence[int],
+    places: Iterable[Place],
+    problems: list[str],
+) -> dict[int, dict[str, list[int]]]:
+    """Return leader -> topic -> its partitions, of those that are there."""
     wanted: dict[str, set[int]] = {}
     for topic, partition in places:
         wanted.setdefault(topic, set()).add(partition)
-    if not wanted:
-        return {}
+    answers = _ask_one(admin, brokers, _metadata(wanted), problems) if wanted else []
     led: dict[int, dict[str, list[int]]] = {}
-    for topic in _ask_any(admin, _metadata(wanted)).topics:
+    for topic in (one for answer in answers for one in answer.topics):
         if topic.error_code not in (0, _UNKNOWN_TOPIC, _NO_LEADER):
             problems.append(f"the topic {topic.name}: {_reason(topic.error_code)}")
         for one in topic.partitions:
@@ -240,7 +264,19 @@ def _ends(admin: Any, places: Iterable[Place], problems: list[str]) -> dict[Plac
             if one.leader_id < 0:
                 problems.append(f"{topic.name}-{one.partition_index} has no leader")
                 continue
+            if one.leader_id not in brokers:  # its limit has been waited for once
+                problems.append(f"{topic.name}-{one.partition_index}: broker {one.leader_id}")
+                continue
             led.setdefault(one.leader_id, {}).setdefault(topic.name, []).append(one.partition_index)
+    return led
+
+
+def _ends(
+    admin: Any,  # noqa: ANN401  as above
+    led: Mapping[int, Mapping[str, Sequence[int]]],
+    problems: list[str],
+) -> dict[Place, int]:
+    """Return partition -> its end, the next offset that a consumer would not get yet."""
     one_topic = library.ListOffsetsRequest.ListOffsetsTopic
     one_partition = one_topic.ListOffsetsPartition
     request = {
@@ -288,14 +324,17 @@ def _reason(code: int) -> str:
     return str(library.errors.for_code(code).__name__) if code else ""
 
 
-def _ask_any(admin: Any, request: Any) -> Any:  # noqa: ANN401  as above
-    """Return the answer of any broker."""
-    manager = admin._manager
-
-    async def ask() -> Any:  # noqa: ANN401  as above
-        return await manager.wait_for(manager.send(request), REQUEST_MS)
-
-    return manager.run(ask)
+def _ask_one(
+    admin: Any,  # noqa: ANN401  as above
+    brokers: Sequence[int],
+    request: Any,  # noqa: ANN401  as above
+    problems: list[str],
+) -> list[Any]:
+    """Return the answer of the first broker that gives one, nothing if none does."""
+    for broker in brokers:
+        if answers := _ask(admin, {broker: [request]}, problems):
+            return [answer for _, answer in answers]
+    return []
 
 
 def _ask(

@@ -36,6 +36,7 @@ _CONTENTS = {
         *("DescribeAclsRequest", "DescribeGroupsRequest", "DescribeUserScramCredentialsRequest"),
         *("IncrementalAlterConfigsRequest", "ListGroupsRequest", "UpdateFeaturesRequest"),
     ),
+    "kafka.protocol.api_message": ("ApiMessage",),
     "kafka.protocol.consumer": ("ListOffsetsRequest", "OffsetFetchRequest"),
     "kafka.protocol.metadata": ("MetadataRequest",),
     "kafka.record": ("MemoryRecords", "MemoryRecordsBuilder"),

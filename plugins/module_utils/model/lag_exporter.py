@@ -42,7 +42,7 @@ _MODULES = "plugins/module_utils"
 # What its modules import of the collection; it is tried alone by test_lag_exporter_program.py.
 _IMPORTED = (
     *("kafka/__init__.py", "kafka/clients.py", "kafka/connection.py", "kafka/groups.py"),
-    *("kafka/library.py", "host/__init__.py", "host/network.py"),
+    *("kafka/library.py", "kafka/messages.py", "host/__init__.py", "host/network.py"),
     *("model/__init__.py", "model/properties.py", "model/values.py"),
 )
 

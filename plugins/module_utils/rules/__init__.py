@@ -25,6 +25,7 @@ from . import (
     lag_exporter,
     listeners,
     mirrors,
+    monitoring,
     nodes,
     postgresql,
     principals,
@@ -67,8 +68,7 @@ SUBJECTS = (
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
     *(zookeeper, connect, connectors, mirrors, schema_registry, postgresql),
-    *(hdfs, spark, spark_jobs),
-    lag_exporter,
+    *(hdfs, spark, spark_jobs, monitoring, lag_exporter),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

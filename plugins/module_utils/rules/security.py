@@ -9,8 +9,9 @@ from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.listeners import ENDED, Listener
+from ..model.packaged import Packaged
 from ..model.pem import identities
-from ..model.security import AUTHORIZER, AUTHORIZERS
+from ..model.security import AUTHORIZER, AUTHORIZERS, STANDARD
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
 from ..model.values import integer, is_true, listing
@@ -40,8 +41,9 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
     """Whoever reaches the address may read, write and administer, run code on Spark's hosts, and
     exhaust a broker's memory (CVE-2026-111115).
     """
-    open_to_all: dict[str, dict[str, Service]] = {}
-    for host, service in all_services(cluster):
+    open_to_all: dict[str, dict[str, Service | Packaged]] = {}
+    watching = (*cluster.metrics.items(), *cluster.monitoring.items())
+    for host, service in (*all_services(cluster), *watching):
         if service.is_open and not _asks_who_connects(service):
             open_to_all.setdefault(service.product, {})[host] = service
     for product, services in open_to_all.items():
@@ -50,7 +52,7 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
             what = f"{next(iter(services.values())).title} is open, and the internet reaches "
             what += f"{'addresses' if len(found) > 1 else 'an address'} of it, "
             what += f"{listing(sorted(found))}."
-            closed = next(iter(services.values())).closed
+            closed = getattr(next(iter(services.values())), "closed", STANDARD)
             fix = f"Set {product}_security: {closed}, or private addresses."
             yield Finding(what, fix, f"{product}_security", tuple(services))
     if reached := _reached_although_closed(cluster):
@@ -85,14 +87,16 @@ def _opened_again(cluster: Cluster) -> Findings:
             yield Finding(what, fix, place(node, EVERYBODY_MAY), (host,))
 
 
-def _reached(cluster: Cluster, host: str, service: Service) -> list[str]:
+def _reached(cluster: Cluster, host: str, service: Service | Packaged) -> list[str]:
     """Return the addresses by which the internet reaches a service."""
     ports = [integer(one.port) or 0 for one in service.listening]
     return sorted(cluster.public_addresses(host, ports))
 
 
-def _asks_who_connects(service: Service) -> bool:
+def _asks_who_connects(service: Service | Packaged) -> bool:
     """Return whether a service is closed by properties of the inventory, though it is `open`."""
+    if isinstance(service, Packaged):
+        return False
     if isinstance(service, KafkaNode):
         return all(_asks_for_identity(service, one) for one in service.listeners)
     authenticates = is_true(service.config.get("spark.authenticate"))

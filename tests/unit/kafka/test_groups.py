@@ -10,7 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, groups
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
+    clients,
+    groups,
+    messages,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
     Connection,
     ConnectionDescriptionError,
@@ -23,6 +27,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups im
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
+CLASSIC_GROUPS = 15
 LOADING, NOT_LEADER, NOT_FOUND, NO_TOPIC = 14, 6, 69, 3
 
 
@@ -49,11 +54,21 @@ class FakeBrokers:
     partitions: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     brokers: tuple[int, ...] = (1, 2, 3)
     down: tuple[int, ...] = ()
+    known: tuple[int, ...] = ()
+    updates: list[int] = field(default_factory=list)
     asked: list[tuple[int | None, Any]] = field(default_factory=list)
 
     @property
     def _manager(self) -> FakeBrokers:
         return self
+
+    @property
+    def cluster(self) -> Any:
+        """What the client knows: the brokers of its last metadata."""
+        return SimpleNamespace(
+            brokers=lambda: [SimpleNamespace(node_id=one) for one in self.known or self.brokers],
+            request_update=lambda: self.updates.append(1),
+        )
 
     def run(self, question: Callable[[], Awaitable[Any]]) -> Any:
         async def answered() -> Any:
@@ -104,13 +119,14 @@ class FakeBrokers:
         return SimpleNamespace(error_code=0, groups=found)
 
     def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+        names = request.groups if request.API_KEY == CLASSIC_GROUPS else request.group_ids
         found = [
             SimpleNamespace(
                 group_id=name,
                 error_code=self.groups[name].code,
                 members=[None] * self.groups[name].members,
             )
-            for name in request.groups
+            for name in names
         ]
         return SimpleNamespace(groups=found)
 
@@ -162,7 +178,7 @@ def test_all_is_read_with_one_request_of_a_kind_to_each_broker() -> None:
     counts = {type(one).__name__ for _, one in admin.asked}
     kinds = {name: [node for node, _ in admin.requests(name)] for name in counts}
     assert kinds == {
-        "MetadataRequest": [None, None],
+        "MetadataRequest": [1, 2, 3, 1],
         "ListGroupsRequest": [1, 2, 3],
         "DescribeGroupsRequest": [1, 2, 3],
         "OffsetFetchRequest": [1, 2, 3],
@@ -194,7 +210,8 @@ def test_a_broker_that_is_down_costs_only_what_it_would_have_said() -> None:
     assert [*found.groups] == ["a"]
     assert found.ends == {("t", 0): 9}
     assert len(found.problems) == 2
-    assert all("broker 2: NodeNotReadyError" in one for one in found.problems)
+    assert found.problems[0].startswith("broker 2: NodeNotReadyError")
+    assert found.problems[1] == "t-1: broker 2"
 
 
 def test_a_partition_without_leader_and_one_whose_leader_moves_are_problems() -> None:
@@ -229,19 +246,42 @@ def test_no_committed_offset_is_none() -> None:
     assert everything(admin).groups["a"].committed == {}
 
 
-def test_a_share_group_has_no_offsets_and_a_new_group_no_members_that_are_known() -> None:
+def test_each_type_of_group_is_asked_as_it_answers() -> None:
     own = {
-        "new": Stored(type="Consumer", committed={("t", 0): 1}),
+        "new": Stored(type="Consumer", members=2, committed={("t", 0): 1}),
         "share": Stored(type="Share"),
+        "streams": Stored(type="Streams"),
         "old": Stored(type=None),
     }
     admin = FakeBrokers(own, {("t", 0): (1, 3)})
     found = everything(admin)
-    assert found.groups["new"] == Group("new", "Stable", "consumer", None, {("t", 0): 1})
+    assert found.groups["new"] == Group("new", "Stable", "consumer", 2, {("t", 0): 1})
     assert found.groups["share"] == Group("share", "Stable", "share", None, None)
+    assert found.groups["streams"].members is None
     assert found.groups["old"].members == 1
+    assert [one.API_KEY for _, one in admin.requests("DescribeGroupsRequest")] == [15, 69]
     (asked,) = (one for _, one in admin.requests("OffsetFetchRequest"))
-    assert {one.group_id for one in asked.groups} == {"new", "old"}
+    assert {one.group_id for one in asked.groups} == {"new", "streams", "old"}
+
+
+def test_a_broker_that_hangs_is_waited_for_once_in_a_reading() -> None:
+    own = {"a": Stored(1, committed={("t", 0): 5, ("t", 1): 5})}
+    admin = FakeBrokers(own, {("t", 0): (1, 9), ("t", 1): (2, 9)}, down=(2,))
+    everything(admin)
+    assert [node for node, _ in admin.asked].count(2) == 1
+
+
+def test_a_cluster_of_which_no_broker_answers_cannot_be_read() -> None:
+    with pytest.raises(errors.KafkaConnectionError, match=r"broker 1: .*; broker 2: .*"):
+        everything(FakeBrokers({"a": Stored()}, down=(1, 2, 3)))
+
+
+def test_a_new_broker_is_found_and_until_then_nothing_is_taken_for_gone() -> None:
+    admin = FakeBrokers({"a": Stored(1), "b": Stored(3)}, known=(1, 2))
+    found = everything(admin)
+    assert [*found.groups] == ["a"]
+    assert found.problems == ("brokers [3] are asked from the next reading on",)
+    assert admin.updates == [1]
 
 
 # Connections
@@ -298,3 +338,19 @@ def test_connections_are_kept_until_a_reading_fails(monkeypatch: pytest.MonkeyPa
 def test_a_connection_without_security_that_the_library_has_is_refused_at_once() -> None:
     with pytest.raises(ConnectionDescriptionError):
         Watched(Connection(("a:1",), {"security.protocol": "SASL_SSL"}))
+
+
+# Messages that kafka-python does not have
+
+
+def test_a_request_about_consumer_groups_and_its_answer_are_as_kafka_writes_them() -> None:
+    request = messages.describe_consumer_groups(["a", "bc"])
+    request.API_VERSION = 0
+    assert request.encode(version=0) == b"\x03\x02a\x03bc\x00\x00"
+    _, kind = messages._consumer_group_describe()
+    # No throttling; one group without members, in state Dead, with an error and a message.
+    text = b"\x00\x00\x00\x00\x02\x00\x45\x03no\x02g\x05Dead" + b"\x00\x00\x00\x01" * 2
+    answer = kind.decode(text + b"\x01\x01\x80\x00\x00\x00\x00\x00", version=0)
+    (one,) = answer.groups
+    assert (one.group_id, one.error_code, one.group_state) == ("g", NOT_FOUND, "Dead")
+    assert len(one.members) == 0

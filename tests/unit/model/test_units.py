@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import firewall, postgresql
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged import Packaged
+from ansible_collections.millrace.streaming.plugins.module_utils.model.service import Service
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import Job
 
 from tests.support.lab.topology import ROOT
@@ -29,7 +31,7 @@ def unit_files(cluster: Cluster, job: Job) -> dict[str, str]:
         if host in cluster.spark:
             entries |= cluster.spark[host].job_files(job)
         for path, entry in entries.items():
-            if path.endswith(".service"):
+            if path.endswith(".service") and "content" in entry:
                 found.setdefault(entry["content"], f"{host}/{Path(path).name}")
     return {name: text for text, name in found.items()}
 
@@ -40,7 +42,8 @@ def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_pa
     job = Job("flights", "flights.stream", str(ROOT / "spark/flights"))
     cluster = read(name, tmp_path)
     texts = unit_files(cluster, job)
-    services = [one for host in cluster.hosts for one in cluster.services(host).values()]
+    every = [one for host in cluster.hosts for one in cluster.deployed(host).values()]
+    services = [one for one in every if isinstance(one, (Service, Packaged))]
     jobs = {job.unit} if cluster.spark else set()
     jobs |= {firewall.NAME} if cluster.firewalls else set()
     jobs |= {postgresql.UNIT} if cluster.databases else set()

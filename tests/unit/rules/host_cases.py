@@ -353,6 +353,13 @@ def database(release: Mapping[str, Any]) -> list[InspectedHost]:
     return inspected(Draft().database(), {"k1": Inspection(**release)})
 
 
+def watching(free: int, size: int = 100 * GIB, *, exists: bool = False) -> list[InspectedHost]:
+    """A host with Prometheus, whose metrics may use 20 GB, and its disk."""
+    draft = Draft().monitoring().variable("monitoring_retention_size", "20GB", on=("m1",))
+    directory = Directory("/var/lib/monitoring", exists=exists, free=free, size=size)
+    return inspected(draft, {"m1": Inspection(directories=(directory,))})
+
+
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
     """Hosts of HDFS, each with the id of the NameNode's directory and of that of blocks."""
     places = ("/var/lib/hdfs/name", "/var/lib/hdfs/data")
@@ -757,6 +764,18 @@ CASES = [
         ("Red Hat", "k1"),
         database(ROCKY_9),
         database(DEBIAN_13),
+    ),
+    Case(
+        "monitoring-without-room",
+        ("20GB", "10240 MiB free", "5120MB"),
+        watching(10 * GIB),
+        watching(30 * GIB),
+    ),
+    Case(
+        "monitoring-without-room",
+        ("20GB", "15360 MiB in all"),
+        watching(12 * GIB, 15 * GIB, exists=True),
+        watching(10 * GIB, 30 * GIB, exists=True),
     ),
     *(
         Case(

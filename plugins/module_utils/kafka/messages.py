@@ -1,0 +1,69 @@
+"""Messages of Kafka's protocol that kafka-python does not have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import library
+
+_Field = dict[str, Any]
+
+
+def _field(name: str, kind: str, *parts: _Field, nullable: bool = False) -> _Field:
+    """Return a field as Kafka's message files write it; `parts` are those of a struct."""
+    more: _Field = {"fields": list(parts)} if parts else {}
+    more |= {"nullableVersions": "0+", "default": "null"} if nullable else {}
+    return {"name": name, "type": kind, "versions": "0+", **more}
+
+
+def _assignment(name: str) -> _Field:
+    parts = (_field("TopicId", "uuid"), _field("TopicName", "string"))
+    partitions = _field("Partitions", "[]int32")
+    return _field(
+        name, "Assignment", _field("TopicPartitions", "[]TopicPartitions", *parts, partitions)
+    )
+
+
+_MEMBER = (
+    *(_field("MemberId", "string"), _field("InstanceId", "string", nullable=True)),
+    *(_field("RackId", "string", nullable=True), _field("MemberEpoch", "int32")),
+    *(_field("ClientId", "string"), _field("ClientHost", "string")),
+    _field("SubscribedTopicNames", "[]string"),
+    _field("SubscribedTopicRegex", "string", nullable=True),
+    *(_assignment("Assignment"), _assignment("TargetAssignment")),
+)
+_GROUP = (
+    *(_field("ErrorCode", "int16"), _field("ErrorMessage", "string", nullable=True)),
+    *(_field("GroupId", "string"), _field("GroupState", "string")),
+    *(_field("GroupEpoch", "int32"), _field("AssignmentEpoch", "int32")),
+    *(_field("AssignorName", "string"), _field("Members", "[]Member", *_MEMBER)),
+    _field("AuthorizedOperations", "int32"),
+)
+
+
+def describe_consumer_groups(names: Sequence[str]) -> Any:  # noqa: ANN401  kafka-python has no types
+    """Return the request about groups of the consumer protocol (ConsumerGroupDescribe, KIP-848)."""
+    request, _ = _consumer_group_describe()
+    return request(group_ids=list(names), include_authorized_operations=False)
+
+
+@functools.cache
+def _consumer_group_describe() -> tuple[Any, Any]:
+    """Return the classes of request and answer; kafka-python itself keeps none for the answer."""
+    wanted = (_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool"))
+    answer = (_field("ThrottleTimeMs", "int32"), _field("Groups", "[]DescribedGroup", *_GROUP))
+    return _message("request", 69, wanted), _message("response", 69, answer)
+
+
+def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:  # noqa: ANN401  as above
+    schema: Mapping[str, Any] = {
+        **{"apiKey": key, "type": kind, "name": f"ConsumerGroupDescribe{kind.capitalize()}"},
+        **{"validVersions": "0-0", "flexibleVersions": "0+", "fields": list(fields)},
+    }
+    base = library.ApiMessage
+    # It reads a file of its own by the name of the class, which the schema then replaces.
+    name = f"DescribeGroups{kind.capitalize()}"
+    own = {"json_patch": classmethod(lambda _cls, _json: schema), "__module__": __name__}
+    return type(base)(name, (base,), own)
