@@ -109,7 +109,7 @@ def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-
     """
     topics = admin.describe_topics()
     wanted = [topic["name"] for topic in topics] if gate else shrunk_topics(topics)
-    settings = _topic_settings(admin, wanted)
+    settings = topic_settings(admin, wanted)
     hidden = sorted(name for name in wanted if gate and MIN_ISR not in settings.get(name, {}))
     if hidden:  # or deleted just now: the next snapshot will tell
         text = f"the settings of {', '.join(hidden[:5])} are not shown: check this client's ACLs"
@@ -136,7 +136,8 @@ def described_quorum(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  a
     return answer
 
 
-def _topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:  # noqa: ANN401
+def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:  # noqa: ANN401
+    """Return topic -> key -> value, of the keys that matter here and are shown to this client."""
     if not topics:
         return {}
     keys = dict.fromkeys((MIN_ISR, *THROTTLES))

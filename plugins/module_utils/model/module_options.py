@@ -200,6 +200,11 @@ def _kafka_health(cluster: Cluster, host: str) -> Options:
     return {**_gate(cluster, host), "tls_addresses": cluster.kafka[host].tls_addresses}
 
 
+def _kafka_contents(cluster: Cluster, host: str) -> Options:
+    names = ("bootstrap", "expect_brokers", "expect_voters", "cluster_id")
+    return {name: one for name, one in _gate(cluster, host).items() if name in names}
+
+
 def _gate(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     return {
@@ -348,6 +353,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "monitoring_check": _monitoring_check,
     "monitoring_reload": _monitoring_reload,
     "monitoring_health": _monitoring_health,
+    "kafka_contents": _kafka_contents,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,

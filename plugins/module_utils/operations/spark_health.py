@@ -9,19 +9,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Name here -> name in Spark's answers; memory is in MiB, the start in milliseconds.
+_NODE = {
+    **{"host": "host", "state": "state", "cores": "cores", "cores_used": "coresused"},
+    **{"memory": "memory", "memory_used": "memoryused"},
+}
+_APPLICATION = {
+    **{"id": "id", "name": "name", "state": "state", "cores": "cores", "started": "starttime"},
+}
+
 
 @dataclass(frozen=True)
 class Master:
     """A master by the address of its web interface.
 
     `status` is Spark's (ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY), or empty if the
-    master does not answer, with the `reason`. `workers` are pairs of a worker's host and state.
+    master does not answer, with the `reason`. `workers` are pairs of a worker's host and state;
+    `nodes` and `applications` describe workers and running applications to people.
     """
 
     address: str
     status: str = ""
     reason: str = ""
     workers: tuple[tuple[str, str], ...] = ()
+    nodes: tuple[Mapping[str, Any], ...] = ()
+    applications: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def described(self) -> str:
@@ -36,7 +48,17 @@ class Master:
 def master(address: str, answer: Mapping[str, Any]) -> Master:
     """Read the answer of a master's `/json/`."""
     workers = [(str(one["host"]), str(one["state"])) for one in answer["workers"]]
-    return Master(address, str(answer["status"]), workers=tuple(workers))
+    return Master(
+        address,
+        str(answer["status"]),
+        workers=tuple(workers),
+        nodes=tuple(_named(one, _NODE) for one in answer["workers"]),
+        applications=tuple(_named(one, _APPLICATION) for one in answer.get("activeapps", ())),
+    )
+
+
+def _named(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {own: answer[name] for own, name in names.items() if name in answer}
 
 
 def active(masters: Iterable[Master]) -> Master | None:
@@ -94,4 +116,6 @@ def facts(masters: Sequence[Master]) -> dict[str, Any]:
         "active": leader.address if leader else "",
         "standby": [one.address for one in masters if one.status == "STANDBY"],
         "workers": sorted(leader.alive_workers()) if leader else [],
+        "nodes": [*leader.nodes] if leader else [],
+        "applications": [*leader.applications] if leader else [],
     }

@@ -21,7 +21,7 @@ GROUPS = {
 }
 WATCHED = {**GROUPS, "monitoring": ["m1"]}
 NODE = {"k1": {"kafka_node_id": 1}}
-CLOSED = {"metrics_security": "standard", "monitoring_security": "standard"}
+CLOSED: dict[str, Any] = {"metrics_security": "standard", "monitoring_security": "standard"}
 
 
 def watched(facts: dict[str, Facts] | None = None, **variables: Any) -> Cluster:

@@ -63,8 +63,21 @@ def test_facts_name_the_leader_and_its_workers() -> None:
         "active": "s1:8080",
         "standby": ["s2:8080"],
         "workers": ["s2", "s3"],
+        "nodes": [],
+        "applications": [],
     }
     assert spark_health.facts([ALIVE, ALIVE])["active"] == ""
+
+
+def test_workers_and_applications_are_described() -> None:
+    worker = {"host": "s2", "state": "ALIVE", "cores": 4, "coresused": 1, "memoryused": 512}
+    application = {"id": "app-1", "name": "flights", "cores": 1, "user": "spark"}
+    answer = {"status": "ALIVE", "workers": [worker], "activeapps": [application]}
+    found = spark_health.facts([spark_health.master("s1:8080", answer)])
+    assert found["nodes"] == [
+        {"host": "s2", "state": "ALIVE", "cores": 4, "cores_used": 1, "memory_used": 512}
+    ]
+    assert found["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
 
 
 def serving(*answers: str, token: str = "") -> AbstractContextManager[str]:

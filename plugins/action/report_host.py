@@ -1,0 +1,30 @@
+"""Ansible action: units, disks, certificates and the last operation of a host, for a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..plugin_utils.action import Action
+from ..plugin_utils.service_stores import of_kafka, stores
+
+
+class ActionModule(Action):
+    """The control node's part of the module of this name: what there is on the host."""
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Read the state of the host."""
+        services = self.cluster.services(self.host).values()
+        marks = {
+            unit: mark for one in services for unit, mark in zip(one.units, one.marks, strict=True)
+        }
+        found = [*of_kafka(self.cluster, self.host), *stores(self.cluster, self.host)]
+        directories = [one.path for one in self.cluster.directories(self.host)]
+        return self.call(
+            {
+                "units": list(marks),
+                "marks": marks,
+                "directories": list(dict.fromkeys(directories)),
+                "stores": [one for one in found if one["trusted"]],
+                **args,
+            }
+        )

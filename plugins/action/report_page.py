@@ -1,0 +1,32 @@
+"""Ansible action: a page that shows what a run has read of a cluster."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ..module_utils.model.report_page import page
+from ..module_utils.operations import report
+from ..plugin_utils.action import Action
+from ..plugin_utils.files import write
+from ..plugin_utils.inventory import plain
+
+
+class ActionModule(Action):
+    """The action; it runs only on the control node."""
+
+    _requires_connection = False
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Write the page."""
+        hostvars = self.variables["hostvars"]
+
+        def registered(name: str) -> dict[str, dict[str, Any]]:
+            answers = {host: hostvars[host].get(name) for host in self.cluster.hosts}
+            return {host: plain(one) for host, one in answers.items() if one}
+
+        found = report.snapshot(
+            self.cluster, registered(args["hosts"]), registered(args["parts"]), time.time()
+        )
+        write(args["path"], page(found), "the page")
+        return {"changed": False, "problems": report.problems(found)}

@@ -1,0 +1,30 @@
+"""Ansible action: the services of a cluster, each read on one host of those that have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..module_utils.model import module_options
+from ..module_utils.operations import report
+from ..plugin_utils.action import Action
+from ..plugin_utils.inventory import plain
+
+
+class ActionModule(Action):
+    """The action; the first host of a service that was reached reads it."""
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Read what this host has to read; a service that does not answer fails nothing."""
+        hostvars, name = self.variables["hostvars"], args["reached"]
+        reached = [
+            host
+            for host in self.hosts("ansible_play_hosts_all")
+            if report.is_reached(plain(hostvars[host].get(name)) or {})
+        ]
+        found = {}
+        for part in report.PARTS:
+            if report.reader(part, self.cluster, reached) == self.host:
+                wanted = module_options.of_module(part.module, self.cluster, self.host)
+                more = {"fail": False} if part.may_fail else {}
+                found[part.name] = self.call({**wanted, **more}, part.module)
+        return {"changed": False, "parts": found}

@@ -1,0 +1,29 @@
+#!/usr/bin/python
+"""Documentation of the action report_parts, which calls other modules."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: report_parts
+short_description: Read the services of a cluster, each on one host
+description:
+  - Reads each service of the inventory on the first host of it that was reached, with the module
+    that checks its health; of Kafka all that M(millrace.streaming.kafka_contents) gives. Nothing
+    that it finds fails the task.
+options:
+  reached:
+    description: Variable in which a task of M(millrace.streaming.report_host) was registered.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
+
+RETURN = r"""
+parts:
+  description: Service -> result of its module, of the services that this host has read.
+  returned: always
+  type: dict
+"""

@@ -1,0 +1,209 @@
+"""The page of a cluster in a real browser: wide and narrow, light and dark, by keyboard alone."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
+
+from tests.support.browser import Browser, browser
+from tests.unit.snapshot_draft import cluster
+
+VIEWS = (
+    *("overview", "hosts", "topics", "topics/topic-0001", "groups", "groups/dashboards", "quorum"),
+    *("connect", "schemas", "spark", "operations", "certificates"),
+)
+SIZES = [(1280, 900), (400, 900)]
+FIRST_VIEW_SECONDS = 1.0
+CONTRAST = 4.5
+"""Of text and what is behind it, by level AA of WCAG 2."""
+# The least contrast of the texts of a page, each with its color on what lies behind it.
+LEAST_CONTRAST = """
+const light = (color) => {
+  const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map((one) => one / 255)
+    .map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (node) => {
+  for (let one = node; one; one = one.parentElement) {
+    const color = getComputedStyle(one).backgroundColor;
+    if (color !== "rgba(0, 0, 0, 0)") return color;
+  }
+  return "rgb(255, 255, 255)";
+};
+const found = [];
+for (const node of document.body.querySelectorAll("*")) {
+  const own = [...node.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim());
+  const unseen = node.closest("script, .skip, .unseen, :disabled") || !node.getClientRects().length;
+  if (!own || unseen) continue;
+  const [a, b] = [light(getComputedStyle(node).color), light(behind(node))].sort((x, y) => y - x);
+  found.push([(a + 0.05) / (b + 0.05), node.textContent.slice(0, 40)]);
+}
+return found.sort((x, y) => x[0] - y[0])[0];
+"""
+WHERE = """
+const at = document.activeElement, box = at.getBoundingClientRect(), style = getComputedStyle(at);
+const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+return {text: at.textContent, id: at.id, tag: at.tagName, label: at.getAttribute("aria-label"),
+  seen: box.width > 1 && box.left >= 0 && outlined};
+"""
+NEWEST = """
+const timing = performance.getEntriesByType("navigation")[0];
+return timing.loadEventEnd / 1000;
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    hostile = cluster(3)
+    for topic in hostile["kafka"]["topics"]:
+        topic[0] += "<img src=x onerror=document.title='run'>"
+    pages: dict[str, dict[str, Any]] = {
+        "healthy": cluster(),
+        "broker": cluster(lost=3),
+        "large": cluster(2000, 10, lost=2),
+        "hostile": hostile,
+        "dead": {**cluster(0), "kafka": {"error": "no broker answers"}},
+        "quorum": cluster(),
+    }
+    pages["quorum"]["kafka"] |= {"quorum": None, "quorum_error": "no answer in time"}
+    for name, snapshot in pages.items():
+        (folder / f"{name}.html").write_text(page(snapshot))
+    return folder
+
+
+def show(chromium: Browser, site: Path, name: str, view: str) -> None:
+    chromium.open(f"file://{site}/{name}.html#{view}")
+    assert not chromium.messages()
+
+
+def shown(chromium: Browser) -> str:
+    return str(chromium.run("return document.querySelector('main').innerText"))
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda one: str(one[0]))
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_fits_and_can_be_read(
+    view: str, size: tuple[int, int], dark: bool, chromium: Browser, site: Path
+) -> None:
+    chromium.shape(*size, dark=dark)
+    show(chromium, site, "broker", view)
+    assert chromium.run("return document.documentElement.scrollWidth") <= size[0]
+    assert chromium.run("return document.querySelectorAll('h1').length") == 1
+    ratio, text = chromium.run(LEAST_CONTRAST)
+    assert ratio >= CONTRAST, text
+    back = chromium.run("return getComputedStyle(document.body).backgroundColor")
+    assert (back == "rgb(255, 255, 255)") is not dark
+    if pictures := os.environ.get("PAGE_PICTURES"):
+        name = f"{view.replace('/', '-')}-{size[0]}-{'dark' if dark else 'light'}.png"
+        chromium.picture(Path(pictures, name))
+
+
+def test_a_missing_replica_is_seen(chromium: Browser, site: Path) -> None:
+    chromium.shape(*SIZES[0])
+    show(chromium, site, "broker", "topics")
+    colors = "return [...document.querySelectorAll('canvas')].map((one) => one.ariaLabel)"
+    assert [label.rpartition(", ")[2] for label in chromium.run(colors)] == [
+        *("0 missing", "0 missing", "48 missing"),
+    ]
+    drawn = """
+    const wanted = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
+    return [...document.querySelectorAll("canvas")].map((one) => {
+      const data = one.getContext("2d").getImageData(0, 0, one.width, one.height).data;
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const parts = [0, 1, 2].map((i) => data[at + i].toString(16).padStart(2, "0"));
+        if ("#" + parts.join("") === wanted) count += 1;
+      }
+      return count;
+    });
+    """
+    first, second, lost = chromium.run(drawn)
+    assert (first, second) == (0, 0)
+    assert lost > 48
+    show(chromium, site, "broker", "topics/topic-0001")
+    assert chromium.run("return document.querySelectorAll('td.lost').length") == 8
+    show(chromium, site, "healthy", "topics/topic-0001")
+    assert chromium.run("return document.querySelectorAll('td.lost').length") == 0
+
+
+def test_a_large_cluster_is_there_at_once(chromium: Browser, site: Path) -> None:
+    chromium.shape(*SIZES[0])
+    show(chromium, site, "large", "topics")
+    assert chromium.run(NEWEST) < FIRST_VIEW_SECONDS
+    assert "2,000 topics, 20,000 partitions" in shown(chromium)
+    assert chromium.run("return document.querySelectorAll('tbody tr').length") == 50
+    begun = time.monotonic()
+    chromium.run("document.querySelector('#topics-search').focus()")
+    chromium.press("1999")
+    assert "1 to 1 of 1 (2,000 in all)" in shown(chromium)
+    assert time.monotonic() - begun < FIRST_VIEW_SECONDS
+
+
+def test_the_keyboard_reaches_everything(chromium: Browser, site: Path) -> None:
+    chromium.shape(*SIZES[0])
+    show(chromium, site, "large", "overview")
+    chromium.press("Tab")
+    assert chromium.run(WHERE)["text"] == "Skip to the content"
+    chromium.press("Enter")
+    assert chromium.run(WHERE)["id"] == "main"
+    show(chromium, site, "large", "overview")
+    found = []
+    for _ in range(4):
+        chromium.press("Tab")
+        where = chromium.run(WHERE)
+        found.append(where["text"])
+        assert where["seen"], where
+    assert found[1:] == ["Overview", "Hosts", "Topics"]
+    chromium.press("Enter")
+    assert chromium.run(WHERE)["tag"] == "H1"
+    visited = []
+    for _ in range(6):
+        chromium.press("Tab")
+        where = chromium.run(WHERE)
+        visited.append(where["id"] or where["text"] or where["label"])
+        assert where["seen"], where
+    assert visited[:3] == ["topics-search", "topics-filter", "Next page"]
+    chromium.run("[...document.querySelectorAll('button')].pop().focus()")
+    chromium.press("Enter")
+    assert "51 to 100 of 2,000" in shown(chromium)
+
+
+def test_a_name_is_never_run(chromium: Browser, site: Path) -> None:
+    show(chromium, site, "hostile", "topics")
+    assert chromium.run("return document.title") == "Topics - production"
+    assert chromium.run("return document.images.length") == 0
+    assert "<img src=x" in shown(chromium)
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "text"),
+    [
+        ("dead", "overview", "Kafka cannot be reached: no broker answers"),
+        ("dead", "topics", "Kafka cannot be reached"),
+        ("quorum", "quorum", "The quorum does not answer"),
+        ("quorum", "topics", "6 topics, 48 partitions"),
+        ("healthy", "nothing", "There is no such view."),
+        ("healthy", "topics/none", "There is no topic none."),
+        ("healthy", "topics/%E0%A4%A", "There is no topic"),
+        ("healthy", "groups/none", "There is no group none."),
+    ],
+)
+def test_what_is_not_there_is_said(
+    name: str, view: str, text: str, chromium: Browser, site: Path
+) -> None:
+    show(chromium, site, name, view)
+    assert text in shown(chromium)

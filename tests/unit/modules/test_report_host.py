@@ -1,0 +1,62 @@
+"""The state of a host for a report: units, marks, disks, certificates, the last operation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import State, Unit
+from ansible_collections.millrace.streaming.plugins.module_utils.model import zookeeper_tls
+from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
+
+from tests.unit.in_process import call_module
+
+NO_BUS = OSError("systemctl: no bus")
+
+
+def state(unit: Unit) -> State:
+    if unit.name == "gone":
+        raise NO_BUS
+    return State(active="failed" if unit.name == "spark-worker" else "active")
+
+
+def test_everything_of_a_host_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Unit, "state", state)
+    authority = certificates.new_authority("Ensemble")
+    stranger = certificates.new_authority("Another")
+    wanted = zookeeper_tls.identity("z1", "kafka").certificate
+    good, bad = tmp_path / "good.pem", tmp_path / "bad.pem"
+    good.write_text(certificates.issue(authority, wanted))
+    bad.write_text(certificates.issue(stranger, wanted))
+    (tmp_path / "mark").touch()
+    (tmp_path / "operation.json").write_text(json.dumps({"id": "a", "state": "finished"}))
+    found = call_module(
+        "report_host",
+        {
+            "units": ["kafka", "spark-worker", "gone"],
+            "marks": {"kafka": str(tmp_path / "mark"), "spark-worker": str(tmp_path / "none")},
+            "directories": [str(tmp_path), str(tmp_path / "none")],
+            "stores": [
+                {"certificate": str(one), "trusted": authority.certificate}
+                for one in (good, bad, tmp_path / "none.pem")
+            ],
+            "record": str(tmp_path / "operation.json"),
+        },
+    )
+    assert [one["active"] for one in found["units"]] == [
+        *("active", "failed", "unknown: systemctl: no bus"),
+    ]
+    assert found["pending"] == ["kafka"]
+    assert [one["path"] for one in found["disks"]] == [str(tmp_path)]
+    shown = {Path(one["place"]).name: one for one in found["certificates"]}
+    assert shown.keys() == {"good.pem", "bad.pem"}
+    assert shown["good.pem"]["days"] > 30
+    assert shown["bad.pem"]["wrong"]
+    assert found["operation"]["state"] == "finished"
+
+
+def test_a_host_that_has_nothing_yet_has_nothing(tmp_path: Path) -> None:
+    found = call_module("report_host", {"record": str(tmp_path / "none")})
+    assert found["operation"] == {}
+    assert found["units"] == found["disks"] == found["certificates"] == []

@@ -1,0 +1,105 @@
+"""What a page shows of a cluster, out of its inventory and of what was read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import report
+
+from tests.unit.model import small
+
+GROUPS = {
+    **dict.fromkeys(("kafka_controllers", "kafka_brokers"), ("k1", "k2", "k3")),
+    **{"kafka_connect": ["c1"], "spark_masters": ["k3"], "spark_workers": ["c1"]},
+}
+IDS = {
+    name: {"kafka_node_id": at, "kafka_rack": name}
+    for at, name in enumerate(GROUPS["kafka_brokers"], 1)
+}
+UNREACHABLE = {"unreachable": True, "msg": "no route to host", "changed": False}
+HOST = {
+    "units": [{"name": "kafka", "active": "active"}],
+    "pending": ["kafka"],
+    "disks": [{"path": "/data", "total": 9, "free": 3}],
+    "certificates": [{"place": "/etc/kafka/node.pem", "days": 3.0, "wrong": ""}],
+    "operation": {},
+}
+RECORD = {"id": "a", "started": "2026-11-27T01:00:00Z", "state": "running", "done": [], "age": 9.0}
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return small.cluster(GROUPS, IDS)
+
+
+def snapshot(cluster: Cluster, hosts: Any, parts: Any) -> dict[str, Any]:
+    return report.snapshot(cluster, hosts, parts, 1.0)
+
+
+def part(name: str) -> report.Part:
+    return next(one for one in report.PARTS if one.name == name)
+
+
+def test_the_first_host_that_was_reached_reads_a_service(cluster: Cluster) -> None:
+    assert report.reader(part("kafka"), cluster, ["k3", "k2", "c1"]) == "k2"
+    assert report.reader(part("connect"), cluster, ["k3", "k2"]) == ""
+    assert report.reader(part("zookeeper"), cluster, ["k1"]) == ""
+
+
+def test_all_that_was_read_is_shown(cluster: Cluster) -> None:
+    kafka = {"error": "", "topics": [], "changed": False, "invocation": {"module_args": {}}}
+    found = snapshot(
+        cluster,
+        dict.fromkeys(cluster.hosts, HOST),
+        {"k1": {"parts": {"kafka": kafka}}, "c1": {"parts": {"connect": {"healthy": True}}}},
+    )
+    assert found["kafka"] == {"error": "", "topics": []}
+    assert found["connect"] == {"healthy": True}
+    assert "registry" not in found
+    k2 = found["hosts"][1]
+    assert k2["groups"] == ["kafka_controllers", "kafka_brokers"]
+    assert (k2["rack"], k2["error"], k2["pending"]) == ("k2", "", ["kafka"])
+    assert {"host": "k2", **HOST["certificates"][0]} in found["certificates"]  # type: ignore[index]
+
+
+def test_what_was_not_reached_has_its_reason(cluster: Cluster) -> None:
+    hosts = {"k1": HOST, "k2": UNREACHABLE, "c1": UNREACHABLE, "k3": {"msg": "no Python"}}
+    parts = {"k1": {"parts": {"kafka": {"failed": True, "msg": "kafka-python is not there"}}}}
+    found = snapshot(cluster, hosts, parts)
+    errors = {one["name"]: one["error"] for one in found["hosts"]}
+    assert errors == {
+        "k1": "",
+        "k2": "no route to host",
+        "c1": "no route to host",
+        "k3": "no Python",
+    }
+    assert found["kafka"] == {"error": "kafka-python is not there"}
+    assert found["connect"] == {"error": report.NO_HOST}
+    assert found["spark"] == {"error": report.NOT_READ}
+    wrong = report.problems(found)
+    assert "k2: no route to host" in wrong
+    assert f"connect: {report.NO_HOST}" in wrong
+
+
+def test_nothing_was_read_at_all(cluster: Cluster) -> None:
+    found = snapshot(cluster, {}, {})
+    assert {one["error"] for one in found["hosts"]} == {report.NOT_READ}
+    assert found["kafka"] == {"error": report.NO_HOST}
+
+
+def test_an_operation_is_shown_once_as_it_was_written_last(cluster: Cluster) -> None:
+    later = {**RECORD, "done": ["k1"], "age": 2.0}
+    other = {**RECORD, "id": "b", "started": "2026-11-27T02:00:00Z"}
+    records = {"k1": RECORD, "k2": later, "k3": other}
+    found = snapshot(
+        cluster, {name: {**HOST, "operation": one} for name, one in records.items()}, {}
+    )
+    assert found["operations"] == [{**other, "hosts": ["k3"]}, {**later, "hosts": ["k1", "k2"]}]
+
+
+def test_problems_of_services_are_named(cluster: Cluster) -> None:
+    parts = {"k1": {"parts": {"connect": {"healthy": False, "problems": ["a task has failed"]}}}}
+    found = snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), parts)
+    assert "connect: a task has failed" in report.problems(found)
