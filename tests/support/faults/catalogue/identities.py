@@ -25,6 +25,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 from ansible_collections.millrace.streaming.plugins.module_utils.model import security
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.service import LOOPBACK
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import given_authority
@@ -261,7 +262,7 @@ def shows(target: Target, record: Record, names: tuple[str, ...]) -> None:
     where = begin(target, record, node)
     cluster, address = target.topology.cluster, target.topology.brokers[node]
     own = next(x for x in cluster.kafka[where].certificates if x.path.endswith("clients.pem"))
-    text = certificates.issue(authority(target), replace(own, names=names or own.names))
+    text = certificates.issue(authority(cluster), replace(own, names=names or own.names))
     target.sh(where, f"cp -p {own.path} {own.path}.own")
     try:
         target.sh(where, f"cat > {own.path} <<'END'\n%s\nEND\nsystemctl restart kafka", text)
@@ -290,9 +291,8 @@ def serves_again(target: Target, where: str) -> None:
     wait_for(complete, seconds=90, what=f"all replicas of {where}")
 
 
-def authority(target: Target) -> certificates.Authority:
+def authority(cluster: Cluster) -> certificates.Authority:
     """The CA of the cluster: that of the site, or Millrace's own."""
-    cluster = target.topology.cluster
     folder = Path(cluster.inventory.secrets.directory)
     if given := given_authority(cluster):
         return given
