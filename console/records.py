@@ -63,7 +63,7 @@ def read(connection: Connection, wanted: Wanted) -> dict[str, Any]:
     try:
         known = consumer.partitions_for_topic(wanted.topic) or set()
         if wanted.partition not in known:
-            text = f"there is no partition {wanted.partition} of topic {wanted.topic}"
+            text = f"no partition {wanted.partition} of topic {wanted.topic} is there for you"
             raise RecordsError(text, 404)
         consumer.assign([place])
         first = consumer.beginning_offsets([place])[place]
