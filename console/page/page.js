@@ -505,7 +505,7 @@ function overviewView() {
   const state = (part) => (part.error ? mark("bad", "cannot be reached") : (part.problems || []).length ? mark("bad", "not healthy") : mark("good", "healthy"));
   const all = parts();
   const problems = [
-    ...firing.map((one) => `alert ${one.name} fires: ${one.summary} ${one.where}`),
+    ...firing.map((one) => `alert ${one.name}${one.where ? ` of ${one.where}` : ""} fires: ${one.summary}`),
     ...lost.map((one) => `host ${one.name} cannot be reached: ${one.error}`),
     ...all.flatMap(([, title, part]) => (part.error ? [`${title} cannot be reached: ${part.error}`] : (part.problems || []).map((one) => `${title}: ${one}`))),
     ...(data.kafka && !data.kafka.error && data.kafka.quorum_error ? [`Kafka: the quorum does not answer: ${data.kafka.quorum_error}`] : []),
