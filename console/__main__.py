@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import socket
 import sys
 from pathlib import Path
 
@@ -22,6 +24,16 @@ MOST_CONNECTIONS = 200
 _HEADER_BYTES = 16384
 
 
+class Server(uvicorn.Server):
+    """A server that tells systemd's unit when it listens."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        if directory := os.environ.get("RUNTIME_DIRECTORY"):
+            (Path(directory) / "ready").touch()
+
+
 def main() -> int:
     """Serve until the process is ended; return 2 for settings that cannot be used."""
     parser = argparse.ArgumentParser(prog="console", description=__doc__)
@@ -38,7 +50,7 @@ def main() -> int:
     collector = Collector(settings, readers.of_settings(settings))
     clients = Clients(connection, settings.kafka.get("mechanism", ""))
     collector.start()
-    uvicorn.run(
+    config = uvicorn.Config(
         secured(Console(settings, clients, collector).application()),
         host=settings.address,
         port=settings.port,
@@ -53,6 +65,7 @@ def main() -> int:
         lifespan="off",
         log_level="warning",
     )
+    Server(config).run()
     return 0
 
 

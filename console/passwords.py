@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import getpass
 import hashlib
 import hmac
 import os
@@ -38,3 +39,7 @@ def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
 
 def _text(value: bytes) -> str:
     return base64.b64encode(value).decode()
+
+
+if __name__ == "__main__":
+    print(hashed(getpass.getpass("Password: ")))  # noqa: T201 - for console_users

@@ -30,6 +30,8 @@ from .collector import Reader
 from .settings import Settings
 
 REQUEST_SECONDS = 5
+Prometheus = Registry
+"""It is asked like the registry: over TLS, with a login of HTTP's own."""
 Found = dict[str, Any]
 
 
@@ -122,10 +124,11 @@ def spark(given: Mapping[str, Any]) -> Found:
     }
 
 
-def alerts(address: str) -> Found:
+def alerts(given: Mapping[str, Any]) -> Found:
     """Return the alerts that fire or are about to."""
-    answer = _json(f"http://{address}/api/v1/alerts", {})
-    found = answer["data"]["alerts"]
+    server = Prometheus([given["address"]], given.get("authority", ""), given.get("login", ""))
+    answer = server.ask(given["address"], "GET", "/api/v1/alerts", timeout=REQUEST_SECONDS)
+    found = json.loads(answer)["data"]["alerts"]
     return {
         "alerts": [
             {

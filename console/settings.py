@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ class Settings:
     `hosts` are the hosts of the inventory as the page shows them, `kafka` has `bootstrap`,
     `client_config`, `library` (kafka-python), `mechanism` (empty: users of Kafka cannot sign in),
     `expect_brokers` and `expect_voters`; `connect`, `registry` and `spark` are the addresses and
-    files of those services, `prometheus` its `host:port`. `users` is name -> hash of the password
+    files of those services, `prometheus` has
+    `address`, and `login` and `authority` where they are asked for. `page` is the file of the page.
+    `users` is name -> hash of the password
     (`console.passwords`) of users that Kafka does not have, `viewers` the users of Kafka who may
     sign in, all if there is none.
     """
@@ -35,7 +37,7 @@ class Settings:
     connect: Mapping[str, Any] = field(default_factory=dict, repr=False)
     registry: Mapping[str, Any] = field(default_factory=dict, repr=False)
     spark: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    prometheus: str = ""
+    prometheus: Mapping[str, Any] = field(default_factory=dict, repr=False)
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     viewers: tuple[str, ...] = ()
     refresh_seconds: float = 15
@@ -64,7 +66,12 @@ def read(path: Path) -> Settings:
     for name in ("hosts", "viewers"):
         found[name] = tuple(found.get(name, ()))
     try:
-        return Settings(**found)
+        settings = Settings(**found)
     except TypeError as error:
         text = f"{path} lacks a key: {error}"
+        raise SettingsError(text) from error
+    try:
+        return replace(settings, page=Path(settings.page).read_text(encoding="utf-8"))
+    except OSError as error:
+        text = f"the page cannot be read: {error}"
         raise SettingsError(text) from error

@@ -10,6 +10,7 @@ const TITLES = {
 };
 let data = {};
 let derived = null;
+const NOT_READ = "The console does not read this: report.yml writes a page that shows it.";
 let live = false; // whether a server has the snapshot, and gives newer ones
 
 function h(tag, attributes, ...children) {
@@ -103,6 +104,7 @@ function problemList(problems) {
 
 // Why a part of the cluster is not shown, null if it is.
 function missing(part, what) {
+  if (!part && live) return h("p", {}, NOT_READ);
   if (!part) return h("p", {}, `The inventory has no ${what}.`);
   if (part.error) {
     return h("div", { class: "panel wrong" }, h("p", {}, mark("bad", `${what} cannot be reached`)), h("p", {}, part.error));
@@ -524,8 +526,6 @@ function overviewView() {
           one.lost ? mark("bad", number(one.lost)) : "0"]), { numeric: [4, 5, 6] }),
       h("p", { class: "quiet" }, `Cluster ${data.kafka.cluster_id}`)] : null];
 }
-
-const NOT_READ = "The console does not read this on the hosts: report.yml writes a page that shows it.";
 
 const VIEWS = {
   alerts: alertsView,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..module_utils.model.packaged import Packaged
+from ..module_utils.model.service import Service, restart_mark
 from ..plugin_utils.action import Action
 from ..plugin_utils.service_stores import of_kafka, stores
 
@@ -13,10 +15,9 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Read the state of the host."""
-        services = self.cluster.services(self.host).values()
-        marks = {
-            unit: mark for one in services for unit, mark in zip(one.units, one.marks, strict=True)
-        }
+        deployed = self.cluster.deployed(self.host).values()
+        units = [x for one in deployed if isinstance(one, (Service, Packaged)) for x in one.units]
+        marks = {unit: restart_mark(unit) for unit in units}
         found = [*of_kafka(self.cluster, self.host), *stores(self.cluster, self.host)]
         directories = [one.path for one in self.cluster.directories(self.host)]
         return self.call(

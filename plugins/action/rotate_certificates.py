@@ -11,6 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ..module_utils.model import (
     ca_change,
     connect,
+    console,
     lag_exporter,
     monitoring,
     schema_registry,
@@ -34,6 +35,7 @@ _AUTHORITIES = {
     security.AUTHORITY,
     schema_registry.AUTHORITY,
     monitoring.AUTHORITY,
+    console.AUTHORITY,
     lag_exporter.AUTHORITY,
     *(one.KAFKA_AUTHORITY for one in (connect, spark)),
 }

@@ -20,6 +20,7 @@ def stores(cluster: Cluster, host: str) -> list[Store]:
         (cluster.schema_registry.get(host), secrets.authority),
         (cluster.metrics.get(host), secrets.authority),
         (cluster.monitoring.get(host), secrets.authority),
+        (cluster.consoles.get(host), secrets.authority),
     ]
     return own + [
         {"certificate": one.path, "trusted": authority}

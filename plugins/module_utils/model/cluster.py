@@ -8,6 +8,7 @@ from functools import cached_property
 
 from . import (
     connect,
+    console,
     firewall,
     hdfs,
     kafka,
@@ -24,6 +25,7 @@ from . import (
 )
 from .artifacts import Distribution
 from .connect import Worker
+from .console import Console
 from .files import Entry
 from .firewall import Firewall
 from .hdfs import HdfsHost
@@ -77,6 +79,7 @@ class Cluster:
     metrics: Mapping[str, Metrics] = field(default_factory=dict)
     monitoring: Mapping[str, Monitoring] = field(default_factory=dict)
     lag_exporters: Mapping[str, LagExporter] = field(default_factory=dict)
+    consoles: Mapping[str, Console] = field(default_factory=dict)
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
 
     def host(self, name: str) -> HostSettings:
@@ -105,6 +108,7 @@ class Cluster:
             metrics.PRODUCT: self.metrics,
             monitoring.PRODUCT: self.monitoring,
             lag_exporter.PRODUCT: self.lag_exporters,
+            console.PRODUCT: self.consoles,
         }
 
     def deployed(self, host: str) -> dict[str, Part]:
@@ -233,8 +237,8 @@ class Cluster:
 
     @property
     def web_certificates(self) -> list[Certificate]:
-        """What the schema registry, exporters and Prometheus show, of the CA of the cluster."""
-        every = (self.schema_registry, self.metrics, self.monitoring)
+        """What the schema registry, exporters, Prometheus and consoles show, of Kafka's CA."""
+        every = (self.schema_registry, self.metrics, self.monitoring, self.consoles)
         return [one for found in every for part in found.values() for one in part.certificates]
 
     @property
@@ -326,7 +330,9 @@ def _with_metrics(found: Cluster) -> Cluster:
     inventory, hosts = found.inventory, found.hosts
     # An exporter says until when the certificate of the servers is valid, too.
     servers = monitoring.resolve(inventory, hosts, {})
-    found = replace(found, monitoring=servers)
+    broker = next((node for node in found.kafka.values() if node.is_broker), None)
+    consoles = console.resolve(inventory, hosts, broker, servers)
+    found = replace(found, monitoring=servers, consoles=consoles)
     exporters = metrics.resolve(inventory, hosts, {name: found.deployed(name) for name in hosts})
     servers = monitoring.resolve(inventory, hosts, exporters)
     return replace(found, metrics=exporters, monitoring=servers)

@@ -17,7 +17,7 @@ from .values import listing, mapping, sequence, yaml_type
 
 ROLES = (
     *("host", "java", "service", "zookeeper", "kafka", "connect", "schema_registry", "postgresql"),
-    *("hdfs", "spark", "metrics", "monitoring", "lag_exporter"),
+    *("hdfs", "spark", "metrics", "monitoring", "lag_exporter", "console"),
 )
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
 # Old name -> what to set instead.

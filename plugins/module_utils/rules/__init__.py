@@ -13,6 +13,7 @@ from . import (
     connect,
     connection,
     connectors,
+    console,
     contradictions,
     directories,
     disks,
@@ -68,7 +69,7 @@ SUBJECTS = (
     *(stores, certificates, replication, keys, contradictions),
     *(security, principals, clear_text, sasl, users, protection),
     *(zookeeper, connect, connectors, mirrors, schema_registry, postgresql),
-    *(hdfs, spark, spark_jobs, monitoring, lag_exporter),
+    *(hdfs, spark, spark_jobs, monitoring, lag_exporter, console),
 )
 RULES: tuple[Rule, ...] = tuple(
     one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__

@@ -29,6 +29,7 @@ _LOWEST = {
     "connect_stop_timeout": 1,
     "schema_registry_start_timeout": 1,
     "schema_registry_stop_timeout": 1,
+    "console_interval": 1,
     "lag_exporter_interval": 1,
     "lag_exporter_max_groups": 1,
     "hdfs_start_timeout": 1,

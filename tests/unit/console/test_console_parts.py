@@ -143,16 +143,21 @@ def test_settings_say_what_is_wrong(text: str, named: str, tmp_path: Path) -> No
 
 
 def test_settings_show_no_secret(tmp_path: Path) -> None:
-    path = tmp_path / "console.json"
+    path, shown = tmp_path / "console.json", tmp_path / "page.html"
+    shown.write_text("<!DOCTYPE html>")
     path.write_text(
         json.dumps(
             {
-                **{"name": "n", "page": "", "certificate": "c", "kafka": {"x": "secret"}},
+                **{"name": "n", "page": str(shown), "certificate": "c", "kafka": {"x": "secret"}},
                 **{"users": {"a": "secret"}, "registry": {"login": "secret"}},
             }
         )
     )
     assert "secret" not in repr(read(path))
+    assert read(path).page == "<!DOCTYPE html>"
+    shown.unlink()
+    with pytest.raises(SettingsError, match="page"):
+        read(path)
 
 
 # The collector

@@ -56,7 +56,7 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
             found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
             # Programs and rules of alerts are copies of files of this repository.
-            copied = path.endswith(".py") or path.startswith(f"{CONFIG}/alerts/")
+            copied = path.endswith((".py", ".html")) or path.startswith(f"{CONFIG}/alerts/")
             shown = path == SERVER_PROPERTIES or (host in complete and not copied)
             if "content" in entry and shown:
                 found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])

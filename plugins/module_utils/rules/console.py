@@ -1,0 +1,35 @@
+"""Rules about the console."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster
+from ..model.console import USERS, Console
+from .engine import Finding, Findings, rule
+from .shared import falls_back_to_default
+
+_HASH = re.compile(r"scrypt:\d{1,7}:\d{1,3}:\d{1,3}:[A-Za-z0-9+/]{16,}=*:[A-Za-z0-9+/]{43}=")
+
+
+def _consoles(cluster: Cluster) -> Iterator[tuple[str, Console]]:
+    for name, one in cluster.consoles.items():
+        if not falls_back_to_default(cluster, name, USERS):
+            yield name, one
+
+
+@rule("console-user", each=_consoles)
+def _console_user(console: Console) -> Findings:
+    """A user whose entry has no hash of the console, or two entries, could not sign in."""
+    found = console.settings[USERS]
+    for name, times in Counter(str(one["name"]) for one in found).items():
+        if times > 1:
+            yield Finding(f"{USERS} has {name} {times} times.", "Delete all but one.", USERS)
+    for one in found:
+        if not _HASH.fullmatch(str(one["hash"])):
+            # Not the text itself: it may be a password.
+            what = f"The hash of {one['name']} is not one of the console."
+            fix = "Set what `python -m console.passwords` prints."
+            yield Finding(what, fix, USERS)

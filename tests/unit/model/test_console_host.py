@@ -1,0 +1,106 @@
+"""The console on a host: how it logs in, whom it lets in, and that its program is complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.console import (
+    AUTHORITY,
+    PAGE,
+    PROGRAM,
+    PROPERTIES,
+    SETTINGS,
+    STORE,
+    Console,
+    program,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_or_empty,
+)
+
+from tests.unit.model.small import cluster, with_secrets
+
+GROUPS = {"kafka_brokers": ["k1", "k2"], "kafka_controllers": ["k1"], "monitoring": ["m1"]}
+IDS = {"k1": {"kafka_node_id": 1}, "k2": {"kafka_node_id": 2}}
+CLOSED: dict[str, Any] = {"kafka_security": "standard", "monitoring_security": "standard"}
+
+
+def console(**variables: Any) -> Console:
+    return with_secrets(cluster(GROUPS, IDS, **variables)).consoles["m1"]
+
+
+def settings(one: Console) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(one.files()[SETTINGS]["content"])
+    return found
+
+
+def test_on_a_closed_cluster_it_is_the_user_of_monitoring() -> None:
+    one = console(**CLOSED)
+    client = parse_or_empty(one.files()[PROPERTIES]["content"])
+    assert 'username="monitoring"' in client["sasl.jaas.config"]
+    assert client["ssl.truststore.location"] == AUTHORITY
+    found = settings(one)
+    assert found["kafka"]["mechanism"].startswith("SCRAM-")
+    assert (found["kafka"]["expect_brokers"], found["kafka"]["expect_voters"]) == ([1, 2], [1])
+    assert found["prometheus"]["login"]
+    assert [host["name"] for host in found["hosts"]] == ["k1", "k2", "m1"]
+
+
+def test_on_an_open_cluster_users_of_its_own_sign_in() -> None:
+    one = console(console_users=[{"name": "anna", "hash": "scrypt:x"}])
+    found = settings(one)
+    assert found["kafka"]["mechanism"] == ""
+    assert found["users"] == {"anna": "scrypt:x"}
+    assert STORE in one.files()
+
+
+def test_secrets_are_for_its_account_alone() -> None:
+    files = console(**CLOSED).files()
+    for path in (SETTINGS, PROPERTIES):
+        assert files[path]["mode"] == "0640"
+        assert files[path]["secret"]
+    assert files[STORE]["mode"] == "0400"
+    assert "secret" not in files[PAGE]
+
+
+def test_without_brokers_there_is_none() -> None:
+    groups = {"spark_masters": ["s1"], "spark_workers": ["s1"], "monitoring": ["m1"]}
+    assert not cluster(groups).consoles
+
+
+def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
+    """Without the rest of the collection, and without Ansible."""
+    for place, entry in program(str(tmp_path)).items():
+        if entry.get("state") == "directory":
+            Path(place).mkdir(parents=True, exist_ok=True)
+        else:
+            Path(place).write_text(entry["content"])
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("kafka", "starlette", "uvicorn", "anyio", "idna", "h11", "click"):
+        spec = find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        (site / name).symlink_to(Path(spec.origin).parent)
+    for name in ("typing_extensions",):
+        spec = find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        (site / f"{name}.py").symlink_to(spec.origin)
+    done = subprocess.run(  # noqa: S603 - this program and its own words
+        [sys.executable, "-S", "-P", "-m", "console", str(tmp_path / "none.json")],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{site}", "PYTHONNOUSERSITE": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "the settings" in done.stderr
+    assert PROGRAM.startswith("/opt/")
