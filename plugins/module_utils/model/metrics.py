@@ -220,7 +220,11 @@ class Metrics(Packaged):
         found = {
             "port": self.settings["metrics_host_port"],
             "certificates": self._certificate_paths,
-            "streams": {one.name: spark.checkpoint(one) for one in jobs} if spark else {},
+            "streams": {
+                one.name: {"checkpoint": spark.checkpoint(one), "late_after": one.late_after}
+                for one in jobs
+                if spark
+            },
             "sources": self._spark_sources,
             "token": self._ui_token,
         }

@@ -23,6 +23,8 @@ from typing import Any
 
 RECORD = Path("/var/lib/millrace/operation.json")
 RUN = Path("/run")
+QUIET_SECONDS = 120
+"""Where a record gives no other number, as host/operation_file.py has it."""
 SOURCE_SECONDS = 8.0
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
@@ -94,6 +96,10 @@ def operation(path: Path) -> list[Metric]:
         "millrace_operation_written_timestamp_seconds",
         "When the operation that runs last wrote its record on this host.",
     )
+    quiet = Metric(
+        "millrace_operation_quiet_seconds",
+        "For how long the operation that runs may write nothing before it counts as dead.",
+    )
     failed = Metric(
         "millrace_operation_failed", "1 for an operation that stopped before its last step."
     )
@@ -104,10 +110,11 @@ def operation(path: Path) -> list[Metric]:
             begun = calendar.timegm(time.strptime(record["started"], "%Y-%m-%dT%H:%M:%SZ"))
             running.samples.append((labels, float(begun)))
             written.samples.append((labels, round(path.stat().st_mtime, 3)))
+            quiet.samples.append((labels, float(record.get("quiet_seconds") or QUIET_SECONDS)))
         failed.samples.append((labels, int(record["state"] == "stopped")))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass  # there is none, or it is being replaced
-    return [running, written, failed]
+    return [running, written, quiet, failed]
 
 
 def restart_marks(run: Path) -> Metric:
@@ -118,17 +125,24 @@ def restart_marks(run: Path) -> Metric:
     return metric
 
 
-def streams(checkpoints: Mapping[str, str]) -> Metric:
-    """Return when each job on Spark last committed a micro-batch, by its checkpoint's files."""
-    metric = Metric(
+def streams(jobs: Mapping[str, Mapping[str, Any]]) -> list[Metric]:
+    """Return when each job on Spark last committed a micro-batch, and when it is late."""
+    last = Metric(
         "spark_stream_last_batch_timestamp_seconds",
         "When a job's checkpoint last got a commit of a micro-batch.",
     )
-    for job, path in checkpoints.items():
-        newest = max(_commits(Path(path)), default=None)
+    late = Metric(
+        "spark_stream_late_after_seconds",
+        "After how many seconds without a commit a job is late, by its late_after.",
+    )
+    for job, one in jobs.items():
+        labels = {"job_name": job}
+        newest = max(_commits(Path(one["checkpoint"])), default=None)
         if newest is not None:
-            metric.samples.append(({"job": job}, round(newest, 3)))
-    return metric
+            last.samples.append((labels, round(newest, 3)))
+        if one["late_after"]:
+            late.samples.append((labels, float(one["late_after"])))
+    return [last, late]
 
 
 def _commits(checkpoint: Path) -> Iterator[float]:
@@ -147,7 +161,7 @@ def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) ->
         certificates(settings["certificates"]),
         *operation(record),
         restart_marks(run),
-        streams(settings["streams"]),
+        *streams(settings["streams"]),
     ]
     return "".join(f"{line}\n" for one in metrics for line in one.lines)
 

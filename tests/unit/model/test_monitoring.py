@@ -25,7 +25,7 @@ CLOSED: dict[str, Any] = {"metrics_security": "standard", "monitoring_security":
 
 
 def watched(facts: dict[str, Facts] | None = None, **variables: Any) -> Cluster:
-    return with_secrets(cluster(WATCHED, NODE, facts, **{**CLOSED, **variables}))
+    return with_secrets(cluster(WATCHED, NODE, facts, "", **{**CLOSED, **variables}))
 
 
 def prometheus(found: Cluster) -> dict[str, Any]:
@@ -107,8 +107,6 @@ def test_prometheus_asks_every_module_with_the_token_over_tls() -> None:
     }
     assert len(found["node"]["static_configs"]) == 3
     assert found["prometheus"]["basic_auth"]["username"] == "admin"
-    # Its series name the job on Spark.
-    assert found["host"]["honor_labels"]
 
 
 def test_open_exporters_are_asked_in_clear() -> None:
