@@ -10,6 +10,7 @@ const TITLES = {
 };
 let data = {};
 let derived = null;
+let live = false; // whether a server has the snapshot, and gives newer ones
 
 function h(tag, attributes, ...children) {
   const made = document.createElement(tag);
@@ -263,7 +264,7 @@ function topicView(name) {
     h("h2", {}, "Consumer groups"),
     groups.length ? table("Groups that read it", ["Group", "Lag"], groups.map((one) => [groupLink(one), number(sum(one.lags[name]))]), { numeric: [1] })
       : h("p", {}, "No group has committed an offset."),
-    ...(window.recordsOf ? window.recordsOf(topic) : [])];
+    live ? recordsOf(topic) : null];
 }
 
 // Groups
@@ -283,6 +284,7 @@ function groupsView(id) {
     if (!group) return ["Groups", h("p", {}, `There is no group ${id}.`), h("p", {}, link("groups", "All groups"))];
     const items = Object.entries(group.lags).flatMap(([topic, lags]) => lags.map((lag, index) => ({ topic, index, lag }))).filter((one) => one.lag !== null);
     return [`Group ${id}`, h("p", {}, link("groups", "All groups")),
+      lagPicture(id),
       h("p", {}, `${group.state}, ${group.members === null ? "" : `${count(group.members, "member")}, `}${count(groupLag(group), "record")} behind`),
       listing({
         name: "lags", label: `Lag of ${id}`, items, text: (one) => one.topic,
@@ -299,6 +301,66 @@ function groupsView(id) {
       head: ["Group", "State", "Members", "Topics", "Lag"], numeric: [2, 3, 4],
       row: (one) => [groupLink(one), one.state, one.members === null ? "unknown" : number(one.members), Object.keys(one.lags).length, number(groupLag(one))],
     })];
+}
+
+// The lag of a group over time, as the server remembers it.
+function lagPicture(id) {
+  const points = (data.history || {})[id];
+  if (!points || points.length < 2) return null;
+  const [first, last] = [points[0], points[points.length - 1]];
+  const most = Math.max(1, ...points.map((one) => one[1]));
+  const width = 600;
+  const height = 120;
+  const svg = (tag, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  };
+  const text = `Lag over the last ${age(last[0] - first[0])}: from ${number(first[1])} to ${number(last[1])} records, at most ${number(most)}`;
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "lag", role: "img", "aria-label": text, preserveAspectRatio: "none" });
+  const at = ([time, lag]) => `${((time - first[0]) / Math.max(1, last[0] - first[0])) * width},${height - 2 - (lag / most) * (height - 4)}`;
+  picture.append(svg("polyline", { points: points.map(at).join(" ") }));
+  return h("figure", { class: "panel" }, h("figcaption", {}, text), picture);
+}
+
+// Records of a topic, which the server reads with the user's own credentials.
+function recordsOf(topic) {
+  const partition = h("input", { id: "records-partition", type: "number", min: "0", max: String(topic.partitions.length - 1), value: "0", required: true });
+  const offset = h("input", { id: "records-offset", type: "text", inputmode: "numeric", pattern: "[0-9]*", autocomplete: "off" });
+  const found = h("div", { role: "status" });
+  const field = (label, input) => h("div", {}, h("label", { for: input.id }, label), input);
+  const shown = (value) => {
+    if (value === null) return h("span", { class: "quiet" }, "none");
+    const notes = [value.schema === undefined ? null : `schema ${value.schema}`, value.hex === undefined ? null : "not text",
+      value.size > 4096 ? `the first 4096 of ${number(value.size)} bytes` : null].filter(Boolean);
+    return [h("pre", {}, value.hex === undefined ? value.text : value.hex), notes.length ? h("span", { class: "quiet" }, notes.join(", ")) : null];
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    found.replaceChildren(h("p", {}, "Reading…"));
+    const query = new URLSearchParams({ topic: topic.name, partition: partition.value, offset: offset.value });
+    const [status, answer] = await ask(`api/records?${query}`);
+    if (status === 401) { signIn(); return; }
+    if (status !== 200) { found.replaceChildren(h("div", { class: "panel wrong" }, answer.message)); return; }
+    found.replaceChildren(h("p", {}, `Offsets ${number(answer.first)} to ${number(answer.end)}; ${count(answer.records.length, "record")} shown`),
+      table("Records", ["Offset", "Time", "Key", "Value"], answer.records.map((one) => [number(one.offset), new Date(one.timestamp).toLocaleString(),
+        shown(one.key), [shown(one.value), one.headers.map(([name, value]) => h("div", { class: "quiet" }, `${name}: `, shown(value)))]])));
+  };
+  return [h("h2", {}, "Records"),
+    h("form", { class: "tools", onsubmit: submit }, field("Partition", partition), field("From offset (empty: the last records)", offset),
+      h("button", { type: "submit" }, "Show records")), found];
+}
+
+function alertsView() {
+  const part = data.alerts;
+  const absent = missing(part, "monitoring");
+  if (absent) return ["Alerts", absent];
+  if (!part.alerts.length) return ["Alerts", h("p", {}, mark("good", "No alert fires"))];
+  return ["Alerts", listing({
+    name: "alerts", label: "Alerts", items: part.alerts, text: (one) => `${one.name} ${one.where}`,
+    head: ["Alert", "State", "Severity", "Where", "Since", "Summary"],
+    row: (one) => [one.name, mark(one.state === "firing" ? "bad" : "warn", one.state), one.severity, one.where, new Date(one.since).toLocaleString(), one.summary],
+  })];
 }
 
 // The other views
@@ -395,6 +457,7 @@ function sparkView() {
 }
 
 function operationsView() {
+  if (live) return ["Operations", h("p", {}, NOT_READ)];
   const found = data.operations || [];
   if (!found.length) return ["Operations", h("p", {}, "No host has a record of a rolling operation.")];
   const kinds = { finished: "good", running: "warn", stopped: "bad" };
@@ -408,6 +471,7 @@ function operationsView() {
 }
 
 function certificatesView() {
+  if (live) return ["Certificates", h("p", {}, NOT_READ)];
   const items = [...(data.certificates || [])].sort((a, b) => (a.wrong ? -1 : a.days) - (b.wrong ? -1 : b.days));
   if (!items.length) return ["Certificates", h("p", {}, "No service has a certificate that could be read.")];
   return ["Certificates", listing({
@@ -437,9 +501,11 @@ function parts() {
 function overviewView() {
   const hosts = data.hosts || [];
   const lost = hosts.filter((one) => one.error);
+  const firing = ((data.alerts || {}).alerts || []).filter((one) => one.state === "firing");
   const state = (part) => (part.error ? mark("bad", "cannot be reached") : (part.problems || []).length ? mark("bad", "not healthy") : mark("good", "healthy"));
   const all = parts();
   const problems = [
+    ...firing.map((one) => `alert ${one.name}${one.where ? ` of ${one.where}` : ""} fires: ${one.summary}`),
     ...lost.map((one) => `host ${one.name} cannot be reached: ${one.error}`),
     ...all.flatMap(([, title, part]) => (part.error ? [`${title} cannot be reached: ${part.error}`] : (part.problems || []).map((one) => `${title}: ${one}`))),
     ...(data.kafka && !data.kafka.error && data.kafka.quorum_error ? [`Kafka: the quorum does not answer: ${data.kafka.quorum_error}`] : []),
@@ -450,7 +516,7 @@ function overviewView() {
     problems.length ? [h("p", {}, mark("bad", count(problems.length, "problem"))), problemList(problems)] : h("p", {}, mark("good", "No problem was found")),
     h("h2", {}, "Parts"),
     table("Parts of the cluster", ["Part", "State", "Contents"], [
-      [link("hosts", "Hosts"), lost.length ? mark("bad", `${number(lost.length)} cannot be reached`) : mark("good", "all answer"), count(hosts.length, "host")],
+      [link("hosts", "Hosts"), live ? "" : lost.length ? mark("bad", `${number(lost.length)} cannot be reached`) : mark("good", "all answer"), count(hosts.length, "host")],
       ...all.map(([view, title, part, contents]) => [link(view, title), state(part), part.error ? "" : contents()])]),
     data.kafka && !data.kafka.error ? [h("h2", {}, "Brokers"),
       table("Brokers", ["Broker", "Address", "Rack", "State", "Leaders", "Replicas", "Missing"],
@@ -459,7 +525,10 @@ function overviewView() {
       h("p", { class: "quiet" }, `Cluster ${data.kafka.cluster_id}`)] : null];
 }
 
+const NOT_READ = "The console does not read this on the hosts: report.yml writes a page that shows it.";
+
 const VIEWS = {
+  alerts: alertsView,
   overview: overviewView, hosts: hostsView, topics: topicsView, groups: groupsView, quorum: quorumView, connect: connectView,
   schemas: schemasView, spark: sparkView, operations: operationsView, certificates: certificatesView,
 };
@@ -491,17 +560,84 @@ function use(snapshot) {
   document.getElementById("made").textContent = data.made ? `as of ${new Date(data.made * 1000).toLocaleString()}` : "";
 }
 
+function navigation() {
+  const shown = Object.entries(data.alerts ? { overview: "Overview", alerts: "Alerts", ...TITLES } : TITLES);
+  document.getElementById("views").replaceChildren(...shown.map(([view, title]) => h("li", {}, link(view, title))));
+}
+
+// With a server: the snapshot comes from it, for users who have signed in.
+
+async function ask(path, body) {
+  try {
+    const answer = await fetch(path, body === undefined ? {} : {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    });
+    return [answer.status, await answer.json()];
+  } catch {
+    return [0, { message: "The console does not answer." }];
+  }
+}
+
+function signIn(message) {
+  data = {};
+  document.getElementById("views").replaceChildren();
+  document.getElementById("made").replaceChildren();
+  const user = h("input", { id: "user", autocomplete: "username", autocapitalize: "none", spellcheck: "false", required: true });
+  const password = h("input", { id: "password", type: "password", autocomplete: "current-password", required: true });
+  const status = h("p", { role: "alert", class: "bad" }, message || "");
+  const button = h("button", { type: "submit" }, "Sign in");
+  const submit = async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    status.textContent = "";
+    const [code, answer] = await ask("api/sign-in", { user: user.value, password: password.value });
+    button.disabled = false;
+    if (code === 200) { await load(true); return; }
+    status.textContent = answer.message;
+    password.value = "";
+    password.focus();
+  };
+  document.title = "Sign in";
+  document.getElementById("main").replaceChildren(h("h1", {}, "Sign in"),
+    h("p", {}, "With your name and password for Kafka, or those of a user of this console."),
+    h("form", { class: "sign-in", onsubmit: submit }, h("label", { for: "user" }, "Name"), user, h("label", { for: "password" }, "Password"), password, button),
+    status);
+  user.focus();
+}
+
+async function load(moveFocus) {
+  const [status, answer] = await ask("api/snapshot");
+  if (status === 401) { signIn(); return; }
+  if (status !== 200) {
+    document.getElementById("made").replaceChildren(mark("bad", answer.message), " ", refreshButton());
+    return;
+  }
+  use(answer);
+  navigation();
+  const leave = async () => { await ask("api/sign-out", {}); signIn(); };
+  document.getElementById("made").append(" ", refreshButton(), " ", h("button", { type: "button", onclick: leave }, "Sign out"));
+  show(moveFocus);
+}
+
+const refreshButton = () => h("button", { type: "button", id: "refresh", onclick: async () => { await load(false); document.getElementById("refresh")?.focus(); } }, "Refresh");
+
 function start() {
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault(); // the fragment of the address is the view
     document.getElementById("main").focus();
   });
-  document.getElementById("views").replaceChildren(...Object.entries(TITLES).map(([view, title]) => h("li", {}, link(view, title))));
-  window.addEventListener("hashchange", () => show(true));
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", () => show(false));
-  show(false);
+  const signedIn = () => !live || data.made;
+  window.addEventListener("hashchange", () => { if (signedIn()) show(true); });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (signedIn()) show(false); });
+  const snapshot = JSON.parse(document.getElementById("snapshot").textContent);
+  if (snapshot) {
+    use(snapshot);
+    navigation();
+    show(false);
+  } else {
+    live = true;
+    load(false);
+  }
 }
 
-use(JSON.parse(document.getElementById("snapshot").textContent));
 start();

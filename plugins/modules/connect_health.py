@@ -83,13 +83,7 @@ def main() -> None:
                 return {}, [f"connectors cannot be listed: {error}"]
         facts = {
             "workers": [name for name in given["workers"] if name not in missing],
-            "states": {
-                name: {
-                    "connector": one.own.state,
-                    "tasks": {str(number): task.state for number, task in one.tasks.items()},
-                }
-                for name, one in found.items()
-            },
+            "states": connect_health.states(found),
             "without_tasks": connect_health.without_tasks(found),
         }
         return facts, connect_health.problems(missing, given["workers"], found, names)

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.kafka import contents
 from ..module_utils.kafka.client import Cluster, UnavailableError
-from ..module_utils.kafka.snapshot import Snapshot
-from ..module_utils.operations import health, options
+from ..module_utils.operations import kafka_report, options
 
 DOCUMENTATION = r"""
 module: kafka_contents
@@ -52,51 +49,14 @@ quorum:
 """
 
 
-def topics_of(found: Snapshot) -> list[list[Any]]:
-    """Return the topics of a snapshot, short: there may be tens of thousands of partitions."""
-    partitions: dict[str, list[list[Any]]] = defaultdict(list)
-    min_isr: dict[str, int] = {}
-    for one in found.partitions:
-        partitions[one.topic].append([one.leader, list(one.replicas), list(one.isr)])
-        min_isr[one.topic] = one.min_isr
-    return [[name, every, min_isr[name]] for name, every in partitions.items()]
-
-
-def quorum_of(found: Snapshot) -> dict[str, Any] | None:
-    """Return the quorum of a snapshot as plain data."""
-    quorum = found.quorum
-    if quorum is None:
-        return None
-    return {
-        "leader": quorum.leader_id,
-        "epoch": quorum.leader_epoch,
-        "voters": [vars(one) for one in quorum.voters],
-        "observers": [vars(one) for one in quorum.observers],
-    }
-
-
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Read the cluster, and return it as plain data."""
-    expected = options.expected_of(module.params)
+    given = module.params
+    wanted = (given["expect_brokers"], given["expect_voters"], given["cluster_id"] or "")
     try:
-        found, more = cluster.ask(contents.read)
+        return {"changed": False, **kafka_report.read(cluster, *wanted)}
     except UnavailableError as error:
         return {"changed": False, "error": f"no broker answers ({error})"}
-    problems = health.problems(found, expected)
-    if more["quorum_error"]:  # without its answer, what is known of it is wrong
-        problems = [f"the quorum does not answer: {more['quorum_error']}"]
-    return {
-        "changed": False,
-        "error": "",
-        "cluster_id": found.cluster_id,
-        "controller": found.controller_id,
-        "brokers": [vars(broker) for broker in found.brokers],
-        "expected": sorted(expected.brokers),
-        "topics": topics_of(found),
-        "quorum": quorum_of(found),
-        "problems": problems,
-        **more,
-    }
 
 
 def main() -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
 
+from console import records
 from tests.support.browser import Browser, browser
+from tests.support.served_console import served
 from tests.unit.snapshot_draft import cluster
 
 VIEWS = (
@@ -59,7 +61,8 @@ return timing.loadEventEnd / 1000;
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium(address: str) -> Iterator[Browser]:
+    """A browser, which ends before the console does: it keeps its connections open."""
     with browser() as found:
         yield found
 
@@ -207,3 +210,92 @@ def test_what_is_not_there_is_said(
 ) -> None:
     show(chromium, site, name, view)
     assert text in shown(chromium)
+
+
+# Served by the console
+
+USER, PASSWORD = "anna", "anna's password"
+READ = {
+    "first": 0,
+    "end": 9000,
+    "records": [
+        {
+            **{"offset": 8999, "timestamp": 1764200000000, "headers": []},
+            "key": {"size": 3, "text": "<b>"},
+            "value": {"size": 7, "hex": "00 00 00 00 07 02 ff", "schema": 7},
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    alert = {"name": "DiskFull", "severity": "page", "state": "firing", "where": "k1"}
+    alerts = {"alerts": [{**alert, "since": "2026-11-27T01:00:00Z", "summary": "full in 3 h"}]}
+    snapshot = {**cluster(lost=3), "alerts": alerts}
+    with served(tmp_path_factory.mktemp("console"), snapshot, {USER: PASSWORD}) as found:
+        yield found
+
+
+def sign_in(chromium: Browser, address: str, view: str, password: str = PASSWORD) -> None:
+    chromium.open(f"{address}#{view}")
+    chromium.settle("return document.querySelector('#user') !== null")
+    chromium.press(USER, "Tab", password, "Enter")
+    said = "document.querySelector('[role=alert]').innerText"
+    chromium.settle(f"return !document.querySelector('#user') || {said}")
+
+
+def sign_out(chromium: Browser) -> None:
+    chromium.run("[...document.querySelectorAll('header button')].pop().click()")
+    chromium.settle("return document.querySelector('#user') !== null")
+
+
+def test_a_wrong_password_is_said_at_the_form(chromium: Browser, address: str) -> None:
+    chromium.shape(*SIZES[0])
+    sign_in(chromium, address, "topics", "wrong")
+    assert "not accepted" in shown(chromium)
+    assert chromium.run(WHERE)["id"] == "password"
+    assert not chromium.run("return document.querySelector('#password').value")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda one: str(one[0]))
+def test_the_console_shows_the_cluster_to_its_users(
+    size: tuple[int, int],
+    dark: bool,
+    chromium: Browser,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(records, "read", lambda *_: READ)
+    chromium.shape(*size, dark=dark)
+    sign_in(chromium, address, "overview")
+    assert "alert DiskFull of k1 fires: full in 3 h" in shown(chromium)
+    for view in ("overview", "alerts", "groups/dashboards", "topics/topic-0001", "operations"):
+        chromium.run(f"location.hash = '{view}'")
+        if view.startswith("topics"):
+            chromium.run("document.querySelector('form button').click()")
+            chromium.settle("return document.querySelectorAll('pre').length > 0")
+        assert chromium.run("return document.documentElement.scrollWidth") <= size[0]
+        ratio, text = chromium.run(LEAST_CONTRAST)
+        assert ratio >= CONTRAST, text
+        if view.startswith("groups"):
+            assert chromium.run("return document.querySelector('svg.lag').getClientRects().length")
+        if view.startswith("topics"):
+            assert "<b>" in shown(chromium)
+            assert "schema 7, not text" in shown(chromium)
+        if pictures := os.environ.get("PAGE_PICTURES"):
+            name = f"live-{view.replace('/', '-')}-{size[0]}-{'dark' if dark else 'light'}.png"
+            chromium.picture(Path(pictures, name))
+    assert not [one for one in chromium.messages() if "401" not in one]
+    sign_out(chromium)
+    assert "DiskFull" not in shown(chromium)
+
+
+def test_after_the_end_of_a_session_nothing_is_shown(chromium: Browser, address: str) -> None:
+    sign_in(chromium, address, "topics")
+    assert "topic-0001" in shown(chromium)
+    chromium.run("return fetch('api/sign-out', {method: 'POST'}).then(() => true)")
+    chromium.run("document.querySelector('#refresh').click()")
+    chromium.settle("return document.querySelector('#user') !== null")
+    assert "topic-0001" not in shown(chromium)

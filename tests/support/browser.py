@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.wait import wait_for
+
 DRIVER = "chromedriver"
 SECONDS = 60
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008", "End": "\ue010"}
@@ -43,6 +45,10 @@ class Browser:
     def run(self, script: str, *args: object) -> Any:
         """Return what a function body of JavaScript returns."""
         return self._send("/execute/sync", {"script": script, "args": list(args)})
+
+    def settle(self, script: str) -> None:
+        """Wait until a function body of JavaScript returns something that is true."""
+        wait_for(lambda: self.run(script), seconds=SECONDS, what=script)
 
     def press(self, *keys: str) -> None:
         """Press keys one after the other: a name of `KEYS`, or characters to type."""

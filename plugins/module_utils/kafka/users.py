@@ -164,6 +164,7 @@ def _log_in(connection: Connection) -> bool:
 
     async def attempt() -> None:
         made = manager.get_connection(broker.node_id, refresh_metadata_on_err=False)
+        _keep_last_answer(made)
         await manager.wait_for(made.init_future, REQUEST_MS)
 
     try:
@@ -173,3 +174,23 @@ def _log_in(connection: Connection) -> bool:
     finally:
         client.close()
     return True
+
+
+def _keep_last_answer(connection: Any) -> None:  # noqa: ANN401  as above
+    """Read what a broker says before it closes a connection, as it does at a wrong password.
+
+    kafka-python drops an answer that it reads together with the end of the connection.
+    """
+    begin = connection.connection_made
+
+    def connection_made(transport: Any) -> None:  # noqa: ANN401  as above
+        receive = transport._sock_recv
+
+        def received() -> tuple[bytes, Any]:
+            data, error = receive()
+            return data, None if data else error
+
+        transport._sock_recv = received
+        begin(transport)
+
+    connection.connection_made = connection_made

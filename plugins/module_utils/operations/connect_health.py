@@ -53,6 +53,17 @@ def _part(given: Mapping[str, Any]) -> Part:
     return Part(str(given["state"]), str(given.get("worker_id") or ""), trace)
 
 
+def states(found: Mapping[str, Connector]) -> dict[str, dict[str, Any]]:
+    """Return the state of each connector and of its tasks, as plain data."""
+    return {
+        name: {
+            "connector": one.own.state,
+            "tasks": {str(number): task.state for number, task in one.tasks.items()},
+        }
+        for name, one in found.items()
+    }
+
+
 def reason(trace: str) -> str:
     """Return the last cause in a stack trace, in one line."""
     lines = [line.strip() for line in trace.splitlines()]

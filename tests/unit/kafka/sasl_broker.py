@@ -80,6 +80,8 @@ class SaslBroker:
             key, version, number, client = struct.unpack(">hhih", request[:10])
             answer = self.answer(scram, key, version, request[10 + client :])
             sent.write(struct.pack(">ii", 4 + len(answer), number) + answer)
+            if key == AUTHENTICATE and answer[:2] != b"\0\0":
+                return  # Kafka closes the connection with its answer
 
     def answer(
         self, scram: Generator[bytes, str, None], key: int, version: int, body: bytes

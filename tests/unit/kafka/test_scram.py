@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -182,3 +184,18 @@ def test_a_listener_that_cannot_be_connected_to_is_refused_at_once() -> None:
 def test_a_listener_that_asks_for_no_password_is_refused(properties: dict[str, str]) -> None:
     with pytest.raises(ConnectionDescriptionError, match=r"security\.protocol"):
         Logins(Connection(("k1:9092",), properties), SHA_512)
+
+
+def test_an_answer_that_comes_with_the_end_of_the_connection_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    receive = socket.socket.recv
+
+    def late(own: socket.socket, size: int) -> bytes:
+        time.sleep(0.02)
+        return receive(own, size)
+
+    monkeypatch.setattr(socket.socket, "recv", late)
+    with SaslBroker({"a": "x"}) as broker:
+        assert broker.logins().accepted("a", "x")
+        assert not broker.logins().accepted("a", "y")

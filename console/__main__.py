@@ -1,0 +1,60 @@
+"""Serve the console: `python -m console SETTINGS.json`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+import uvicorn
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import (
+    ConnectionDescriptionError,
+)
+
+from . import readers
+from .app import Clients, Console, secured
+from .collector import Collector
+from .settings import SettingsError, read
+
+MOST_CONNECTIONS = 200
+_HEADER_BYTES = 16384
+
+
+def main() -> int:
+    """Serve until the process is ended; return 2 for settings that cannot be used."""
+    parser = argparse.ArgumentParser(prog="console", description=__doc__)
+    parser.add_argument("settings", type=Path, help="file of the settings")
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    try:
+        settings = read(parser.parse_args().settings)
+        library.use(Path(settings.kafka["library"]))
+        connection = readers.connection_of(settings.kafka)
+    except (SettingsError, ConnectionDescriptionError, library.NoLibraryError, KeyError) as error:
+        logging.getLogger("console").critical("%s", error)
+        return 2
+    collector = Collector(settings, readers.of_settings(settings))
+    clients = Clients(connection, settings.kafka.get("mechanism", ""))
+    collector.start()
+    uvicorn.run(
+        secured(Console(settings, clients, collector).application()),
+        host=settings.address,
+        port=settings.port,
+        ssl_certfile=settings.certificate,
+        limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=5,
+        server_header=False,
+        proxy_headers=False,
+        access_log=False,
+        lifespan="off",
+        log_level="warning",
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

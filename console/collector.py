@@ -1,0 +1,117 @@
+"""What the page shows, read again and again by threads that hold it in memory.
+
+Each service has a thread of its own: one that hangs keeps no other one, and no request, waiting.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .settings import Settings
+
+LOG = logging.getLogger("console")
+Reader = Callable[[], Mapping[str, Any]]
+STALE = 4
+"""Times the interval after which a service that has not answered counts as one that hangs."""
+HISTORY_POINTS = 240
+HISTORY_GROUPS = 200
+_LEAST_SECONDS = 20.0
+
+
+class Collector:
+    """The last answer of each service, and the page's snapshot made of them."""
+
+    def __init__(self, settings: Settings, readers: Mapping[str, Reader]) -> None:
+        """Keep what reads each service, by the service's name in the snapshot."""
+        self._settings, self._readers = settings, readers
+        self._found: dict[str, Mapping[str, Any]] = {}
+        self._at: dict[str, float] = {}
+        self._history: dict[str, deque[tuple[int, int]]] = defaultdict(
+            lambda: deque(maxlen=HISTORY_POINTS)
+        )
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._begun = time.time()
+        self._body = b""
+        self._body_of = ""
+
+    def start(self) -> None:
+        """Begin to read; the threads end with the process."""
+        for name in self._readers:
+            threading.Thread(target=self._loop, args=(name,), name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Read nothing more."""
+        self._stopping.set()
+
+    def read(self, name: str) -> None:
+        """Read one service once."""
+        try:
+            answer = self._readers[name]()
+        except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, the page shows it
+            LOG.warning("%s cannot be read: %s: %s", name, type(error).__name__, error)
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        with self._lock:
+            self._found[name], self._at[name] = answer, time.time()
+            if name == "kafka":
+                self._remember(answer)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        now = time.time()
+        limit = max(_LEAST_SECONDS, STALE * self._settings.refresh_seconds)
+        found: dict[str, Any] = {}
+        with self._lock:
+            for name in self._readers:
+                at = self._at.get(name, self._begun)
+                if now - at > limit:
+                    found[name] = {"error": f"no answer for {now - at:.0f} s"}
+                else:
+                    found[name] = self._found.get(name, {"error": "it is being read"})
+            history = {name: list(points) for name, points in self._history.items()}
+        return {
+            "version": 1,
+            "name": self._settings.name,
+            "made": now,
+            "hosts": list(self._settings.hosts),
+            "history": history,
+            **found,
+        }
+
+    def body(self) -> bytes:
+        """Return the snapshot as compressed JSON, made once for each change of it."""
+        with self._lock:
+            mark = repr(sorted(self._at.items()))
+        stale = mark != self._body_of
+        if (
+            stale
+            or not self._body
+            or any(time.time() - x > _LEAST_SECONDS for x in self._at.values())
+        ):
+            text = json.dumps(self.snapshot(), separators=(",", ":"))
+            self._body, self._body_of = gzip.compress(text.encode(), 5), mark
+        return self._body
+
+    def _loop(self, name: str) -> None:
+        while not self._stopping.is_set():
+            self.read(name)
+            self._stopping.wait(self._settings.refresh_seconds)
+
+    def _remember(self, kafka: Mapping[str, Any]) -> None:
+        """Keep the lag of each group over time, of those with the largest now."""
+        lags = {
+            group["id"]: sum(lag or 0 for lags in group["lags"].values() for lag in lags)
+            for group in kafka.get("groups", ())
+        }
+        kept = sorted(lags, key=lambda name: -lags[name])[:HISTORY_GROUPS]
+        for name in {*self._history} - {*kept}:
+            del self._history[name]
+        for name in kept:
+            self._history[name].append((int(time.time()), lags[name]))

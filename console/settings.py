@@ -1,0 +1,70 @@
+"""What the console is configured with: one JSON file, which only its account can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+
+class SettingsError(Exception):
+    """The file cannot be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings; every key of the file is one of these.
+
+    `hosts` are the hosts of the inventory as the page shows them, `kafka` has `bootstrap`,
+    `client_config`, `library` (kafka-python), `mechanism` (empty: users of Kafka cannot sign in),
+    `expect_brokers` and `expect_voters`; `connect`, `registry` and `spark` are the addresses and
+    files of those services, `prometheus` its `host:port`. `users` is name -> hash of the password
+    (`console.passwords`) of users that Kafka does not have, `viewers` the users of Kafka who may
+    sign in, all if there is none.
+    """
+
+    name: str
+    page: str
+    certificate: str
+    kafka: Mapping[str, Any] = field(repr=False)
+    address: str = "127.0.0.1"
+    port: int = 9443
+    hosts: tuple[Mapping[str, Any], ...] = ()
+    connect: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    registry: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    spark: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    prometheus: str = ""
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    viewers: tuple[str, ...] = ()
+    refresh_seconds: float = 15
+    session_seconds: float = 8 * 3600
+    idle_seconds: float = 1800
+    most_records: int = 100
+    most_bytes: int = 1_000_000
+
+
+def read(path: Path) -> Settings:
+    """Read the file.
+
+    Raises:
+        SettingsError: it cannot be read, or a key is unknown or missing.
+
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        text = f"the settings in {path} cannot be read: {error}"
+        raise SettingsError(text) from error
+    known = {one.name for one in fields(Settings)}
+    if not isinstance(found, dict) or {*found} - known:
+        text = f"{path} has unknown keys: {sorted({*found} - known)}"
+        raise SettingsError(text)
+    for name in ("hosts", "viewers"):
+        found[name] = tuple(found.get(name, ()))
+    try:
+        return Settings(**found)
+    except TypeError as error:
+        text = f"{path} lacks a key: {error}"
+        raise SettingsError(text) from error

@@ -1,0 +1,57 @@
+"""The console on this machine over TLS, with users of a listener of Kafka and a drawn cluster."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
+
+from console.app import Clients, Console, secured
+from console.collector import Collector
+from console.settings import Settings
+from tests.support.wait import wait_for
+from tests.unit.kafka.sasl_broker import SaslBroker
+
+SECONDS = 30
+
+
+@contextmanager
+def served(folder: Path, snapshot: Mapping[str, Any], users: Mapping[str, str]) -> Iterator[str]:
+    """Return the address of a console; it ends with the block."""
+    path = folder / "console.pem"
+    wanted = Certificate("console", str(path), "localhost", ("localhost", "127.0.0.1"), False)
+    path.write_text(certificates.issue(certificates.new_authority("Cluster"), wanted))
+    names = ("kafka", "connect", "registry", "spark", "alerts")
+    given = {name: snapshot[name] for name in names if name in snapshot}
+    settings = Settings("production", page(), str(path), {}, hosts=tuple(snapshot["hosts"]))
+    collector = Collector(settings, {name: partial(dict, one) for name, one in given.items()})
+    for name in [*given, "kafka"]:
+        collector.read(name)
+    with SaslBroker(users) as broker, socket.create_server(("127.0.0.1", 0)) as server:
+        clients = Clients(Connection((broker.address,), broker.properties), broker.mechanism)
+        console = Console(settings, clients, collector)
+        config = uvicorn.Config(
+            secured(console.application()),
+            ssl_certfile=path,
+            lifespan="off",
+            log_level="error",
+        )
+        running = uvicorn.Server(config)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [server]})
+        thread.start()
+        try:
+            wait_for(lambda: running.started, seconds=SECONDS, what="the console serves")
+            yield f"https://localhost:{server.getsockname()[1]}/"
+        finally:
+            running.should_exit = True
+            thread.join()

@@ -1,0 +1,318 @@
+"""The console's requests: who may see what, what a wrong password costs, what leaks: nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    UnavailableError,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
+from starlette.testclient import TestClient
+
+from console import app, attempts, passwords, records
+from console.app import Clients, Console, secured
+from console.collector import Collector
+from console.settings import Settings
+from tests.unit.kafka.sasl_broker import SaslBroker
+from tests.unit.snapshot_draft import cluster
+
+SITE = "https://console:9443"
+DELAY = 0.2
+ANNA, OPERATOR = ("anna", "anna's password"), ("operator", "an operator's password")
+KAFKA = cluster()["kafka"]
+DOWN = UnavailableError("k1:9093: Connection refused")
+BROKEN = RuntimeError("a secret in a message")
+FORBIDDEN = records.RecordsError("you may not read topic secrets", 403)
+
+
+class Given(Clients):
+    """Users of Kafka, without one."""
+
+    def accepts(self, user: str, password: str) -> bool:
+        if user == "down":
+            raise DOWN
+        return (user, password) == ANNA
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "FAILED_SECONDS", DELAY)
+    monkeypatch.setattr(passwords, "_P", 1)
+    monkeypatch.setattr(passwords, "_N", 16)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    users = {OPERATOR[0]: passwords.hashed(OPERATOR[1])}
+    return Settings("production", page(), "", {}, users=users)
+
+
+@pytest.fixture
+def console(settings: Settings) -> Console:
+    collector = Collector(settings, {"kafka": lambda: KAFKA})
+    collector.read("kafka")
+    clients = Given(Connection(("k1:9093",), SaslBroker.properties), "SCRAM-SHA-512")
+    return Console(settings, clients, collector)
+
+
+@pytest.fixture
+def client(console: Console) -> Iterator[TestClient]:
+    application = secured(console.application())
+    with TestClient(application, SITE, raise_server_exceptions=False) as found:
+        yield found
+
+
+def sign_in(client: TestClient, user: str, password: str, **options: Any) -> Any:
+    return client.post("/api/sign-in", json={"user": user, "password": password}, **options)
+
+
+def test_nothing_of_the_cluster_is_shown_to_nobody(client: TestClient) -> None:
+    shown = client.get("/")
+    assert shown.status_code == 200
+    assert "topic-0001" not in shown.text
+    for path in ("/api/snapshot", "/api/records?topic=topic-0001"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()) == (401, {"message": "Sign in first."})
+    assert client.get("/api/snapshot", headers={"Cookie": f"{app.COOKIE}=x"}).status_code == 401
+
+
+@pytest.mark.parametrize("user", [ANNA, OPERATOR], ids=["of-kafka", "of-the-console"])
+def test_a_user_signs_in_and_out(user: tuple[str, str], client: TestClient) -> None:
+    answer = sign_in(client, *user)
+    assert answer.json() == {"user": user[0]}
+    (cookie,) = answer.headers.get_list("set-cookie")
+    words = {one.strip().lower() for one in cookie.split(";")}
+    assert cookie.startswith("__Host-")
+    assert {"httponly", "secure", "samesite=strict", "path=/"} <= words
+    found = client.get("/api/snapshot").json()
+    assert found["name"] == "production"
+    assert found["kafka"]["topics"] == KAFKA["topics"]
+    assert client.post("/api/sign-out").status_code == 200
+    assert client.get("/api/snapshot").status_code == 401
+    kept = {"Cookie": cookie.partition(";")[0]}
+    assert client.get("/api/snapshot", headers=kept).status_code == 401, "the session has ended"
+
+
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [("anna", "wrong"), ("nobody", "wrong"), ("operator", "wrong"), ("anna", OPERATOR[1])],
+)
+def test_a_wrong_password_is_slow_and_logged_and_gives_no_hint(
+    user: str, password: str, client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    begun = time.monotonic()
+    answer = sign_in(client, user, password)
+    assert time.monotonic() - begun >= DELAY
+    assert (answer.status_code, answer.json()) == (401, {"message": app.REFUSED})
+    assert "set-cookie" not in answer.headers
+    assert repr(user) in caplog.text
+    assert password not in caplog.text
+
+
+def test_no_password_is_in_a_log_or_in_a_session(
+    client: TestClient, console: Console, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    sign_in(client, *ANNA)
+    assert ANNA[1] not in caplog.text
+    assert ANNA[1] not in repr(vars(console.sessions))
+
+
+def test_passwords_cannot_be_tried_out(
+    client: TestClient, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "FAILED_SECONDS", 0.0)
+    for _ in range(attempts.MOST_FAILED):
+        assert sign_in(client, "anna", "wrong").status_code == 401
+    answer = sign_in(client, *ANNA)
+    assert (answer.status_code, answer.json()) == (429, {"message": app.BUSY})
+    assert len(console.sessions) == 0
+
+
+def test_a_line_break_in_a_name_makes_no_line_of_the_log(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    sign_in(client, "x\nsign-in of 'root' from 1.2.3.4", "wrong")
+    (line,) = (one.getMessage() for one in caplog.records if one.name == "console")
+    assert "\n" not in line
+
+
+def test_a_dead_cluster_lets_its_own_users_in_alone(client: TestClient) -> None:
+    answer = sign_in(client, "down", "x")
+    assert (answer.status_code, answer.json()) == (503, {"message": app.UNAVAILABLE})
+    assert sign_in(client, *OPERATOR).status_code == 200
+
+
+def test_viewers_are_those_of_the_settings(settings: Settings, console: Console) -> None:
+    object.__setattr__(console.settings, "viewers", ("berta",))
+    with TestClient(secured(console.application()), SITE) as client:
+        assert sign_in(client, *ANNA).status_code == 401
+        assert sign_in(client, *OPERATOR).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://elsewhere"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
+)
+def test_other_sites_cannot_sign_in_or_out(
+    headers: Mapping[str, str], client: TestClient, console: Console
+) -> None:
+    assert sign_in(client, *ANNA, headers=headers).status_code == 403
+    assert sign_in(client, *ANNA, headers={"Origin": SITE}).status_code == 200
+    assert client.post("/api/sign-out", headers=headers).status_code == 403
+    assert len(console.sessions) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b'{"user": "anna"}', "application/json", 400),
+        (b'{"user": 1, "password": "x"}', "application/json", 400),
+        (b'{"user": "", "password": "x"}', "application/json", 400),
+        (b'{"user": "a\\u0000", "password": "x"}', "application/json", 400),
+        (b'{"user": "\\ud800", "password": "x"}', "application/json", 400),
+        (b'{"user": "%s", "password": "x"}' % (b"a" * 300), "application/json", 400),
+        (b"[" * 4000, "application/json", 400),
+        (b" " * 5000, "application/json", 413),
+        (b"user=anna&password=x", "application/x-www-form-urlencoded", 415),
+        (b'{"user": "anna", "password": "x"}', "text/plain", 415),
+    ],
+)
+def test_a_strange_body_is_refused(body: bytes, kind: str, status: int, client: TestClient) -> None:
+    answer = client.post("/api/sign-in", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == status
+    assert answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/../etc/passwd", 404),
+        ("GET", "/api/sign-in", 405),
+        ("POST", "/", 405),
+        ("DELETE", "/api/snapshot", 405),
+        ("TRACE", "/", 405),
+    ],
+)
+def test_what_is_not_there_has_a_clear_answer(
+    method: str, path: str, status: int, client: TestClient
+) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert answer.json()["message"]
+
+
+def test_every_answer_has_the_headers_of_a_closed_page(client: TestClient) -> None:
+    for path in ("/", "/nothing", "/api/snapshot"):
+        found = client.get(path).headers
+        assert app.HEADERS.items() <= {name.title(): one for name, one in found.items()}.items() | {
+            (name, found[name]) for name in app.HEADERS
+        }
+        assert "server" not in found
+    assert client.get("/").headers["Content-Security-Policy"] == app.PAGE_POLICY
+
+
+def test_an_error_of_its_own_leaks_nothing(
+    client: TestClient, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in(client, *ANNA)
+
+    def broken() -> bytes:
+        raise BROKEN
+
+    monkeypatch.setattr(console.collector, "body", broken)
+    answer = client.get("/api/snapshot")
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert answer.headers["cache-control"] == "no-store"
+
+
+# Records
+
+
+def test_records_are_read_as_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[Connection, records.Wanted]] = []
+
+    def answer(connection: Connection, wanted: records.Wanted) -> dict[str, Any]:
+        read.append((connection, wanted))
+        return {"first": 0, "end": 0, "records": []}
+
+    monkeypatch.setattr(records, "read", answer)
+    sign_in(client, *ANNA)
+    given = "topic=topic-0001&partition=3&offset=12&count=100000"
+    assert client.get(f"/api/records?{given}").json()["records"] == []
+    ((connection, wanted),) = read
+    assert connection.settings()["sasl_plain_username"] == "anna"
+    assert connection.settings()["sasl_plain_password"] == ANNA[1]
+    assert wanted == records.Wanted("topic-0001", 3, 12, 100, 1_000_000)
+
+
+def test_a_user_of_the_console_alone_reads_no_records(client: TestClient) -> None:
+    sign_in(client, *OPERATOR)
+    answer = client.get("/api/records?topic=topic-0001")
+    assert answer.status_code == 403
+    assert "users of Kafka" in answer.json()["message"]
+
+
+def test_a_refusal_of_kafka_is_passed_on(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(connection: Connection, wanted: records.Wanted) -> dict[str, Any]:
+        raise FORBIDDEN
+
+    monkeypatch.setattr(records, "read", refuse)
+    sign_in(client, *ANNA)
+    answer = client.get("/api/records?topic=secrets")
+    assert (answer.status_code, answer.json()) == (
+        403,
+        {"message": "you may not read topic secrets"},
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "topic=", "topic=" + "a" * 300, "topic=t&partition=-1", "topic=t&partition=x"),
+        *("topic=t&offset=1e3", "topic=t&offset=" + "9" * 30, "topic=t&count=%EF%BC%91"),
+    ],
+)
+def test_strange_parameters_are_refused(query: str, client: TestClient) -> None:
+    sign_in(client, *ANNA)
+    answer = client.get(f"/api/records?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith("The parameter")
+
+
+# Against a listener of Kafka's protocol
+
+
+def test_kafka_itself_decides_on_a_password(settings: Settings) -> None:
+    with SaslBroker(dict([ANNA])) as broker:
+        connection = Connection((broker.address,), broker.properties)
+        clients = Clients(connection, broker.mechanism)
+        console = Console(settings, clients, Collector(settings, {}))
+        with TestClient(secured(console.application()), SITE) as client:
+            assert sign_in(client, "anna", "wrong").status_code == 401
+            assert sign_in(client, *ANNA).status_code == 200
+    with TestClient(secured(console.application()), SITE) as client:
+        assert sign_in(client, *ANNA).status_code == 503
+
+
+def test_without_passwords_in_kafka_nobody_of_it_signs_in(settings: Settings) -> None:
+    clients = Clients(Connection(("127.0.0.1:1",), {}), "")
+    console = Console(settings, clients, Collector(settings, {}))
+    with TestClient(secured(console.application()), SITE) as client:
+        assert sign_in(client, *ANNA).status_code == 401
+        assert sign_in(client, *OPERATOR).status_code == 200
+        assert json.loads(client.get("/api/snapshot").content)["hosts"] == []

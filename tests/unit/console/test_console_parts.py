@@ -1,0 +1,326 @@
+"""Parts of the console: sessions, attempts, hashes, the collector, how a record is shown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    TopicPartition,
+    errors,
+)
+
+from console import attempts, collector, passwords, records, sessions
+from console.attempts import Attempts
+from console.collector import Collector
+from console.sessions import Sessions
+from console.settings import Settings, SettingsError, read
+from tests.unit.snapshot_draft import cluster
+
+NO_JSON = ValueError("no JSON")
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# Sessions
+
+
+def test_a_session_ends_by_itself() -> None:
+    clock = Clock()
+    found = Sessions(100, 30, clock)
+    used, idle = found.begin("anna"), found.begin("berta")
+    for _ in range(4):
+        clock.now += 20
+        assert found.find(used)
+    assert found.find(idle) is None
+    clock.now += 21
+    assert found.find(used) is None
+    assert len(found) == 0
+
+
+def test_sessions_are_bounded() -> None:
+    found = Sessions(100, 100)
+    own = [found.begin("anna") for _ in range(sessions.MOST_OF_USER + 1)]
+    assert found.find(own[0]) is None
+    assert found.find(own[-1])
+    for number in range(sessions.MOST):
+        found.begin(f"user {number}")
+    assert len(found) == sessions.MOST
+    assert found.find(own[-1]) is None
+
+
+def test_a_token_is_not_in_memory() -> None:
+    found = Sessions(100, 100)
+    token = found.begin("anna")
+    assert token not in repr(vars(found))
+    found.end("another")
+    assert found.find(token)
+    found.end(token)
+    assert found.find(token) is None
+
+
+# Attempts
+
+
+def fail(found: Attempts, address: str, times: int) -> None:
+    for _ in range(times):
+        assert found.begin(address)
+        found.end(address, failed=True)
+
+
+def test_a_network_has_a_few_attempts_in_a_while() -> None:
+    clock = Clock()
+    found = Attempts(clock)
+    fail(found, "2001:db8::1", attempts.MOST_FAILED)
+    assert not found.begin("2001:db8::2"), "of the same network"
+    fail(found, "2001:db8:1::1", 1)
+    fail(found, "10.0.0.1", attempts.MOST_FAILED - 1)
+    assert found.begin("10.0.0.1")
+    found.end("10.0.0.1", failed=False)
+    clock.now += attempts.WINDOW_SECONDS
+    fail(found, "2001:db8::1", 1)
+
+
+def test_few_run_at_once_and_few_networks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Attempts()
+    for number in range(attempts.MOST_AT_ONCE):
+        assert found.begin(f"10.0.0.{number}")
+    assert not found.begin("10.0.1.1")
+    found.end("10.0.0.1", failed=False)
+    assert found.begin("10.0.1.1")
+    monkeypatch.setattr(attempts, "MOST_NETWORKS", 3)
+    found = Attempts()
+    for number in range(9):
+        fail(found, f"10.0.0.{number}", 1)
+    assert len(found._failed) == 3
+
+
+# Hashes
+
+
+def test_a_hash_fits_its_password_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "_N", 16)
+    stored = passwords.hashed("pässword")
+    assert "pässword" not in stored
+    assert passwords.hashed("pässword") != stored
+    assert passwords.matches("pässword", stored)
+    assert not passwords.matches("password", stored)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    ["", "x", "scrypt:1:2", "scrypt:3:8:1:AA==:AA==", "scrypt:16384:8:1:?:AA==", "md5:1:1:1:A:A"],
+)
+def test_what_is_no_hash_fits_nothing(stored: str) -> None:
+    assert not passwords.matches("", stored)
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("{", "cannot be read"), ("{}", "lacks a key"), ('{"colour": 1}', "colour"), ("[]", "keys")],
+)
+def test_settings_say_what_is_wrong(text: str, named: str, tmp_path: Path) -> None:
+    path = tmp_path / "console.json"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match=named):
+        read(path)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read(tmp_path / "none")
+
+
+def test_settings_show_no_secret(tmp_path: Path) -> None:
+    path = tmp_path / "console.json"
+    path.write_text(
+        json.dumps(
+            {
+                **{"name": "n", "page": "", "certificate": "c", "kafka": {"x": "secret"}},
+                **{"users": {"a": "secret"}, "registry": {"login": "secret"}},
+            }
+        )
+    )
+    assert "secret" not in repr(read(path))
+
+
+# The collector
+
+
+def settings(**more: Any) -> Settings:
+    return Settings("production", "", "", {}, **more)
+
+
+def shown(found: Collector) -> Any:
+    return json.loads(gzip.decompress(found.body()))
+
+
+def test_a_service_that_fails_has_its_reason() -> None:
+    def broken() -> dict[str, Any]:
+        raise NO_JSON
+
+    found = Collector(settings(), {"kafka": lambda: cluster()["kafka"], "spark": broken})
+    assert shown(found)["kafka"] == {"error": "it is being read"}
+    found.read("kafka")
+    found.read("spark")
+    assert shown(found)["kafka"]["controller"] == 2
+    assert shown(found)["spark"] == {"error": "ValueError: no JSON"}
+
+
+def test_a_service_that_hangs_is_not_shown_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Collector(settings(), {"kafka": lambda: cluster()["kafka"]})
+    found.read("kafka")
+    clock = Clock()
+    clock.now = found._at["kafka"] + 61
+    monkeypatch.setattr(collector, "time", SimpleNamespace(time=clock))
+    assert shown(found)["kafka"] == {"error": "no answer for 61 s"}
+
+
+def test_the_lag_of_groups_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "HISTORY_GROUPS", 1)
+    answer = cluster()["kafka"]
+    found = Collector(settings(), {"kafka": lambda: answer})
+    found.read("kafka")
+    answer["groups"][0]["lags"] = {"topic-0001": [5, 2]}
+    found.read("kafka")
+    history = found.snapshot()["history"]
+    assert history.keys() == {"dashboards"}
+    assert [lag for _, lag in history["dashboards"]] == [3, 7]
+
+
+# Records
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, None),
+        (b"", {"size": 0, "text": ""}),
+        ("fünf\t5\n".encode(), {"size": 8, "text": "fünf\t5\n"}),
+        (b"\xff\x00", {"size": 2, "hex": "ff 00"}),
+        (b"\x1b[2J", {"size": 4, "hex": "1b 5b 32 4a"}),
+        ("\u202egnp".encode(), {"size": 6, "hex": "e2 80 ae 67 6e 70"}),
+        (b"\0\0\0\0\x07\x02", {"size": 6, "schema": 7, "hex": "00 00 00 00 07 02"}),
+    ],
+)
+def test_a_value_is_text_or_bytes(value: bytes | None, found: Any) -> None:
+    assert records.text(value) == found
+
+
+def test_a_long_value_is_cut_also_within_a_character() -> None:
+    found = records.text("ü".encode() * 3000 + b"x")
+    assert found is not None
+    assert found["size"] == 6001
+    assert found["text"] == "ü" * 2048
+    moved = records.text(b"x" + "ü".encode() * 3000)
+    assert moved is not None
+    assert moved["text"] == "x" + "ü" * 2047
+
+
+class Consumer:
+    """A partition with records of 10 bytes, the offsets 5 to 24; two have been compacted away."""
+
+    def __init__(self) -> None:
+        self.place: Any = None
+        self.at = 0
+        self.closed = False
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {0} if topic == "t" else set()
+
+    def assign(self, places: list[Any]) -> None:
+        (self.place,) = places
+
+    def assignment(self) -> set[Any]:
+        return {self.place}
+
+    def beginning_offsets(self, places: list[Any]) -> dict[Any, int]:
+        return dict.fromkeys(places, 5)
+
+    def end_offsets(self, places: list[Any]) -> dict[Any, int]:
+        return dict.fromkeys(places, 25)
+
+    def seek(self, place: Any, offset: int) -> None:
+        self.at = offset
+
+    def position(self, place: Any) -> int:
+        return self.at
+
+    def poll(self, timeout_ms: int, max_records: int) -> dict[Any, list[Any]]:
+        found = [
+            SimpleNamespace(offset=at, timestamp=1, key=None, value=b"0123456789", headers=[])
+            for at in range(self.at, min(self.at + 4, 25))
+            if at not in (7, 24)
+        ]
+        self.at = min(self.at + 4, 25)
+        return {self.place: found}
+
+    def close(self, *, autocommit: bool) -> None:
+        assert not autocommit
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offsets"),
+    [
+        ((0, None, 3, 1000), [22, 23]),
+        ((0, 0, 3, 1000), [5, 6, 8]),
+        ((0, 20, 100, 1000), [20, 21, 22, 23]),
+        ((0, 99, 3, 1000), []),
+        ((0, 5, 100, 25), [5, 6]),
+        ((0, 5, 100, 1), [5]),
+    ],
+)
+def test_records_are_bounded(
+    wanted: Any, offsets: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = Consumer()
+    monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
+    found = records.read(Connection(("k:1",)), records.Wanted("t", *wanted))
+    assert [one["offset"] for one in found["records"]] == offsets
+    assert (found["first"], found["end"]) == (5, 25)
+    assert consumer.closed
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (errors.TopicAuthorizationFailedError(), 403),
+        (errors.SaslAuthenticationFailedError(), 403),
+        (errors.KafkaTimeoutError(), 503),
+    ],
+)
+def test_a_refusal_has_its_status(
+    error: Exception, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = Consumer()
+
+    def refuse(_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(consumer, "beginning_offsets", refuse)
+    monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
+    with pytest.raises(records.RecordsError) as caught:
+        records.read(Connection(("k:1",)), records.Wanted("t", 0, None, 1, 1))
+    assert caught.value.status == status
+    assert consumer.closed
+
+
+def test_a_partition_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "consumer", lambda *_, **__: Consumer())
+    for topic, partition in (("t", 1), ("none", 0)):
+        with pytest.raises(records.RecordsError, match="no partition") as caught:
+            records.read(Connection(("k:1",)), records.Wanted(topic, partition, None, 1, 1))
+        assert caught.value.status == 404
+    assert TopicPartition("t", 1) != TopicPartition("t", 0)
