@@ -47,7 +47,15 @@ def pem() -> str:
 
 
 def settings(**given: Any) -> dict[str, Any]:
-    return {"certificates": {}, "streams": {}, "sources": {}, "token": "", "port": 0, **given}
+    return {
+        "certificates": {},
+        "streams": {},
+        "sources": {},
+        "token": "",
+        "drivers": [0, 0],
+        "port": 0,
+        **given,
+    }
 
 
 def test_the_end_of_a_certificate_is_that_of_the_first_one(
@@ -177,3 +185,40 @@ def test_own_metrics_are_served_without_any_source(program: ModuleType) -> None:
     status, text = asked(program, settings(), "/metrics")
     assert status == 200
     assert "# TYPE millrace_certificate_expiry_timestamp_seconds gauge\n" in text
+
+
+GAUGES = {
+    "app-1.driver.spark.streaming.delays.by_hour.inputRate-total": {"value": 120.5},
+    "app-1.driver.spark.streaming.delays.by_hour.latency": {"value": 1500},
+    "app-1.driver.spark.streaming.delays.by_hour.states-rowsTotal": {"value": 7},
+    "app-1.driver.spark.streaming.delays.by_hour.eventTime-watermark": {"value": 9},
+    "app-1.driver.BlockManager.memory.maxMem_MB": {"value": 400},
+}
+
+
+class Driver(Spark):
+    def do_GET(self) -> None:
+        answers = {"/metrics/json/": {"gauges": GAUGES}, "/api/v1/applications": [{"name": "f"}]}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(answers[self.path]).encode())
+
+
+def test_queries_of_drivers_have_rows_and_times(program: ModuleType, spark: str) -> None:
+    driver = serving(Driver)
+    closed = int(spark.rpartition(":")[2].partition("/")[0])
+    found = program.queries([closed, driver.server_port], "")
+    driver.shutdown()
+    driver.server_close()
+    labels = {"application": "f", "query": "delays.by_hour"}
+    assert {one.name: one.samples for one in found if one.samples} == {
+        "spark_stream_input_rows_per_second": [(labels, 120.5)],
+        "spark_stream_batch_seconds": [(labels, 1.5)],
+        "spark_stream_state_rows": [(labels, 7)],
+    }
+
+
+def test_without_drivers_there_are_no_queries(program: ModuleType) -> None:
+    status, text = asked(program, settings(), "/spark_streams")
+    assert status == 200
+    assert "# TYPE spark_stream_batch_seconds gauge\n" in text

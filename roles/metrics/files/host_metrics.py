@@ -3,7 +3,8 @@
     host_metrics.py SETTINGS
 
 It listens on the loopback address: `/metrics` is what it finds itself, `/NAME` the answer of one of
-the `sources`. It changes nothing.
+the `sources`, `/spark_streams` what the drivers of this host say of their queries. It changes
+nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,17 @@ RUN = Path("/run")
 QUIET_SECONDS = 120
 """Where a record gives no other number, as host/operation_file.py has it."""
 SOURCE_SECONDS = 8.0
+DRIVER_SECONDS = 2.0
+STREAMS = "spark_streams"
+# A query's gauge (MetricsReporter.scala) -> our name, what it means, the factor to its unit.
+QUERY_METRICS: Mapping[str, tuple[str, str, float]] = {
+    "inputRate-total": ("spark_stream_input_rows_per_second", "Rows that arrive.", 1),
+    "processingRate-total": ("spark_stream_processed_rows_per_second", "Rows while it works.", 1),
+    "latency": ("spark_stream_batch_seconds", "Time that the last micro-batch took.", 0.001),
+    "states-rowsTotal": ("spark_stream_state_rows", "Rows in the state.", 1),
+    "states-usedBytes": ("spark_stream_state_bytes", "Memory of the state.", 1),
+}
+_QUERY = re.compile(r".+?\.driver\.spark\.streaming\.(?P<query>.+)\.(?P<gauge>[^.]+)")
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 # The validity in DER: two times, each UTCTime or GeneralizedTime (RFC 5280, 4.1.2.5).
@@ -155,6 +167,11 @@ def _commits(checkpoint: Path) -> Iterator[float]:
             continue
 
 
+def written(metrics: Iterable[Metric]) -> str:
+    """Return metrics as Prometheus reads them."""
+    return "".join(f"{line}\n" for one in metrics for line in one.lines)
+
+
 def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) -> str:
     """Return all that this host says of itself."""
     metrics: Iterable[Metric] = [
@@ -163,10 +180,31 @@ def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) ->
         restart_marks(run),
         *streams(settings["streams"]),
     ]
-    return "".join(f"{line}\n" for one in metrics for line in one.lines)
+    return written(metrics)
 
 
-def fetched(url: str, token: str) -> bytes:
+def queries(ports: Iterable[int], token: str) -> list[Metric]:
+    """Return what the drivers at these ports say of their streaming queries."""
+    found = {gauge: Metric(name, text) for gauge, (name, text, _) in QUERY_METRICS.items()}
+    for port in ports:
+        try:
+            own = f"http://127.0.0.1:{port}"
+            application = json.loads(fetched(f"{own}/api/v1/applications", token, DRIVER_SECONDS))[
+                0
+            ]["name"]
+            gauges = json.loads(fetched(f"{own}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # no driver, or one that ends
+        for name, one in gauges.items():
+            match = _QUERY.fullmatch(name)
+            if match and match["gauge"] in found and isinstance(one.get("value"), (int, float)):
+                labels = {"application": str(application), "query": match["query"]}
+                value = one["value"] * QUERY_METRICS[match["gauge"]][2]
+                found[match["gauge"]].samples.append((labels, value))
+    return list(found.values())
+
+
+def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
     """Return what a source answers.
 
     Raises:
@@ -176,7 +214,7 @@ def fetched(url: str, token: str) -> bytes:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http of this host
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=SOURCE_SECONDS) as answer:
+    with opener.open(request, timeout=seconds) as answer:
         return bytes(answer.read())
 
 
@@ -192,12 +230,15 @@ def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
             """Answer."""
             name = self.path.partition("?")[0].strip("/")
             sources = settings["sources"]
-            if name != "metrics" and name not in sources:
+            if name not in ("metrics", STREAMS) and name not in sources:
                 self.send_error(404)
                 return
             try:
                 if name == "metrics":
                     body = text(settings).encode()
+                elif name == STREAMS:
+                    ports = range(*settings["drivers"])
+                    body = written(queries(ports, settings["token"])).encode()
                 else:
                     body = fetched(sources[name], settings["token"])
             except OSError as error:

@@ -60,7 +60,7 @@ def test_every_host_has_the_modules_of_what_it_runs() -> None:
     found = {host: set(one.modules) for host, one in watched().metrics.items()}
     assert found == {
         "k1": {"node", "host", "kafka", "spark_worker"},
-        "k2": {"node", "host", "registry", "spark_master", "spark_applications"},
+        "k2": {"node", "host", "registry", "spark_master", "spark_applications", "spark_streams"},
         "m1": {"node", "host"},
     }
 
