@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
@@ -9,7 +10,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged 
 from testinfra.host import Host
 
 from tests.support.faults.ledger_run import checked, ledger_running
-from tests.support.faults.target import Target
+from tests.support.faults.target import Record, Target
 from tests.support.lab.change import Plays, kept_all
 from tests.support.lab.topology import Topology
 from tests.support.wait import wait_for
@@ -36,12 +37,15 @@ def test_a_cluster_goes_on_without_what_watches_it(
             hosts[name].check_output(f"{command} {' '.join(own)}")
 
     with ledger_running(topology, hosts, plays, tmp_path / "ledger", Target) as target:
+        record = Record(0, "what watches the cluster hangs, and is killed", start=time.time())
         try:
             for signal in ("STOP", "KILL"):
                 every(f"systemctl kill --signal={signal}")
                 target.wait_for_acks(600)
         finally:
             every("systemctl restart")
+        record.healthy = time.time()
+        target.record_event(record)
         report, _ = checked(target)
     kept_all(report)
     wait_for(lambda: not servers.not_ready(), seconds=READY_SECONDS, what="both servers")
