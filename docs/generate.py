@@ -330,8 +330,17 @@ def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def dashboards() -> dict[Path, str]:
+    """Return the dashboards of Grafana, one for each view."""
+    from docs import grafana
+    from monitoring.panels import FILE, views
+
+    return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
+
+
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "configuration": configuration,
+    "dashboards": dashboards,
     "ports": ports,
     "reliability": reliability,
     "variables": variables,

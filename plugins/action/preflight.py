@@ -30,7 +30,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
     distributions = [service.distribution for service in services.values()]
     return {
         "directories": list({one.path: None for one in cluster.directories(name)}),
-        "homes": [one.home for one in distributions],
+        "homes": [one.home for one in cluster.distributions(name)],
         "links": [one.link for one in distributions],
         "mounts": [mount["path"] for mount in host.mounts],
         "sources": [mount["src"] for mount in host.mounts if mount["src"]],

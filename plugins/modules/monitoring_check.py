@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -28,7 +29,8 @@ CHECKS = (
     ("promtool", ["check", "web-config"], "web.yml"),
     ("amtool", ["check-config"], "alertmanager.yml"),
 )
-_QUIET = ("Checking ", "SUCCESS", "Found:", " - ")
+_SUBJECT = re.compile(r"Checking \S+\s*|FAILED:$")
+_QUIET = ("SUCCESS", "amtool: error: failed to validate")
 
 
 def refused(module: AnsibleModule, directory: Path, tool: str) -> str:
@@ -40,10 +42,9 @@ def refused(module: AnsibleModule, directory: Path, tool: str) -> str:
         command = [module.get_bin_path(tool), *words, str(directory / file)]
         code, out, err = module.run_command(command, cwd=str(directory))
         if code:
-            lines = f"{out}\n{err}".replace(f"{directory}/", "").splitlines()
-            wrong += [
-                line.strip() for line in lines if line.strip() and not line.startswith(_QUIET)
-            ]
+            text = f"{out}\n{err}".replace(f"{directory}/", "")
+            lines = (_SUBJECT.sub("", line.strip()) for line in text.splitlines())
+            wrong += [line for line in lines if line and not line.startswith(_QUIET)]
     return "\n".join(wrong)
 
 

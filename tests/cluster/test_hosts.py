@@ -32,11 +32,13 @@ def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str,
         own = [f"{unit}.service" for unit in spark.units]
         units |= dict.fromkeys([*own, *jobs], settings["spark_user"])
     database = {f"{UNIT}.service": ACCOUNT} if host in topology.cluster.databases else {}
-    packaged = [
-        one for one in topology.cluster.deployed(host).values() if isinstance(one, Packaged)
-    ]
-    watching = {f"{unit}.service": one.user for one in packaged for unit in one.units}
-    return {**units, **database, **watching}
+    packaged = {
+        f"{unit}.service": one.user
+        for one in topology.cluster.deployed(host).values()
+        if isinstance(one, Packaged)
+        for unit in one.units
+    }
+    return {**units, **database, **packaged}
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,23 @@ from __future__ import annotations
 import contextlib
 import http.client
 import ssl
+import urllib.parse
+import uuid
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import Monitoring
 
+from monitoring.panels import panels
 from tests.support.lab.topology import Topology
+from tests.support.repeat import repeated
+from tests.support.wait import wait_for
+
+PANEL_SECONDS = 120
+"""Until rates of a minute have been seen twice, and the readings of the lag exporter."""
 
 
 def status(address: str, path: str, authority: str, authorization: str = "") -> int:
@@ -86,3 +97,68 @@ def test_the_servers_ask_for_a_password(
     for address in monitoring_addresses.values():
         assert status(address, "/", monitoring_authority) == 401
         assert refuses_clear_text(address)
+
+
+@pytest.fixture
+def load(topology: Topology, admin: Any) -> Iterator[None]:
+    """A producer, and a group that reads what it writes."""
+    name = f"millrace-load-{uuid.uuid4().hex[:8]}"
+    copies = min(3, len(topology.brokers))
+    wanted = {"num_partitions": 3, "replication_factor": copies}
+    admin.create_topics({name: wanted}, wait_for_metadata=True)
+    producer = clients.producer(topology.connection, acks="all")
+    consumer = clients.consumer(topology.connection, group_id=name)
+    consumer.subscribe([name])
+
+    def work() -> None:
+        for _ in range(20):
+            producer.send(name, b"x" * 200)
+        consumer.poll(timeout_ms=100)
+        consumer.commit()
+
+    try:
+        with repeated(work, 0.1):
+            yield
+    finally:
+        consumer.close()
+        producer.close()
+        admin.delete_topics([name])
+        admin.delete_groups([name])
+
+
+def parts(topology: Topology) -> set[str]:
+    """What panels may need and this cluster has."""
+    jobs = {job for one in topology.cluster.metrics.values() for job in one.modules}
+    return {
+        *jobs,
+        *(["kraft"] if topology.voters else []),
+        *(["certificate"] if topology.closed else []),
+    }
+
+
+def test_every_panel_has_data_under_load(topology: Topology, servers: Servers, load: None) -> None:
+    """Panels of parts that this cluster does not have are left out."""
+    there = parts(topology)
+    shown = [(view, one) for view, one in panels() if one.needs <= there]
+    assert len(shown) > len(panels()) / 2
+    last: list[str] = []
+
+    def all_have_data() -> bool:
+        last[:] = [
+            f"{view}: {panel.title}"
+            for view, panel in shown
+            if not any(answer(servers, query.of()) for query in panel.queries)
+        ]
+        return not last
+
+    try:
+        wait_for(all_have_data, seconds=PANEL_SECONDS, what="data in every panel")
+    except AssertionError as error:
+        message = f"{error}; without data: {', '.join(last)}"
+        raise AssertionError(message) from None
+
+
+def answer(servers: Servers, query: str) -> list[Any]:
+    """The series that a query finds."""
+    found: list[Any] = servers.data(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
+    return found

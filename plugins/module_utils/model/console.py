@@ -42,7 +42,8 @@ _MODULES = "plugins/module_utils"
 _IMPORTED = (
     *("kafka/__init__.py", "kafka/answers.py", "kafka/client.py", "kafka/clients.py"),
     *("kafka/connection.py", "kafka/contents.py", "kafka/features.py", "kafka/library.py"),
-    *("kafka/snapshot.py", "kafka/users.py", "host/__init__.py", "host/connect_rest.py"),
+    *("kafka/groups.py", "kafka/messages.py", "kafka/snapshot.py", "kafka/users.py"),
+    *("host/__init__.py", "host/connect_rest.py"),
     *("host/network.py", "host/registry_rest.py", "host/rest.py", "model/__init__.py"),
     *("model/properties.py", "model/schemas.py", "model/values.py", "operations/__init__.py"),
     *("operations/connect_health.py", "operations/gate.py", "operations/gate_texts.py"),

@@ -24,17 +24,20 @@ from .schema_registry import Registry
 from .security import AUTHORITY, Certificate, pem_stores
 from .service import LOOPBACK, NODES, Service
 from .spark import SparkHost
+from .values import integer
 
 PRODUCT = "metrics"
 TOKEN = "metrics_token"  # noqa: S105 - its name among the secrets
 CONFIG = java_agent.CONFIG
-HOST, NODE = "host", "node"
-"""Modules that every host has: of Millrace itself, and of the operating system."""
+HOST, NODE, STREAMS = "host", "node", "spark_streams"
+"""Modules of Millrace itself, of the operating system, and of streams where jobs run."""
 PROXY_UNIT, NODE_UNIT = "millrace-exporter-exporter", "millrace-node-exporter"
 HOST_UNIT = "millrace-host-metrics"
 _MODULES, _TOKEN_FILE = f"{CONFIG}/modules.yml", f"{CONFIG}/token"
 _SETTINGS, _STORE = f"{CONFIG}/host.json", f"{CONFIG}/certificates/proxy.pem"
 _PROGRAM = f"{HOMES}/host-metrics"
+# Spark tries the next one where a port is taken, so often (spark.port.maxRetries).
+_UI_PORT, _UI_PORTS = 4040, 17
 _COLLECTORS = (
     *("cpu", "conntrack", "diskstats", "filefd", "filesystem", "loadavg", "meminfo", "netdev"),
     *("netstat", "pressure", "sockstat", "stat", "time", "timex", "uname", "vmstat"),
@@ -121,6 +124,8 @@ class Metrics(Packaged):
         if isinstance(self.parts.get("schema_registry"), Registry):
             found["registry"] = Module(self.settings["schema_registry_management_port"])
         found |= {name: Module(own, f"/{name}") for name in self._spark_sources}
+        if self._driver_ports:
+            found[STREAMS] = Module(own, f"/{STREAMS}")
         for product, (name, variable) in _EXPORTERS.items():
             if product in self.parts:
                 found[name] = Module(self.parts[product].ports[variable])
@@ -135,6 +140,15 @@ class Metrics(Packaged):
     def _spark_sources(self) -> dict[str, str]:
         """Module -> address, of interfaces that may ask for a token which the proxy cannot give."""
         return self._spark.metrics_addresses if self._spark else {}
+
+    @property
+    def _driver_ports(self) -> list[int]:
+        """The first port that drivers of jobs may have for their interface, and the last."""
+        spark = self._spark
+        if not spark or not spark.runs_jobs:
+            return []
+        first = integer(spark.config.get("spark.ui.port")) or _UI_PORT
+        return [first, first + _UI_PORTS]
 
     @property
     def _certificate_paths(self) -> dict[str, str]:
@@ -220,8 +234,13 @@ class Metrics(Packaged):
         found = {
             "port": self.settings["metrics_host_port"],
             "certificates": self._certificate_paths,
-            "streams": {one.name: spark.checkpoint(one) for one in jobs} if spark else {},
+            "streams": {
+                one.name: {"checkpoint": spark.checkpoint(one), "late_after": one.late_after}
+                for one in jobs
+                if spark
+            },
             "sources": self._spark_sources,
+            "drivers": self._driver_ports,
             "token": self._ui_token,
         }
         return json.dumps(found, indent=2) + "\n"

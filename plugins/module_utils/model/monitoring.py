@@ -14,7 +14,7 @@ from . import files
 from .files import COLLECTION, Entry
 from .host import HostSettings
 from .inventory import Inventory
-from .metrics import HOST, TOKEN, Metrics
+from .metrics import TOKEN, Metrics
 from .packaged import Packaged
 from .security import AUTHORITY_FILE, Certificate
 from .service import ADMINS, NODES
@@ -188,8 +188,6 @@ class Monitoring(Packaged):
 
     def _proxy_client(self, module: str) -> dict[str, Any]:
         found: dict[str, Any] = {"metrics_path": "/proxy", "params": {"module": [module]}}
-        if module == HOST:
-            found["honor_labels"] = True  # jobs of Spark have names of their own
         if not self.asks_in_clear:
             found |= {"scheme": "https", "tls_config": _tls()}
             found["authorization"] = {"credentials_file": _TOKEN_FILE}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..model.cluster import Cluster
-from ..model.monitoring import DATA, RECEIVERS, ROUTES, SIZE, Monitoring
+from ..model.monitoring import DATA, GROUP, RECEIVERS, ROUTES, SIZE, Monitoring
 from ..model.packaged import Packaged
 from ..model.values import by_name, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
@@ -96,6 +96,22 @@ def _monitoring_unknown_receiver(server: Monitoring) -> Findings:
             there = f"there are {listing(known)}" if own else f"{RECEIVERS} is empty"
             what = f"A route is for the receiver {name}, and {there}."
             yield Finding(what, f"Add {name} to {RECEIVERS}, or name another one.", where)
+
+
+@host_rule("monitoring-agent-missing", where=f"group {GROUP}")
+def _monitoring_agent_missing(host: InspectedHost) -> Findings:
+    """A node would be restarted with the agent that exports its metrics, and not start without it;
+    only site.yml brings it.
+    """
+    exporters = host.cluster.metrics.get(host.name)
+    agent = exporters.distribution if exporters else None
+    upgrade = host.allow_version_change != "none"
+    if upgrade and agent and host.found.homes.get(agent.home) is False:
+        what = f"{host.name} does not have {agent.product} {agent.version} yet."
+        fix = (
+            f"Set kafka_version to what it was and run site.yml first, or delete the group {GROUP}."
+        )
+        yield Finding(what, fix)
 
 
 @host_rule("monitoring-without-room", where=SIZE)

@@ -42,9 +42,9 @@ def _open_to_everybody(cluster: Cluster) -> Findings:
     exhaust a broker's memory (CVE-2026-111115).
     """
     open_to_all: dict[str, dict[str, Service | Packaged]] = {}
-    found_open: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
-    found_open += [*cluster.metrics.items(), *cluster.monitoring.items()]
-    for host, service in found_open:
+    every: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
+    every += [*cluster.metrics.items(), *cluster.monitoring.items()]
+    for host, service in every:
         if service.is_open and not _asks_who_connects(service):
             open_to_all.setdefault(service.product, {})[host] = service
     for product, services in open_to_all.items():

@@ -3,7 +3,8 @@
     host_metrics.py SETTINGS
 
 It listens on the loopback address: `/metrics` is what it finds itself, `/NAME` the answer of one of
-the `sources`. It changes nothing.
+the `sources`, `/spark_streams` what the drivers of this host say of their queries. It changes
+nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,20 @@ from typing import Any
 
 RECORD = Path("/var/lib/millrace/operation.json")
 RUN = Path("/run")
+QUIET_SECONDS = 120
+"""Where a record gives no other number, as host/operation_file.py has it."""
 SOURCE_SECONDS = 8.0
+DRIVER_SECONDS = 2.0
+STREAMS = "spark_streams"
+# A query's gauge (MetricsReporter.scala) -> our name, what it means, the factor to its unit.
+QUERY_METRICS: Mapping[str, tuple[str, str, float]] = {
+    "inputRate-total": ("spark_stream_input_rows_per_second", "Rows that arrive.", 1),
+    "processingRate-total": ("spark_stream_processed_rows_per_second", "Rows while it works.", 1),
+    "latency": ("spark_stream_batch_seconds", "Time that the last micro-batch took.", 0.001),
+    "states-rowsTotal": ("spark_stream_state_rows", "Rows in the state.", 1),
+    "states-usedBytes": ("spark_stream_state_bytes", "Memory of the state.", 1),
+}
+_QUERY = re.compile(r".+?\.driver\.spark\.streaming\.(?P<query>.+)\.(?P<gauge>[^.]+)")
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 # The validity in DER: two times, each UTCTime or GeneralizedTime (RFC 5280, 4.1.2.5).
@@ -94,6 +108,10 @@ def operation(path: Path) -> list[Metric]:
         "millrace_operation_written_timestamp_seconds",
         "When the operation that runs last wrote its record on this host.",
     )
+    quiet = Metric(
+        "millrace_operation_quiet_seconds",
+        "For how long the operation that runs may write nothing before it counts as dead.",
+    )
     failed = Metric(
         "millrace_operation_failed", "1 for an operation that stopped before its last step."
     )
@@ -104,10 +122,11 @@ def operation(path: Path) -> list[Metric]:
             begun = calendar.timegm(time.strptime(record["started"], "%Y-%m-%dT%H:%M:%SZ"))
             running.samples.append((labels, float(begun)))
             written.samples.append((labels, round(path.stat().st_mtime, 3)))
+            quiet.samples.append((labels, float(record.get("quiet_seconds") or QUIET_SECONDS)))
         failed.samples.append((labels, int(record["state"] == "stopped")))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass  # there is none, or it is being replaced
-    return [running, written, failed]
+    return [running, written, quiet, failed]
 
 
 def restart_marks(run: Path) -> Metric:
@@ -118,17 +137,24 @@ def restart_marks(run: Path) -> Metric:
     return metric
 
 
-def streams(checkpoints: Mapping[str, str]) -> Metric:
-    """Return when each job on Spark last committed a micro-batch, by its checkpoint's files."""
-    metric = Metric(
+def streams(jobs: Mapping[str, Mapping[str, Any]]) -> list[Metric]:
+    """Return when each job on Spark last committed a micro-batch, and when it is late."""
+    last = Metric(
         "spark_stream_last_batch_timestamp_seconds",
         "When a job's checkpoint last got a commit of a micro-batch.",
     )
-    for job, path in checkpoints.items():
-        newest = max(_commits(Path(path)), default=None)
+    late = Metric(
+        "spark_stream_late_after_seconds",
+        "After how many seconds without a commit a job is late, by its late_after.",
+    )
+    for job, one in jobs.items():
+        labels = {"job_name": job}
+        newest = max(_commits(Path(one["checkpoint"])), default=None)
         if newest is not None:
-            metric.samples.append(({"job": job}, round(newest, 3)))
-    return metric
+            last.samples.append((labels, round(newest, 3)))
+        if one["late_after"]:
+            late.samples.append((labels, float(one["late_after"])))
+    return [last, late]
 
 
 def _commits(checkpoint: Path) -> Iterator[float]:
@@ -141,18 +167,44 @@ def _commits(checkpoint: Path) -> Iterator[float]:
             continue
 
 
+def written(metrics: Iterable[Metric]) -> str:
+    """Return metrics as Prometheus reads them."""
+    return "".join(f"{line}\n" for one in metrics for line in one.lines)
+
+
 def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) -> str:
     """Return all that this host says of itself."""
     metrics: Iterable[Metric] = [
         certificates(settings["certificates"]),
         *operation(record),
         restart_marks(run),
-        streams(settings["streams"]),
+        *streams(settings["streams"]),
     ]
-    return "".join(f"{line}\n" for one in metrics for line in one.lines)
+    return written(metrics)
 
 
-def fetched(url: str, token: str) -> bytes:
+def queries(ports: Iterable[int], token: str) -> list[Metric]:
+    """Return what the drivers at these ports say of their streaming queries."""
+    found = {gauge: Metric(name, text) for gauge, (name, text, _) in QUERY_METRICS.items()}
+    for port in ports:
+        try:
+            own = f"http://127.0.0.1:{port}"
+            application = json.loads(fetched(f"{own}/api/v1/applications", token, DRIVER_SECONDS))[
+                0
+            ]["name"]
+            gauges = json.loads(fetched(f"{own}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # no driver, or one that ends
+        for name, one in gauges.items():
+            match = _QUERY.fullmatch(name)
+            if match and match["gauge"] in found and isinstance(one.get("value"), (int, float)):
+                labels = {"application": str(application), "query": match["query"]}
+                value = one["value"] * QUERY_METRICS[match["gauge"]][2]
+                found[match["gauge"]].samples.append((labels, value))
+    return list(found.values())
+
+
+def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
     """Return what a source answers.
 
     Raises:
@@ -162,7 +214,7 @@ def fetched(url: str, token: str) -> bytes:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http of this host
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=SOURCE_SECONDS) as answer:
+    with opener.open(request, timeout=seconds) as answer:
         return bytes(answer.read())
 
 
@@ -178,12 +230,15 @@ def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
             """Answer."""
             name = self.path.partition("?")[0].strip("/")
             sources = settings["sources"]
-            if name != "metrics" and name not in sources:
+            if name not in ("metrics", STREAMS) and name not in sources:
                 self.send_error(404)
                 return
             try:
                 if name == "metrics":
                     body = text(settings).encode()
+                elif name == STREAMS:
+                    ports = range(*settings["drivers"])
+                    body = written(queries(ports, settings["token"])).encode()
                 else:
                     body = fetched(sources[name], settings["token"])
             except OSError as error:

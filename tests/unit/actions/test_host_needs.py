@@ -25,6 +25,7 @@ FOUND: dict[str, Any] = {
     "machine": "x86_64",
     "nft": False,
     "firewall": [],
+    "programs": [],
 }
 
 
@@ -82,3 +83,14 @@ def test_a_firewall_that_is_no_longer_wanted(tmp_path: Path) -> None:
     found = needs(tmp_path, os_release=DEBIAN_12, nft=True, firewall=there)
     assert found["firewall_commands"] == []
     assert found["firewall_leftover"]
+
+
+def test_a_host_that_only_watches_needs_packages_and_no_java(tmp_path: Path) -> None:
+    watching = f"{HOSTS}monitoring: {{hosts: {{m1: {{ansible_host: 192.0.2.9}}}}}}\n"
+    there = ["/usr/bin/prometheus-node-exporter", "/usr/bin/prometheus-exporter-exporter"]
+    found = needs(tmp_path, "m1", watching, os_release=DEBIAN_12, programs=there)
+    assert found["java_package"] == ""
+    assert found["packages"] == {
+        "metrics": [],
+        "monitoring": ["prometheus", "prometheus-alertmanager"],
+    }

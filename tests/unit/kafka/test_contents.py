@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import contents
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
-    TopicPartition,
-    errors,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import contents, groups
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups import Group, Reading
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
 NO_ANSWER = errors.KafkaTimeoutError("no answer")
-REFUSED = errors.KafkaConnectionError("refused")
 DEAD = 2
 """A broker that does not answer: groups that it coordinates and partitions that it leads."""
 
@@ -24,11 +20,6 @@ class Admin:
 
     def __init__(self, *failing: str) -> None:
         self.failing = failing
-        self.asked: list[Any] = []
-        self.committed = {
-            "classic": {("t", 0): 7, ("t", 1): 5, ("t", 2): -1, ("gone", 0): 3},
-            "new": {("t", 0): 12},
-        }
 
     def __getattr__(self, name: str) -> Any:
         if name in self.failing:
@@ -63,81 +54,46 @@ class Admin:
     def _describe_features(self) -> Any:
         return {"metadata.version": {"finalized": (1, 29)}, "unused": {"supported": (0, 1)}}
 
-    def _list_groups(self, brokers: list[int]) -> Any:
-        if brokers == [DEAD] and "broker" in self.failing:
-            raise REFUSED
-        if brokers == [DEAD]:
-            return [
-                {"group_id": "new", "group_state": "Stable", "group_type": "consumer"},
-                {"group_id": "shared", "group_state": "Empty", "group_type": "share"},
-            ]
-        return [{"group_id": "classic", "group_state": "", "group_type": ""}]
 
-    def _describe_groups(self, names: Iterable[str], group_coordinator_id: int) -> Any:
-        assert (list(names), group_coordinator_id) == (["classic"], 1)
-        return {"classic": {"group_state": "Stable", "members": [1, 2]}}
+READING = Reading(
+    {
+        "classic": Group(
+            "classic", "Stable", members=2, committed={("t", 0): 7, ("t", 1): 5, ("gone", 0): 3}
+        ),
+        "shared": Group("shared", "Empty", "share"),
+    },
+    {("t", 0): 10},
+    problems=(f"broker {DEAD} does not answer",),
+)
 
-    def _list_group_offsets(self, names: Iterable[str]) -> Any:
-        assert "shared" not in names
-        return {
-            name: {
-                TopicPartition(*at): SimpleNamespace(offset=x)
-                for at, x in self.committed[name].items()
-            }
-            for name in names
-        }
 
-    def _list_partition_offsets(self, asked: Any) -> Any:
-        self.asked.append({(one.topic, one.partition) for one in asked})
-        if "broker" in self.failing and TopicPartition("t", 1) in asked:
-            raise REFUSED
-        return {one: SimpleNamespace(offset=10) for one in asked}
+@pytest.fixture(autouse=True)
+def _reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(admin: Admin, wanted: Callable[[str], bool], _most: int) -> Reading:
+        assert wanted("any")
+        if "groups" in admin.failing:
+            raise NO_ANSWER
+        return READING
+
+    monkeypatch.setattr(groups, "read", read)
 
 
 def test_groups_have_their_lag_by_partition() -> None:
+    """None where it is not known: of a partition without an end, or nothing is committed."""
     found, more = contents.read(Admin())
     assert [one.min_isr for one in found.partitions] == [2, 2, 2]
     assert more["features"] == {"metadata.version": 29}
     assert more["quorum_error"] == ""
-    assert more["groups_errors"] == []
-    classic, new, shared = more["groups"]
-    # Nothing is committed in the partition without a leader, and a topic is gone.
-    assert classic == {
-        "id": "classic",
-        "state": "Stable",
-        "members": 2,
-        "lags": {"t": [3, 5, None]},
-    }
-    assert new == {
-        "id": "new",
-        "state": "Stable",
-        "members": None,
-        "lags": {"t": [0, None, None]},
-    }
-    assert shared["lags"] == {}
-
-
-def test_leaders_are_asked_for_their_own_partitions_alone() -> None:
-    admin = Admin()
-    contents.read(admin)
-    assert admin.asked == [{("t", 0)}, {("t", 1)}]
-
-
-def test_a_broker_without_an_answer_costs_its_own_groups_and_ends() -> None:
-    admin = Admin("broker")
-    found, more = contents.read(admin)
-    assert len(found.partitions) == 3
-    (classic,) = more["groups"]
-    assert classic["lags"] == {"t": [3, None, None]}
-    assert [one.partition(": ")[0] for one in more["groups_errors"]] == [
-        f"broker {DEAD} does not show its groups",
-        f"broker {DEAD} does not show the ends of its partitions",
+    assert more["groups_errors"] == [*READING.problems]
+    assert more["groups"] == [
+        {"id": "classic", "state": "Stable", "members": 2, "lags": {"t": [3, None, None]}},
+        {"id": "shared", "state": "Empty", "members": None, "lags": {}},
     ]
 
 
 @pytest.mark.parametrize(
     ("request_", "lost"),
-    [("describe_features", "features"), ("describe_configs", ""), ("list_groups", "groups")],
+    [("describe_features", "features"), ("describe_configs", ""), ("groups", "groups")],
 )
 def test_a_part_without_an_answer_costs_itself_alone(request_: str, lost: str) -> None:
     found, more = contents.read(Admin(request_))

@@ -25,7 +25,7 @@ CLOSED: dict[str, Any] = {"metrics_security": "standard", "monitoring_security":
 
 
 def watched(facts: dict[str, Facts] | None = None, **variables: Any) -> Cluster:
-    return with_secrets(cluster(WATCHED, NODE, facts, **{**CLOSED, **variables}))
+    return with_secrets(cluster(WATCHED, NODE, facts, "", **{**CLOSED, **variables}))
 
 
 def prometheus(found: Cluster) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_every_host_has_the_modules_of_what_it_runs() -> None:
     found = {host: set(one.modules) for host, one in watched().metrics.items()}
     assert found == {
         "k1": {"node", "host", "kafka", "spark_worker"},
-        "k2": {"node", "host", "registry", "spark_master", "spark_applications"},
+        "k2": {"node", "host", "registry", "spark_master", "spark_applications", "spark_streams"},
         "m1": {"node", "host"},
     }
 
@@ -107,8 +107,6 @@ def test_prometheus_asks_every_module_with_the_token_over_tls() -> None:
     }
     assert len(found["node"]["static_configs"]) == 3
     assert found["prometheus"]["basic_auth"]["username"] == "admin"
-    # Its series name the job on Spark.
-    assert found["host"]["honor_labels"]
 
 
 def test_open_exporters_are_asked_in_clear() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import bcrypt
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
@@ -519,3 +520,41 @@ def test_users_of_the_schema_registry_and_of_kafka_have_passwords_of_their_own(
     (directory / "passwords/schema_registry/writer").unlink()
     left = registry(directory, kafka_security="standard", schema_registry_users=given)
     assert "schema_registry/writer" not in left.passwords
+
+
+def watching(directory: Path, **variables: Any) -> Secrets:
+    """Complete the secrets of a broker and of what watches it."""
+    groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "monitoring": ["m1"]}
+    variables = {"metrics_security": "standard", "monitoring_security": "standard", **variables}
+    found = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", kafka_node_id=1, **variables)
+    return secrets.complete(
+        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+    )
+
+
+def test_monitoring_has_certificates_a_token_and_a_password_with_its_digest(
+    directory: Path,
+) -> None:
+    made = watching(directory)
+    assert {*made.certificates} == {"b1/metrics", "m1/metrics", "m1/monitoring"}
+    password, digest = (made.texts[f"monitoring_password{end}"] for end in ("", "_hash"))
+    assert bcrypt.checkpw(password.encode(), digest.encode())
+    assert len(made.texts["metrics_token"]) > 40
+    assert watching(directory) == made
+
+
+@pytest.mark.parametrize("digest", ["", "no digest", None])
+def test_a_new_password_of_monitoring_has_a_new_digest(directory: Path, digest: str | None) -> None:
+    watching(directory)
+    (directory / "monitoring_password").unlink()
+    if digest is not None:
+        (directory / "monitoring_password_hash").write_text(digest)
+    made = watching(directory)
+    password, found = (made.texts[f"monitoring_password{end}"] for end in ("", "_hash"))
+    assert bcrypt.checkpw(password.encode(), found.encode())
+
+
+def test_open_monitoring_needs_no_secrets(directory: Path) -> None:
+    made = watching(directory, metrics_security="open", monitoring_security="open")
+    assert not made.certificates
+    assert not made.texts

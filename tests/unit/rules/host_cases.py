@@ -353,6 +353,15 @@ def database(release: Mapping[str, Any]) -> list[InspectedHost]:
     return inspected(Draft().database(), {"k1": Inspection(**release)})
 
 
+def with_agent(*, unpacked: bool) -> list[InspectedHost]:
+    """A monitored host that is to be upgraded."""
+    draft = Draft().monitoring()
+    agent = draft.cluster().metrics["k1"].distribution
+    assert agent
+    homes = {agent.home: unpacked}
+    return inspected(draft, {"k1": Inspection(homes=homes)}, "up")
+
+
 def watching(free: int, size: int = 100 * GIB, *, exists: bool = False) -> list[InspectedHost]:
     """A host with Prometheus, whose metrics may use 20 GB, and its disk."""
     draft = Draft().monitoring().variable("monitoring_retention_size", "20GB", on=("m1",))
@@ -764,6 +773,12 @@ CASES = [
         ("Red Hat", "k1"),
         database(ROCKY_9),
         database(DEBIAN_13),
+    ),
+    Case(
+        "monitoring-agent-missing",
+        ("k1", "jmx_exporter", "site.yml"),
+        with_agent(unpacked=False),
+        with_agent(unpacked=True),
     ),
     Case(
         "monitoring-without-room",

@@ -36,7 +36,7 @@ REFUSED: list[Case] = [
         ("'*'", "lag_exporter_excluded_groups"),
     ),
     (
-        "variable-value",
+        "variable-range",
         "no interval",
         lambda d: monitored(d).variable("lag_exporter_interval", 0),
         ("lag_exporter_interval",),

@@ -1,0 +1,224 @@
+"""What a host says of itself to Prometheus: certificates, operations, restarts and streams."""
+
+from __future__ import annotations
+
+import calendar
+import importlib.util
+import json
+import os
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import readable
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+    issue,
+    new_authority,
+)
+
+from tests.support.lab.topology import ROOT
+
+
+@pytest.fixture(scope="module")
+def program() -> ModuleType:
+    """The program as it is on a host."""
+    path = ROOT / "roles/metrics/files/host_metrics.py"
+    spec = importlib.util.spec_from_file_location("host_metrics", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["host_metrics"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pem() -> str:
+    wanted = Certificate("k1/node", "", "k1", ("k1",), client=False)
+    return issue(new_authority("test"), wanted)
+
+
+def settings(**given: Any) -> dict[str, Any]:
+    return {
+        "certificates": {},
+        "streams": {},
+        "sources": {},
+        "token": "",
+        "drivers": [0, 0],
+        "port": 0,
+        **given,
+    }
+
+
+def test_the_end_of_a_certificate_is_that_of_the_first_one(
+    program: ModuleType, pem: str, tmp_path: Path
+) -> None:
+    store = tmp_path / "node.pem"
+    store.write_text(pem)
+    gone = str(tmp_path / "none.pem")
+    metric = program.certificates({"k1/node": str(store), "k1/other": gone})
+    assert metric.samples == [({"name": "k1/node"}, readable(pem)[0].end)]
+
+
+def test_a_time_after_2049_has_four_digits_of_its_year(program: ModuleType) -> None:
+    der = b"\x30\x20\x17\x0d491231235959Z\x18\x0f20600102030405Z"
+    assert program._VALIDITY.search(der)[4] == b"20600102030405"
+
+
+@pytest.mark.parametrize("text", ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n"])
+def test_what_is_no_certificate_has_no_end(program: ModuleType, text: str) -> None:
+    assert program.certificate_end(text.encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "running", "failed"),
+    [("running", 1, 0), ("stopped", 0, 1), ("finished", 0, 0)],
+)
+def test_an_operation_runs_or_was_left(
+    program: ModuleType, tmp_path: Path, state: str, running: int, failed: int
+) -> None:
+    record = tmp_path / "operation.json"
+    record.write_text(
+        json.dumps({"state": state, "what": "rolling_restart", "started": "2026-11-27T00:00:00Z"})
+    )
+    begun, written, quiet, stopped = program.operation(record)
+    assert len(begun.samples) == len(written.samples) == len(quiet.samples) == running
+    if running:
+        expected = calendar.timegm((2026, 11, 27, 0, 0, 0))
+        assert begun.samples == [({"playbook": "rolling_restart"}, expected)]
+    assert stopped.samples == [({"playbook": "rolling_restart"}, failed)]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": "running"}'])
+def test_a_record_that_cannot_be_read_says_nothing(
+    program: ModuleType, tmp_path: Path, text: str
+) -> None:
+    record = tmp_path / "operation.json"
+    record.write_text(text)
+    assert not program.operation(record)[0].samples
+
+
+def test_restart_marks_are_named_by_their_unit(program: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka/restart-pending").touch()
+    (tmp_path / "connect").mkdir()
+    assert program.restart_marks(tmp_path).samples == [({"unit": "kafka"}, 1)]
+
+
+def test_a_stream_is_as_old_as_its_newest_commit(program: ModuleType, tmp_path: Path) -> None:
+    for path, when in (
+        ("flights/a/commits", 100),
+        ("flights/b/commits", 200),
+        ("plain/commits", 9),
+    ):
+        (tmp_path / path).mkdir(parents=True)
+        os.utime(tmp_path / path, (when, when))
+    jobs = {
+        name: {"checkpoint": str(tmp_path / name), "late_after": late}
+        for name, late in (("flights", 60), ("plain", 0), ("none", 0))
+    }
+    last, late = program.streams(jobs)
+    assert last.samples == [({"job_name": "flights"}, 200), ({"job_name": "plain"}, 9)]
+    assert late.samples == [({"job_name": "flights"}, 60)]
+
+
+def test_labels_are_escaped(program: ModuleType) -> None:
+    metric = program.Metric("a", "b", [({"name": 'x"\\\n'}, 1)])
+    assert [*metric.lines][-1] == 'a{name="x\\"\\\\\\n"} 1'
+
+
+class Spark(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        known = self.headers["Authorization"] == "Bearer secret"
+        self.send_response(200 if known else 403)
+        self.end_headers()
+        self.wfile.write(b"metrics_of_spark 1\n" if known else b"")
+
+    def log_message(self, *_: object) -> None:
+        """Be quiet."""
+
+
+def serving(handler: Any) -> HTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def spark() -> Iterator[str]:
+    server = serving(Spark)
+    yield f"http://127.0.0.1:{server.server_port}/metrics"
+    server.shutdown()
+    server.server_close()
+
+
+def asked(program: ModuleType, given: dict[str, Any], path: str) -> tuple[int, str]:
+    server = serving(program.handler(given))
+    try:
+        url = f"http://127.0.0.1:{server.server_port}{path}"
+        with urllib.request.urlopen(url) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, ""
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_source_is_asked_with_the_token(program: ModuleType, spark: str) -> None:
+    given = settings(sources={"spark_worker": spark}) | {"token": "secret"}
+    assert asked(program, given, "/spark_worker") == (200, "metrics_of_spark 1\n")
+    assert asked(program, {**given, "token": "old"}, "/spark_worker")[0] == 502
+    assert asked(program, {**given, "sources": {}}, "/spark_worker")[0] == 404
+
+
+def test_own_metrics_are_served_without_any_source(program: ModuleType) -> None:
+    status, text = asked(program, settings(), "/metrics")
+    assert status == 200
+    assert "# TYPE millrace_certificate_expiry_timestamp_seconds gauge\n" in text
+
+
+GAUGES = {
+    "app-1.driver.spark.streaming.delays.by_hour.inputRate-total": {"value": 120.5},
+    "app-1.driver.spark.streaming.delays.by_hour.latency": {"value": 1500},
+    "app-1.driver.spark.streaming.delays.by_hour.states-rowsTotal": {"value": 7},
+    "app-1.driver.spark.streaming.delays.by_hour.eventTime-watermark": {"value": 9},
+    "app-1.driver.BlockManager.memory.maxMem_MB": {"value": 400},
+}
+
+
+class Driver(Spark):
+    def do_GET(self) -> None:
+        answers = {"/metrics/json/": {"gauges": GAUGES}, "/api/v1/applications": [{"name": "f"}]}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(answers[self.path]).encode())
+
+
+def test_queries_of_drivers_have_rows_and_times(program: ModuleType, spark: str) -> None:
+    driver = serving(Driver)
+    closed = int(spark.rpartition(":")[2].partition("/")[0])
+    found = program.queries([closed, driver.server_port], "")
+    driver.shutdown()
+    driver.server_close()
+    labels = {"application": "f", "query": "delays.by_hour"}
+    assert {one.name: one.samples for one in found if one.samples} == {
+        "spark_stream_input_rows_per_second": [(labels, 120.5)],
+        "spark_stream_batch_seconds": [(labels, 1.5)],
+        "spark_stream_state_rows": [(labels, 7)],
+    }
+
+
+def test_without_drivers_there_are_no_queries(program: ModuleType) -> None:
+    status, text = asked(program, settings(), "/spark_streams")
+    assert status == 200
+    assert "# TYPE spark_stream_batch_seconds gauge\n" in text
