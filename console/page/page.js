@@ -527,8 +527,6 @@ function overviewView() {
       h("p", { class: "quiet" }, `Cluster ${data.kafka.cluster_id}`)] : null];
 }
 
-const NOT_READ = "The console does not read this on the hosts: report.yml writes a page that shows it.";
-
 const VIEWS = {
   alerts: alertsView,
   overview: overviewView, hosts: hostsView, topics: topicsView, groups: groupsView, quorum: quorumView, connect: connectView,
