@@ -61,7 +61,7 @@ def test_every_host_has_the_modules_of_what_it_runs() -> None:
     assert found == {
         "k1": {"node", "host", "kafka", "spark_worker"},
         "k2": {"node", "host", "registry", "spark_master", "spark_applications", "spark_streams"},
-        "m1": {"node", "host"},
+        "m1": {"node", "host", "lag"},
     }
 
 
@@ -118,7 +118,8 @@ def test_open_exporters_are_asked_in_clear() -> None:
         *(name for name in found.monitoring["m1"].configuration if name.startswith("alerts/")),
     }
     assert not found.missing_secrets("m1", "monitoring")
-    assert not found.web_certificates
+    # The console is never open.
+    assert {one.name for one in found.web_certificates} == {"m1/console"}
 
 
 def test_secrets_are_needed_where_it_is_closed() -> None:
@@ -129,7 +130,8 @@ def test_secrets_are_needed_where_it_is_closed() -> None:
     }
     assert not watched().missing_secrets("m1", "monitoring")
     certificates = {one.name for one in found.web_certificates}
-    assert certificates == {"k1/metrics", "k2/metrics", "m1/metrics", "m1/monitoring"}
+    watching = {"m1/console", "m1/metrics", "m1/monitoring"}
+    assert certificates == {"k1/metrics", "k2/metrics", *watching}
 
 
 def test_a_short_interval_leaves_no_more_time_than_it_is_long() -> None:

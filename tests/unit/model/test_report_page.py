@@ -47,7 +47,8 @@ def test_only_its_own_style_and_script_are_used() -> None:
         assert rules[f"{kind}-src"] == f"'sha256-{digest}'"
     assert "connect-src" not in rules
     assert not re.search(r'(src|href)="(?!#)', text)
-    assert "//" not in re.sub(r"^ *//.*| // .*", "", text, flags=re.M)
+    named = text.replace("http://www.w3.org/2000/svg", "")  # a namespace, which nobody fetches
+    assert "//" not in re.sub(r"^ *//.*| // .*", "", named, flags=re.M)
 
 
 def test_a_large_cluster_has_a_page_too() -> None:

@@ -7,8 +7,9 @@ from tests.unit.rules.draft import Case, Draft, Legal
 
 def monitored(draft: Draft) -> Draft:
     """Watch the cluster from one of its hosts."""
+    # An open listener of controllers has the port that Alertmanager has by default.
     draft.groups["monitoring"] = ["k1"]
-    return draft
+    return draft.variable("monitoring_alertmanager_port", 9193)
 
 
 def with_user(draft: Draft) -> Draft:
