@@ -338,7 +338,37 @@ def dashboards() -> dict[Path, str]:
     return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
 
 
+def alerts() -> dict[Path, str]:
+    """Return docs/alerts.md with the alerts that a run of tests/failover/test_alerts.py has seen.
+
+    They are in docs/alerts.json, a copy of what it writes to build/alerts.json.
+    """
+    found = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
+    title = "## Seen on a real cluster"
+    page = ROOT / "docs/alerts.md"
+    above, _, _ = page.read_text(encoding="utf-8").partition(title)
+    rows = [
+        [f"[{one['alert']}](#{one['alert'].lower()})", one["fault"]]
+        + [str(one[key]) for key in ("fired", "cleared")]
+        for one in found["alerts"]
+    ]
+    lines = [
+        title,
+        "",
+        _generated("alerts", "docs/alerts.json"),
+        "",
+        f"On {found['date']}, on the lab `monitoring`, with metrics read every 5 s. The faults were",
+        "injected on real daemons, several at a time; each alert went through Alertmanager to a",
+        "webhook. Seconds are from the fault until the receiver had the alert, and from the end of",
+        "the fault until it had the message that the alert is over.",
+        "",
+        *_table(["alert", "fault", "fired after (s)", "cleared after (s)"], rows),
+    ]
+    return {page: above + "\n".join(lines) + "\n"}
+
+
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
+    "alerts": alerts,
     "configuration": configuration,
     "dashboards": dashboards,
     "ports": ports,
