@@ -357,7 +357,7 @@ def alerts() -> dict[Path, str]:
         "",
         _generated("alerts", "docs/alerts.json"),
         "",
-        f"On {found['date']}, on the lab `monitoring`, with metrics read every 5 s. The faults were",
+        f"On {found['date']}, on the lab `monitoring`, metrics read every 5 s. The faults were",
         "injected on real daemons, several at a time; each alert went through Alertmanager to a",
         "webhook. Seconds are from the fault until the receiver had the alert, and from the end of",
         "the fault until it had the message that the alert is over.",

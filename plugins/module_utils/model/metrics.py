@@ -230,14 +230,15 @@ class Metrics(Packaged):
 
     def _settings_text(self) -> str:
         spark = self._spark
-        jobs = [one for one in spark.jobs if one.present and spark.runs_jobs] if spark else []
+        # Another job commits when it is its time: its last commit says nothing.
+        jobs = spark.jobs if spark and spark.runs_jobs else []
         found = {
             "port": self.settings["metrics_host_port"],
             "certificates": self._certificate_paths,
             "streams": {
                 one.name: {"checkpoint": spark.checkpoint(one), "late_after": one.late_after}
                 for one in jobs
-                if spark
+                if spark and one.present and one.services
             },
             "sources": self._spark_sources,
             "drivers": self._driver_ports,
