@@ -150,7 +150,7 @@ class Console:
             failed = not token
         except UnavailableError as error:
             LOG.warning("sign-in of %r from %s: Kafka does not answer: %s", user, address, error)
-            token, reason = "", UNAVAILABLE
+            token, reason, failed = "", UNAVAILABLE, False
         finally:
             self.attempts.end(address, failed=failed)
         if not token:

@@ -106,6 +106,8 @@ class Collector:
 
     def _remember(self, kafka: Mapping[str, Any]) -> None:
         """Keep the lag of each group over time, of those with the largest now."""
+        if "groups" not in kafka or kafka.get("groups_errors"):
+            return  # not all are known now
         lags = {
             group["id"]: sum(lag or 0 for lags in group["lags"].values() for lag in lags)
             for group in kafka.get("groups", ())

@@ -73,7 +73,8 @@ class ActionModule(Action):
         cluster = self.cluster
         changes = args["what"] == CA
         of_kafka = _certified(
-            *(cluster.kafka, cluster.schema_registry, cluster.metrics, cluster.monitoring)
+            *(cluster.kafka, cluster.schema_registry),
+            *(cluster.metrics, cluster.monitoring, cluster.consoles),
         )
         # Workers and databases have certificates of another CA, which does not change.
         others = [] if changes else _certified(cluster.connect, cluster.databases)

@@ -34,7 +34,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import bcrypt
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model import monitoring, transition
@@ -368,6 +367,8 @@ def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
 
 def _hash(texts: Mapping[str, str]) -> dict[str, str]:
     """Return what Prometheus compares its password with by its name, unless it is there."""
+    import bcrypt  # where something is watched alone: elsewhere nobody needs to install it
+
     password, kept = (texts.get(x, "") for x in (monitoring.PASSWORD, monitoring.PASSWORD_HASH))
     with contextlib.suppress(ValueError):  # it is none
         if not password or (kept and bcrypt.checkpw(password.encode(), kept.encode())):

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.console import USERS, Console
-from .engine import Finding, Findings, rule
+from .engine import Finding, Findings, host_rule, rule
+from .inspection import InspectedHost
 from .shared import falls_back_to_default
 
+_PYTHON = (3, 11)
 _HASH = re.compile(r"scrypt:\d{1,7}:\d{1,3}:\d{1,3}:[A-Za-z0-9+/]{16,}=*:[A-Za-z0-9+/]{43}=")
 
 
@@ -33,3 +35,11 @@ def _console_user(console: Console) -> Findings:
             what = f"The hash of {one['name']} is not one of the console."
             fix = "Set what `python -m console.passwords` prints."
             yield Finding(what, fix, USERS)
+
+
+@host_rule("console-python", where="python3")
+def _console_python(host: InspectedHost) -> Findings:
+    """The console's libraries need Python 3.11 or newer: it would not start."""
+    if host.name in host.cluster.consoles and host.found.python < _PYTHON:
+        what = f"Python is {host.found.python_version}; the console needs 3.11 or newer."
+        yield Finding(what, "Use Debian 12 or another system with Python 3.11 or newer.")

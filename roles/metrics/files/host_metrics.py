@@ -18,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,7 @@ def queries(ports: Iterable[int], token: str) -> list[Metric]:
                 0
             ]["name"]
             gauges = json.loads(fetched(f"{own}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
             continue  # no driver, or one that ends
         for name, one in gauges.items():
             match = _QUERY.fullmatch(name)
@@ -241,7 +242,7 @@ def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
                     body = written(queries(ports, settings["token"])).encode()
                 else:
                     body = fetched(sources[name], settings["token"])
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 self.send_error(502, explain=str(error))
                 return
             self.send_response(200)

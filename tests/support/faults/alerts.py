@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
@@ -22,7 +23,9 @@ from testinfra.host import Host
 from tests.support.faults.catalogue.identities import authority
 from tests.support.faults.target import DROP_ANSWERS, STOP_DROPPING
 from tests.support.lab.topology import Topology
+from tests.support.wait import wait_for
 
+CONFLICT, CONNECT_SECONDS = 409, 90
 Labels = Mapping[str, str]
 Injection = Callable[["Watched"], contextlib.AbstractContextManager[None]]
 
@@ -143,11 +146,26 @@ def connector_fails(on: Watched) -> Iterator[None]:
         "topics": f"fails-{on.suffix}",
         "tasks.max": "1",
     }
-    on.connect.call("PUT", f"{path}/config", config)
+    ask(on, "PUT", f"{path}/config", config)
     try:
         yield
     finally:
-        on.connect.call("DELETE", path)
+        ask(on, "DELETE", path)
+
+
+def ask(on: Watched, method: str, path: str, body: object = None) -> None:
+    """Ask Kafka Connect again for as long as its workers share out connectors: a conflict."""
+
+    def is_done() -> bool:
+        try:
+            on.connect.call(method, path, body)
+        except RestError as error:
+            if error.status != CONFLICT:
+                raise
+            return False
+        return True
+
+    wait_for(is_done, seconds=CONNECT_SECONDS, what=f"{method} {path}")
 
 
 def of_unit(group: str, unit: str) -> Injection:

@@ -362,11 +362,13 @@ def with_agent(*, unpacked: bool) -> list[InspectedHost]:
     return inspected(draft, {"k1": Inspection(homes=homes)}, "up")
 
 
-def watching(free: int, size: int = 100 * GIB, *, exists: bool = False) -> list[InspectedHost]:
-    """A host with Prometheus, whose metrics may use 20 GB, and its disk."""
+def watching(
+    free: int, size: int = 100 * GIB, *, exists: bool = False, **found: Any
+) -> list[InspectedHost]:
+    """A host with Prometheus, whose metrics may use 20 GB, its disk, and what else was found."""
     draft = Draft().monitoring().variable("monitoring_retention_size", "20GB", on=("m1",))
     directory = Directory("/var/lib/monitoring", exists=exists, free=free, size=size)
-    return inspected(draft, {"m1": Inspection(directories=(directory,))})
+    return inspected(draft, {"m1": Inspection(directories=(directory,), **found)})
 
 
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
@@ -1146,5 +1148,11 @@ CASES = [
         ("3.9.2",),
         host(with_spark, python=(3, 9, 2), **DEBIAN_11),
         host(python=(3, 9, 2), **DEBIAN_11),
+    ),
+    Case(
+        "console-python",
+        ("3.10.12", "3.11"),
+        watching(30 * GIB, python=(3, 10, 12)),
+        watching(30 * GIB, python=(3, 11, 0)),
     ),
 ]
