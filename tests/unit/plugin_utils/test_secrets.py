@@ -536,7 +536,8 @@ def test_monitoring_has_certificates_a_token_and_a_password_with_its_digest(
     directory: Path,
 ) -> None:
     made = watching(directory)
-    assert {*made.certificates} == {"b1/metrics", "m1/metrics", "m1/monitoring"}
+    watching_host = {"m1/console", "m1/metrics", "m1/monitoring"}
+    assert {*made.certificates} == {"b1/metrics", *watching_host}
     password, digest = (made.texts[f"monitoring_password{end}"] for end in ("", "_hash"))
     assert bcrypt.checkpw(password.encode(), digest.encode())
     assert len(made.texts["metrics_token"]) > 40
@@ -554,7 +555,7 @@ def test_a_new_password_of_monitoring_has_a_new_digest(directory: Path, digest: 
     assert bcrypt.checkpw(password.encode(), found.encode())
 
 
-def test_open_monitoring_needs_no_secrets(directory: Path) -> None:
+def test_open_monitoring_needs_a_key_of_the_console_alone(directory: Path) -> None:
     made = watching(directory, metrics_security="open", monitoring_security="open")
-    assert not made.certificates
+    assert {*made.certificates} == {"m1/console"}
     assert not made.texts
