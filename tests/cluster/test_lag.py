@@ -88,7 +88,7 @@ def commit(admin: Any, topic: str, offset: int) -> None:
 def test_a_group_is_behind_until_it_has_read_all(
     topology: Topology, admin: Any, exporter: LagExporter, topic: str, lag: Lag
 ) -> None:
-    seconds = 3 * exporter.settings["lag_exporter_interval"] + 15
+    seconds = 3 * exporter.settings["lag_exporter_interval"] + 45
     commit(admin, topic, RECORDS)
     wait_for(lambda: lag("lag_records") == 0, seconds=seconds, what="a group without lag")
     assert lag("lag_seconds") == 0
