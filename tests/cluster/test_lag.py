@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,10 +14,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     TopicPartition,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.lag_exporter import (
-    PROPERTIES,
     LagExporter,
 )
-from prometheus_client.parser import text_string_to_metric_families
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
@@ -56,14 +55,9 @@ def lag(hosts: dict[str, Host], exporter: LagExporter, topic: str) -> Lag:
 
     def value(metric: str) -> float | None:
         text = host.check_output(f'python3 -c "{program}"')
-        families = text_string_to_metric_families(text)
-        found = [
-            one.value
-            for family in families
-            for one in family.samples
-            if one.name == f"kafka_consumer_group_{metric}" and one.labels.get("group") == topic
-        ]
-        return found[0] if found else None
+        sample = rf"^kafka_consumer_group_{metric}{{.*group=\"{topic}\".*}} (\S+)"
+        found = re.search(sample, text, re.MULTILINE)
+        return float(found[1]) if found else None
 
     return value
 
@@ -107,5 +101,5 @@ def test_a_group_is_behind_until_it_has_read_all(
 
 
 def test_its_login_is_for_its_account_alone(hosts: dict[str, Host], exporter: LagExporter) -> None:
-    found = hosts[exporter.name].check_output(f"stat -c '%U %G %a' {PROPERTIES}")
+    found = hosts[exporter.name].check_output(f"stat -c '%U %G %a' {exporter.properties_file}")
     assert found == f"root {exporter.product} 640"

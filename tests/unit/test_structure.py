@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import importlib.metadata
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -470,3 +471,30 @@ def test_every_kind_of_written_path_is_found() -> None:
     assert [exists(path) for path in found] == [False] * 3 + [True, False]
     assert exists(ROOT / "playbooks/*.yml")
     assert not exists(ROOT.parent)
+
+
+def imported(path: Path) -> set[str]:
+    """The first parts of the names of all modules that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {one.name.partition(".")[0] for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_smoke_needs_nothing_that_tests_alone_install() -> None:
+    """A user runs tests/cluster with requirements.txt."""
+    known = importlib.metadata.packages_distributions()
+    text = (ROOT / "requirements.txt").read_text()
+    installed = {one.lower() for one in re.findall(r"(?m)^([\w.-]+)==", text)}
+    folders = ("tests/cluster", "tests/support/services", "tests/support/lab")
+    paths = [ROOT / "conftest.py", *(x for one in folders for x in (ROOT / one).glob("*.py"))]
+    missing = {
+        f"{relative(path)}: {name}"
+        for path in paths
+        for name in imported(path) & known.keys()
+        if not {one.lower() for one in known[name]} & installed
+    }
+    assert not missing
