@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
-from ..model.lag_exporter import EXCLUDED, INCLUDED, KAFKA_USER, LagExporter
+from ..model.lag_exporter import EXCLUDED, INCLUDED, LagExporter
+from ..model.python_program import KAFKA_USER
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, taken_user
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..host.certificate_expiry import DAYS_TO_RENEW
-from ..model import connect, lag_exporter, schema_registry
+from ..model import connect, python_program, schema_registry
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.listeners import Listener
@@ -21,7 +21,7 @@ OWN_USERS = frozenset(
     {
         connect.KAFKA_USER,
         schema_registry.KAFKA_USER,
-        lag_exporter.KAFKA_USER,
+        python_program.KAFKA_USER,
         *(one.name for one in own_users(with_spark=True)),
     }
 )

@@ -12,13 +12,7 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.console import (
     AUTHORITY,
-    PAGE,
-    PROGRAM,
-    PROPERTIES,
-    SETTINGS,
-    STORE,
     Console,
-    program,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_or_empty,
@@ -36,13 +30,13 @@ def console(**variables: Any) -> Console:
 
 
 def settings(one: Console) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(one.files()[SETTINGS]["content"])
+    found: dict[str, Any] = json.loads(one.files()[one.settings_file]["content"])
     return found
 
 
 def test_on_a_closed_cluster_it_is_the_user_of_monitoring() -> None:
     one = console(**CLOSED)
-    client = parse_or_empty(one.files()[PROPERTIES]["content"])
+    client = parse_or_empty(one.files()[one.properties_file]["content"])
     assert 'username="monitoring"' in client["sasl.jaas.config"]
     assert client["ssl.truststore.location"] == AUTHORITY
     found = settings(one)
@@ -57,16 +51,17 @@ def test_on_an_open_cluster_users_of_its_own_sign_in() -> None:
     found = settings(one)
     assert found["kafka"]["mechanism"] == ""
     assert found["users"] == {"anna": "scrypt:x"}
-    assert STORE in one.files()
+    assert one.certificates[0].path in one.files()
 
 
 def test_secrets_are_for_its_account_alone() -> None:
-    files = console(**CLOSED).files()
-    for path in (SETTINGS, PROPERTIES):
+    one = console(**CLOSED)
+    files = one.files()
+    for path in (one.settings_file, one.properties_file):
         assert files[path]["mode"] == "0640"
         assert files[path]["secret"]
-    assert files[STORE]["mode"] == "0400"
-    assert "secret" not in files[PAGE]
+    assert files[one.certificates[0].path]["mode"] == "0400"
+    assert "secret" not in files["/etc/console/page.html"]
 
 
 def test_without_brokers_there_is_none() -> None:
@@ -76,7 +71,7 @@ def test_without_brokers_there_is_none() -> None:
 
 def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
     """Without the rest of the collection, and without Ansible."""
-    for place, entry in program(str(tmp_path)).items():
+    for place, entry in Console.modules(str(tmp_path)).items():
         if entry.get("state") == "directory":
             Path(place).mkdir(parents=True, exist_ok=True)
         else:
@@ -103,4 +98,4 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert "the settings" in done.stderr
-    assert PROGRAM.startswith("/opt/")
+    assert console().directory.startswith("/opt/")

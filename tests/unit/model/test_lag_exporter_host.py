@@ -19,12 +19,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.desired i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.lag_exporter import (
     AUTHORITY,
     PRODUCT,
-    PROGRAM,
-    PROPERTIES,
-    SETTINGS,
-    UNIT,
     LagExporter,
-    program,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_or_empty,
@@ -44,7 +39,7 @@ def exporter(**variables: Any) -> LagExporter:
 
 
 def client(one: LagExporter) -> dict[str, str]:
-    return parse_or_empty(one.files()[PROPERTIES]["content"])
+    return parse_or_empty(one.files()[one.properties_file]["content"])
 
 
 def test_on_an_open_cluster_it_needs_no_login() -> None:
@@ -63,7 +58,7 @@ def test_on_a_closed_cluster_it_is_a_user_of_its_own() -> None:
     assert own["security.protocol"] == "SASL_SSL"
     assert own["ssl.truststore.location"] == AUTHORITY
     assert 'username="monitoring" password="(password of monitoring)"' in own["sasl.jaas.config"]
-    entry = one.files()[PROPERTIES]
+    entry = one.files()[one.properties_file]
     assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", PRODUCT, True)
     assert one.files()[AUTHORITY]["content"] == "(certificate of the CA)\n"
 
@@ -103,7 +98,7 @@ def test_the_inventory_wins_over_what_follows_from_the_cluster() -> None:
 
 def test_its_settings_are_those_of_the_inventory() -> None:
     one = exporter(lag_exporter_port=9400, lag_exporter_groups='a"b|c')
-    found = json.loads(one.files()[SETTINGS]["content"])
+    found = json.loads(one.files()[one.settings_file]["content"])
     assert (found["address"], found["port"], found["groups"]) == ("127.0.0.1", 9400, 'a"b|c')
     assert found["library"] == one.distribution.home
     (listens,) = one.listening
@@ -128,19 +123,19 @@ def test_a_removal_leaves_nothing() -> None:
         if one.get("state") != "directory" and path not in gone
     ]
     assert not left
-    assert {PROGRAM, "/etc/lag_exporter"} <= {*gone}
+    assert {exporter().directory, "/etc/lag_exporter"} <= {*gone}
 
 
 @needs_systemd
 def test_its_unit_is_confined(tmp_path: Path) -> None:
-    text = exporter().files()[f"/etc/systemd/system/{UNIT}.service"]["content"]
-    found, messages = exposures(tmp_path, {f"m1/{UNIT}.service": text})
+    text = exporter().files()[f"/etc/systemd/system/{LagExporter.service}.service"]["content"]
+    found, messages = exposures(tmp_path, {f"m1/{LagExporter.service}.service": text})
     assert not messages
-    assert found[f"m1/{UNIT}.service"] <= 3.0
+    assert found[f"m1/{LagExporter.service}.service"] <= 3.0
 
 
 def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: Path) -> None:
-    for path, entry in program(str(tmp_path / "program")).items():
+    for path, entry in LagExporter.modules(str(tmp_path / "program")).items():
         if entry.get("state") == "directory":
             Path(path).mkdir()
         else:
@@ -150,7 +145,7 @@ def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: P
     library = find_spec("kafka")
     assert library is not None
     assert library.origin is not None
-    settings = json.loads(exporter().files()[SETTINGS]["content"])
+    settings = json.loads(exporter().files()[exporter().settings_file]["content"])
     settings |= {"client": str(properties), "library": str(Path(library.origin).parents[1])}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     done = subprocess.run(  # noqa: S603 - our own program
@@ -169,5 +164,6 @@ def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: P
 
 @pytest.mark.parametrize("name", ["monitoring/__init__.py", "monitoring/lag_exporter/__main__.py"])
 def test_each_folder_of_the_program_comes_before_what_is_in_it(name: str) -> None:
-    paths = [*program(PROGRAM)]
-    assert paths.index(str(Path(f"{PROGRAM}/{name}").parent)) < paths.index(f"{PROGRAM}/{name}")
+    program = exporter().directory
+    paths = [*LagExporter.modules(program)]
+    assert paths.index(str(Path(f"{program}/{name}").parent)) < paths.index(f"{program}/{name}")
