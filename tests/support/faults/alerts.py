@@ -25,7 +25,7 @@ from tests.support.faults.target import DROP_ANSWERS, STOP_DROPPING
 from tests.support.lab.topology import Topology
 from tests.support.wait import wait_for
 
-CONFLICT, CONNECT_SECONDS = 409, 90
+CONFLICT, CONNECT_SECONDS, START_SECONDS = 409, 90, 90
 Labels = Mapping[str, str]
 Injection = Callable[["Watched"], contextlib.AbstractContextManager[None]]
 
@@ -82,7 +82,21 @@ def broker_stopped(on: Watched) -> Iterator[None]:
         with stopped(on.hosts[where], "kafka"), refused_producer(on.topology, strict):
             yield
     finally:
-        on.admin.delete_topics([alone, strict])
+        remove_topics(on, {alone, strict})
+
+
+def remove_topics(on: Watched, names: set[str]) -> None:
+    """Remove topics; a client that asks the broker that was stopped is refused at first."""
+
+    def are_gone() -> bool:
+        with contextlib.suppress(errors.KafkaError), clients.admin(on.topology.connection) as admin:
+            left = names & {*admin.list_topics()}
+            if left:
+                admin.delete_topics([*left])
+            return not left
+        return False
+
+    wait_for(are_gone, seconds=START_SECONDS, what=f"no topics {', '.join(sorted(names))}")
 
 
 @contextlib.contextmanager
