@@ -25,7 +25,7 @@ _HEADER_BYTES = 16384
 
 
 class Server(uvicorn.Server):
-    """A server that tells systemd's unit when it listens."""
+    """A server that notifies systemd's unit when it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""

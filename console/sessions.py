@@ -29,7 +29,7 @@ class Session:
 
     @property
     def is_of_kafka(self) -> bool:
-        """Whether Kafka knows the user."""
+        """Whether Kafka accepts the user."""
         return bool(self.password)
 
 

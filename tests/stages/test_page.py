@@ -24,7 +24,7 @@ SIZES = [(1280, 900), (400, 900)]
 FIRST_VIEW_SECONDS = 1.0
 CONTRAST = 4.5
 """Of text and what is behind it, by level AA of WCAG 2."""
-# The least contrast of the texts of a page, each with its color on what lies behind it.
+# The least contrast of the texts of a page, each with its color on its background.
 LEAST_CONTRAST = """
 const light = (color) => {
   const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map((one) => one / 255)

@@ -1,7 +1,7 @@
 """What a cluster holds at one moment, as plain data: partitions, quorum, features, groups.
 
 A part that does not answer is left out with the reason, and the others are read all the same: a
-cluster without a quorum still tells its partitions, one with a hanging broker most of its groups.
+cluster without a quorum still has its partitions, one with a hanging broker most of its groups.
 """
 
 from __future__ import annotations

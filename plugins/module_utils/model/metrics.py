@@ -1,4 +1,4 @@
-"""What every host of a monitored cluster has: exporters, and the one port that hands them all out.
+"""What every host of a monitored cluster has: exporters, and the one port that serves them all.
 
 Exporters listen on the loopback address alone. exporter_exporter asks them for whoever shows the
 token, each under the name of a module (`/proxy?module=kafka`).
@@ -216,7 +216,7 @@ class Metrics(Packaged):
                 "timeout": "10s",
                 "http": {
                     **{"address": "127.0.0.1", "port": one.port, "path": one.path},
-                    # The answer is handed out as it is: Prometheus itself reads it.
+                    # The answer is passed on as it is: Prometheus itself reads it.
                     "verify": False,
                 },
             }
