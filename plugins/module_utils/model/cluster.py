@@ -303,9 +303,11 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     stores = hdfs.resolve(inventory, hosts)
     store = next(iter(stores.values()), None)
     databases = postgresql.resolve(inventory, hosts)
-    connects = connect.resolve(inventory, hosts, broker, has_database=bool(databases))
     schemas = schema_registry.resolve(inventory, hosts, broker)
     registry = next(iter(schemas.values()), None)
+    connects = connect.resolve(
+        inventory, hosts, broker, registry=registry, has_database=bool(databases)
+    )
     sparks = spark.resolve(
         inventory, hosts, ensemble, broker, store, registry, ensemble_secured=secured
     )

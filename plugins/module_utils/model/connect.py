@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from . import connect_key_table, connectors, files, mirrors, postgresql
+from . import connect_key_table, connectors, files, mirrors, postgresql, schema_registry
 from .artifacts import HOMES
 from .connectors import SECRETS, Connector
 from .files import Entry
@@ -20,6 +20,7 @@ from .kafka import KafkaNode
 from .kafka_service import KafkaService
 from .key_table import Table
 from .mirrors import Mirror
+from .schema_registry import Registry, RegistryUser
 from .security import Certificate, User
 from .service import ADMINS, NODES
 from .values import by_name, property_text
@@ -82,9 +83,13 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Worker(KafkaService):
-    """One worker; `has_database` says whether there is a PostgreSQL server for connectors."""
+    """One worker; `has_database` says whether there is a PostgreSQL server for connectors.
+
+    `registry_users` are those of the schema registry that converters may be.
+    """
 
     has_database: bool = False
+    registry_users: tuple[RegistryUser, ...] = ()
     product = "connect"
     title = "Apache Kafka Connect"
     address_variable = "connect_host"
@@ -175,13 +180,20 @@ class Worker(KafkaService):
             for user, login in self._logins.items()
         }
         others = {one.login_file: one.login for one in self.mirrors if one.present and one.login}
-        return {**self._of_database, **given, **logins, **others}
+        return {**self._of_database, **self._of_registry, **given, **logins, **others}
 
     @property
     def _of_database(self) -> dict[str, dict[str, Any]]:
         """The file with the passwords of the database's users, as `secret_values` has it."""
         file = connectors.secret_file(postgresql.PRODUCT)
         return {file: {**postgresql.passwords(self.secrets)}} if self.has_database else {}
+
+    @property
+    def _of_registry(self) -> dict[str, dict[str, Any]]:
+        """The file with the passwords of the registry's users, as `secret_values` has it."""
+        file = connectors.secret_file(schema_registry.PRODUCT)
+        found = {one.name: one.password for one in self.registry_users}
+        return {file: found} if found else {}
 
     def secret_files(self) -> dict[str, Entry]:
         """Return what connectors read: the values of `connect_secrets`, and their users' logins.
@@ -211,6 +223,7 @@ class Worker(KafkaService):
             *self.missing_certificates(**authorities),
             *self.missing_passwords([KAFKA_USER, *(x.user for x in self.connectors if x.present)]),
             *(postgresql.missing_passwords(self.secrets) if self.has_database else []),
+            *(f"passwords/{one}" for one in schema_registry.without_password(self.registry_users)),
         ]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
@@ -359,11 +372,16 @@ def resolve(
     hosts: Mapping[str, HostSettings],
     broker: KafkaNode | None,
     *,
+    registry: Registry | None = None,
     has_database: bool = False,
 ) -> dict[str, Worker]:
-    """Return host -> worker of all hosts of the group kafka_connect."""
+    """Return host -> worker of all hosts of the group kafka_connect.
+
+    `registry` is an instance of the schema registry; of its users workers get the one of their name.
+    """
+    users = tuple(one for one in (registry.users if registry else ()) if one.name == KAFKA_USER)
     workers = {name: hosts[name] for name in inventory.members(GROUP)}
     return {
-        name: Worker(host, workers, broker, inventory.secrets, has_database)
+        name: Worker(host, workers, broker, inventory.secrets, has_database, users)
         for name, host in workers.items()
     }

@@ -170,7 +170,7 @@ class Registry(KafkaService):
     @property
     def users_without_password(self) -> list[str]:
         """The names among the secrets of passwords that are needed and not there yet."""
-        return [secret_name(one.name) for one in self.users if not one.password]
+        return without_password(self.users)
 
     @cached_property
     def subjects(self) -> list[Subject]:
@@ -246,6 +246,11 @@ class Registry(KafkaService):
         if self.kafka_login or self.is_secured:
             found[AUTHORITY] = files.text(self.secrets.authority, restart=True)
         return found
+
+
+def without_password(users: Sequence[RegistryUser]) -> list[str]:
+    """Return the names among the secrets of the passwords that users do not have yet."""
+    return [secret_name(one.name) for one in users if not one.password]
 
 
 def secret_name(user: str) -> str:
