@@ -16,7 +16,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     Cluster,
     resolve,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.console import PORT
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import advertised_host
+from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import (
+    ALERTMANAGER,
+    PROMETHEUS,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 from testinfra.host import Host
 

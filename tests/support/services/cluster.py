@@ -94,6 +94,8 @@ def summary(topology: Topology) -> dict[str, Any]:
             what.append(f"Kafka Connect {worker.version} worker")
         if registry := cluster.schema_registry.get(name):
             what.append(f"{registry.title} {registry.version}")
+        if name in cluster.monitoring:
+            what += ["Prometheus and Alertmanager", "console"]
         if name in cluster.databases:
             what.append("PostgreSQL")
         if hdfs := cluster.hdfs.get(name):
@@ -107,7 +109,14 @@ def summary(topology: Topology) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[str, Any]]:
     """What the tests measured; written to --facts for the report."""
-    found: dict[str, Any] = {"topology": {"hosts": summary(topology), "urls": topology.urls}}
+    found: dict[str, Any] = {
+        "topology": {
+            "hosts": summary(topology),
+            "urls": topology.urls,
+            "sign_in_urls": topology.sign_in_urls,
+            "secrets": topology.cluster.inventory.secrets.directory,
+        }
+    }
     if topology.brokers:
         node = topology.cluster.brokers[0]
         found["kafka"] = {

@@ -38,6 +38,7 @@ ALL_FILES = {
     "connect": ["k1", "k3"],
     # Prometheus; broker with a worker and exporters of both
     "monitoring": ["k2", "m1"],
+    "full": ["k2"],  # most services on one host
     "mirror": ["m1"],  # the only broker, with the only worker
     "hdfs": ["h1", "h2"],  # NameNode with a DataNode; DataNode alone
     "spark_ha": ["s2"],  # ensemble, one of two masters, worker
