@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import deploy, rerun, roll, security, session, stream, throughput, validate
+from tests.bench import agent, deploy, rerun, roll, security, session, stream, throughput, validate
 
 BENCHMARKS = {
+    "agent": agent,
     "deploy": deploy,
     "rerun": rerun,
     "roll": roll,

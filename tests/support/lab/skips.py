@@ -13,6 +13,7 @@ LACKS = {
     r"no Kafka Connect here": "kafka_connect",
     r"no schema registry here": "schema_registry",
     r"no database here": "postgresql",
+    r"no job on captured tables here": "name: changes",
     r"no monitoring here": "monitoring:",
     r"no second cluster here": "connect_mirrors",
     r"no history server here": "spark_history",

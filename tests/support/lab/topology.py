@@ -107,6 +107,22 @@ class Topology:
             if variable in UIS
         }
 
+    @property
+    def sign_in_urls(self) -> dict[str, str]:
+        """The web interfaces where people sign in with a name and a password, by name."""
+        found = {
+            f"Console {host}": (host, "https", console.settings[PORT])
+            for host, console in self.cluster.consoles.items()
+        }
+        for host, servers in self.cluster.monitoring.items():
+            scheme = "http" if servers.is_open else "https"
+            found[f"Prometheus {host}"] = (host, scheme, servers.ports[PROMETHEUS])
+            found[f"Alertmanager {host}"] = (host, scheme, servers.ports[ALERTMANAGER])
+        return {
+            name: f"{scheme}://{self.addresses[host]}:{port}"
+            for name, (host, scheme, port) in found.items()
+        }
+
 
 def describe(inventory: Path) -> Topology:
     """Resolve an inventory; raises AnsibleError if it cannot be read."""
