@@ -80,6 +80,8 @@ def test_metrics_are_for_prometheus_alone(
 ) -> None:
     if monitoring.is_open:
         pytest.skip("they are open here")
+    if topology.has_firewall:
+        pytest.skip("a firewall keeps this machine out")
     for name, one in topology.cluster.metrics.items():
         address = f"{topology.addresses[name]}:{one.settings['metrics_port']}"
         wanted = {"": 401, "Bearer wrong": 401, f"Bearer {one.token}": 200}
@@ -128,14 +130,22 @@ def load(topology: Topology, admin: Any) -> Iterator[None]:
 
 def parts(topology: Topology) -> set[str]:
     """What panels may need and this cluster has."""
-    jobs = {job for one in topology.cluster.metrics.values() for job in one.modules}
-    return {
-        *jobs,
-        *(["kraft"] if topology.voters else []),
-        *(["certificate"] if topology.closed else []),
+    cluster = topology.cluster
+    jobs = {job for one in cluster.metrics.values() for job in one.modules}
+    connectors = [x for one in cluster.connect.values() for x in one.connectors if x.present]
+    there = {
+        "kraft": topology.voters,
+        "zookeeper_brokers": cluster.brokers and not topology.voters,
+        "certificate": topology.closed,
+        "connector": connectors,
+        "source": [one for one in connectors if not one.is_sink],
+        "sink": [one for one in connectors if one.is_sink],
+        "stream": [job for one in cluster.spark.values() for job in one.jobs if job.services],
     }
+    return {*jobs, *(name for name, found in there.items() if found)}
 
 
+@pytest.mark.load
 def test_every_panel_has_data_under_load(topology: Topology, servers: Servers, load: None) -> None:
     """Panels of parts that this cluster does not have are left out."""
     there = parts(topology)

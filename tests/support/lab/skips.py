@@ -14,6 +14,7 @@ LACKS = {
     r"no schema registry here": "schema_registry",
     r"no database here": "postgresql",
     r"no job on captured tables here": "name: changes",
+    r"a firewall keeps this machine out": r"(?s)\A(?!.*host_firewall: nftables)",
     r"no monitoring here": "monitoring:",
     r"no second cluster here": "connect_mirrors",
     r"no history server here": "spark_history",

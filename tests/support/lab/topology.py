@@ -93,6 +93,11 @@ class Topology:
         return encrypted and all(one.login_listener for one in self.cluster.brokers)
 
     @property
+    def has_firewall(self) -> bool:
+        """Whether hosts refuse this machine, which is none of them, what is for hosts alone."""
+        return bool(self.cluster.firewalls)
+
+    @property
     def spark_token(self) -> str:
         """What Spark's web interfaces ask for, empty where they are open."""
         return next((spark.ui_token for spark in self.cluster.spark.values()), "")
