@@ -85,7 +85,7 @@ class ActionModule(Action):
             )
             raise AnsibleActionFail(f"{message} of the same CA" if changes else message)
         if changes:
-            return self._change_authority(args)
+            return self._change_authority(args, of_kafka)
         if args["back"]:
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
@@ -148,15 +148,15 @@ class ActionModule(Action):
             )
             raise AnsibleActionFail(message)
 
-    def _change_authority(self, args: dict[str, Any]) -> dict[str, Any]:
-        products = self.cluster.by_product.values()
-        every = [
+    def _change_authority(self, args: dict[str, Any], certified: list[str]) -> dict[str, Any]:
+        """Enter a phase or complete it; `certified` are hosts with certificates of the CA."""
+        trusting = [
             host
-            for found in products
+            for found in self.cluster.by_product.values()
             for host, one in found.items()
             if one.files().keys() & _AUTHORITIES
         ]
-        names = list(dict.fromkeys(every))
+        names = list(dict.fromkeys([*trusting, *certified]))
         if args["complete"]:
             self.refuse_part(names)
             return self._end_phase()

@@ -79,14 +79,17 @@ SERVICES = {
     **{"kafka_connect": "c1", "schema_registry": "r1", "postgresql": "d1"},
     **{"spark_masters": "s1", "spark_workers": "s2"},
 }
+WATCHED = {"kafka_connect": "c1", "postgresql": "d1", "monitoring": "m1"}
 
 
-def services(place: Path, security: str = "standard", **more: Any) -> AnsibleRun:
+def services(
+    place: Path, security: str = "standard", groups: dict[str, str] = SERVICES, **more: Any
+) -> AnsibleRun:
     """Return the first run of a cluster with other services."""
     variables = {"connect_security": security, "schema_registry_security": security, **more}
     path = written(place, NODES, {**CLEAN, "kafka_security": "standard", **variables})
     document = yaml.safe_load((path / "hosts.yml").read_text())
-    for number, (group, host) in enumerate(SERVICES.items(), 11):
+    for number, (group, host) in enumerate(groups.items(), 11):
         document["all"]["children"][group] = {
             "hosts": {host: {"ansible_host": f"192.0.2.{number}"}}
         }
@@ -130,6 +133,17 @@ def test_the_ca_changes_at_all_hosts_that_trust_it(tmp_path: Path, security: str
     with pytest.raises(AnsibleError, match="leaves out the hosts c1, r1, s1 and s2"):
         rotate(ansible, what="ca")
     every = [*ALL, "c1", "r1", "s1", "s2"]
+    assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
+
+
+def test_the_ca_changes_at_hosts_with_an_exporter_alone(tmp_path: Path) -> None:
+    """Prometheus compares the certificate of the exporter with the CA that it trusts."""
+    ansible = services(tmp_path, groups=WATCHED)
+    run_checks(ansible, generate=True)
+    ansible = ansible.next_run()
+    with pytest.raises(AnsibleError, match="leaves out the hosts d1"):
+        rotate(ansible, what="ca", play={"ansible_play_hosts_all": [*ALL, "c1", "m1"]})
+    every = [*ALL, *WATCHED.values()]
     assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
 
 
