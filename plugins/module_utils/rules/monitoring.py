@@ -17,7 +17,11 @@ from .shared import falls_back_to_default, one_value, shared_values
 _DURATION = re.compile(r"(?=[0-9])([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?")
 _SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>[KMGTP])B")
 _UNITS: Mapping[str, int] = {unit: 1024**power for power, unit in enumerate("KMGTP", start=1)}
-_DURATIONS = {"monitoring_scrape_interval": "15s", "monitoring_retention": "15d"}
+_INTERVAL = "monitoring_scrape_interval"
+_DURATIONS = {_INTERVAL: "15s", "monitoring_retention": "15d"}
+_SECONDS = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+LONGEST_INTERVAL = 30
+"""Seconds; alerts look at no less than twice as long."""
 _MIB = 1024 * 1024
 
 
@@ -61,6 +65,15 @@ def _monitoring_duration(server: Monitoring) -> Findings:
         if not _DURATION.fullmatch(value) or not re.search("[1-9]", value):
             what = f"{value!r} is no duration."
             yield Finding(what, f"Set a number with a unit (s, m, h, d), as {example}.", variable)
+
+
+@rule("monitoring-scrape-interval", each=_servers, where=_INTERVAL)
+def _monitoring_scrape_interval(server: Monitoring) -> Findings:
+    """Alerts compare two readings within a minute; with fewer in it they never fire."""
+    value = str(server.settings[_INTERVAL])
+    parts = re.findall("([0-9]+)([ywdhms])", value) if _DURATION.fullmatch(value) else []
+    if sum(int(number) * _SECONDS[unit] for number, unit in parts) > LONGEST_INTERVAL:
+        yield Finding(f"{value} is too long.", f"Set {LONGEST_INTERVAL}s or less.")
 
 
 @rule("monitoring-size", each=_servers, where=SIZE)

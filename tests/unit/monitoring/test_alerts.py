@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.monitoring import (
+    LONGEST_INTERVAL,
+)
 
 from tests.support import promtool
 from tests.support.lab.topology import ROOT
@@ -85,6 +88,12 @@ def test_an_alert_says_how_bad_it_is_what_it_means_and_where_to_read_on(name: st
     assert set(rule["annotations"]) == {"summary", "description", "runbook"}
     assert rule["annotations"]["runbook"] == f"{PAGE}#{name.lower()}"
     assert "{{" not in rule["annotations"]["description"], "the cases compare it as it is"
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_looks_at_two_readings_at_least(name: str) -> None:
+    minutes = [int(found) for found in re.findall(r"\[(\d+)m[]:]", ALERTS[name]["expr"])]
+    assert all(60 * one >= 2 * LONGEST_INTERVAL for one in minutes)
 
 
 def test_names_are_unique() -> None:

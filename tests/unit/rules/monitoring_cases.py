@@ -50,6 +50,10 @@ REFUSED: list[Case] = [
         watched(monitoring_retention="15 days"),
         ("'15 days'", "monitoring_retention"),
     ),
+    *(
+        ("monitoring-scrape-interval", name, watched(monitoring_scrape_interval=name), (name,))
+        for name in ("31s", "1m", "1h30s")
+    ),
     ("monitoring-size", "no unit", watched(monitoring_retention_size="20"), ("'20'", "20GB")),
     (
         "monitoring-receiver-name",
@@ -95,6 +99,7 @@ LEGAL: list[Legal] = [
     ("monitoring-address", "a name", watched(monitoring_host="watch.example.org")),
     ("monitoring-security-differs", "all are closed", watched(metrics_security="standard")),
     ("monitoring-duration", "in parts", watched(monitoring_retention="1d12h")),
+    ("monitoring-scrape-interval", "30 s", watched(monitoring_scrape_interval="30s")),
     ("monitoring-size", "in GB", watched(monitoring_retention_size="20GB")),
     ("monitoring-receiver-name", "one", watched(monitoring_receivers=[HOOK])),
     (
