@@ -17,6 +17,8 @@ Result = Mapping[str, Any]
 VERSION = 1
 NO_HOST = "none of its hosts can be reached"
 NOT_READ = "it was not read"
+LEFT_OUT = "the run left it out (--limit)"
+_LEFT_OUT: Result = {"msg": LEFT_OUT}
 # What Ansible and the modules' options put beside what was found.
 _OTHER = frozenset({"changed", "invocation", "failed", "msg", "seconds", "warnings", "lines"})
 
@@ -84,7 +86,7 @@ def snapshot(
         "version": VERSION,
         "name": PurePath(cluster.inventory.directory).name or "cluster",
         "made": now,
-        "hosts": [_host(cluster, name, hosts.get(name) or {}) for name in cluster.hosts],
+        "hosts": [_host(cluster, name, hosts.get(name) or _LEFT_OUT) for name in cluster.hosts],
         "operations": _operations(hosts),
         "certificates": [
             {"host": name, **one}
@@ -110,7 +112,9 @@ def _part(
 ) -> dict[str, Any]:
     if result is None:
         reached = [name for name, one in hosts.items() if is_reached(one)]
-        return {"error": NOT_READ if reader(part, cluster, reached) else NO_HOST}
+        if reader(part, cluster, reached):
+            return {"error": NOT_READ}
+        return {"error": NO_HOST if reader(part, cluster, list(hosts)) else LEFT_OUT}
     if part.answer not in result:
         return {"error": str(result.get("msg") or NOT_READ)}
     return {key: one for key, one in result.items() if key not in _OTHER}

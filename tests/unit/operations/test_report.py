@@ -83,9 +83,19 @@ def test_what_was_not_reached_has_its_reason(cluster: Cluster) -> None:
     assert f"connect: {report.NO_HOST}" in wrong
 
 
+def test_what_the_run_leaves_out_is_named(cluster: Cluster) -> None:
+    kafka = {"error": "", "topics": []}
+    found = snapshot(cluster, {"k1": HOST}, {"k1": {"parts": {"kafka": kafka}}})
+    errors = {one["name"]: one["error"] for one in found["hosts"]}
+    assert errors == {"k1": "", **dict.fromkeys(("k2", "k3", "c1"), report.LEFT_OUT)}
+    assert found["kafka"] == kafka
+    assert found["spark"] == {"error": report.LEFT_OUT}
+    assert f"spark: {report.LEFT_OUT}" in report.problems(found)
+
+
 def test_nothing_was_read_at_all(cluster: Cluster) -> None:
-    found = snapshot(cluster, {}, {})
-    assert {one["error"] for one in found["hosts"]} == {report.NOT_READ}
+    found = snapshot(cluster, dict.fromkeys(cluster.hosts, UNREACHABLE), {})
+    assert {one["error"] for one in found["hosts"]} == {"no route to host"}
     assert found["kafka"] == {"error": report.NO_HOST}
 
 
