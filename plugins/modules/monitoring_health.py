@@ -8,19 +8,20 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.prometheus_rest import OPTIONS, Servers
-from ..module_utils.host.rest import RestError
+from ..module_utils.host.prometheus_rest import OPTIONS, REQUEST_SECONDS, Servers
+from ..module_utils.host.rest import Instances, RestError
 from ..module_utils.operations import health_check
 
 DOCUMENTATION = r"""
 module: monitoring_health
 short_description: Whether Prometheus and Alertmanager run, and all that is to be asked answers
 description:
-  - Both servers of this host must be ready, and every exporter of the cluster must have answered
-    Prometheus the last time it was asked. Alerts that fire are returned and are no failure.
+  - Both servers of this host must be ready, every exporter of the cluster must have answered
+    Prometheus the last time it was asked, and the console of this host must serve its page. Alerts
+    that fire are returned and are no failure.
 options:
   exporters:
-    description: Whether exporters count, or the servers alone.
+    description: Whether exporters and the console count, or the servers alone.
     type: bool
     default: true
   wait:
@@ -56,12 +57,24 @@ def wrong_targets(wanted: Iterable[str], found: Iterable[Mapping[str, Any]]) -> 
     return wrong
 
 
+def wrong_console(address: str, authority: str) -> list[str]:
+    """Return what is wrong with the console, which shows its page without a sign-in."""
+    try:
+        Instances([address], authority).send(address, "GET", "/", None, REQUEST_SECONDS)
+    except (OSError, RestError) as error:
+        why = f"the console at {address} is not ready: {error}"
+        return [f"{why}; see journalctl -u millrace-console"]
+    return []
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
             **OPTIONS,
             "targets": {"type": "list", "elements": "str", "required": True},
+            "console": {"type": "str", "default": ""},
+            "console_authority": {"type": "path", "default": ""},
             "exporters": {"type": "bool", "default": True},
             "wait": {"type": "float", "default": 0},
             "fail": {"type": "bool", "default": True},
@@ -73,6 +86,7 @@ def main() -> None:
         servers = Servers(given)
     except OSError as error:
         module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
+    console = given["console"] if given["exporters"] else ""
 
     def check() -> tuple[dict[str, Any], list[str]]:
         facts: dict[str, Any] = {"targets": len(given["targets"]), "alerts": []}
@@ -89,6 +103,8 @@ def main() -> None:
                 problems = wrong_targets(given["targets"], found)
         except (RestError, LookupError, TypeError) as error:
             problems = [f"Prometheus does not say what it asks: {error}"]
+        if console:
+            problems += wrong_console(console, given["console_authority"])
         return facts, problems
 
     health_check.run(module, "monitoring is not healthy", check)

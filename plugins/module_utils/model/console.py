@@ -84,6 +84,12 @@ class Console(PythonProgram):
         of_servers = self.servers.missing_secrets if self.servers else []
         return [*found, *self.missing_password, *of_servers]
 
+    @property
+    def operated(self) -> dict[str, Any]:
+        """How modules on its host reach it."""
+        address = f"localhost:{self.settings[PORT]}"
+        return {"console": address, "console_authority": self.authority}
+
     def own_files(self) -> dict[str, Entry]:
         """Return its files."""
         own = {"mode": "0640", "group": self.user, "secret": True}

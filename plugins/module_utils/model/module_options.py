@@ -164,7 +164,8 @@ def _monitoring_reload(cluster: Cluster, host: str) -> Options:
 def _monitoring_health(cluster: Cluster, host: str) -> Options:
     own = cluster.monitoring[host]
     targets = [f"{job}/{name}" for job, hosts in own.jobs.items() for name in hosts]
-    return {**own.operated, "targets": targets}
+    of_console = cluster.consoles[host].operated if host in cluster.consoles else {}
+    return {**own.operated, **of_console, "targets": targets}
 
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:

@@ -14,6 +14,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.console i
     AUTHORITY,
     Console,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
+    of_module,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_or_empty,
 )
@@ -27,6 +30,13 @@ CLOSED: dict[str, Any] = {"kafka_security": "standard", "monitoring_security": "
 
 def console(**variables: Any) -> Console:
     return with_secrets(cluster(GROUPS, IDS, **variables)).consoles["m1"]
+
+
+def test_health_asks_the_console_of_its_host() -> None:
+    found = with_secrets(cluster(GROUPS, IDS, **CLOSED, console_port=9444))
+    options = of_module("monitoring_health", found, "m1")
+    assert options["console"] == "localhost:9444"
+    assert options["console_authority"] == AUTHORITY
 
 
 def settings(one: Console) -> dict[str, Any]:

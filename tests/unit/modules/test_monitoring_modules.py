@@ -217,3 +217,14 @@ def test_a_server_that_is_not_ready_is_named(server: Server) -> None:
     answer = run_module("monitoring_health", {**at(server), "targets": []})
     assert answer["failed"]
     assert "journalctl -u millrace-alertmanager" in answer["msg"]
+
+
+def test_a_console_that_does_not_serve_its_page_is_named(server: Server) -> None:
+    console = f"127.0.0.1:{server.server_port}"
+    found = [target("node", "k1")]
+    answer = healthy(server, found, console=console)
+    assert answer["failed"]
+    assert "journalctl -u millrace-console" in answer["msg"]
+    assert healthy(server, found, console=console, exporters=False)["healthy"]
+    server.answers = {**server.answers, "/": "page"}
+    assert healthy(server, found, console=console)["healthy"]
