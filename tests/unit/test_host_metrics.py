@@ -6,6 +6,7 @@ import calendar
 import importlib.util
 import json
 import os
+import pwd
 import sys
 import threading
 import urllib.error
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import readable
@@ -25,6 +26,8 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 )
 
 from tests.support.lab.topology import ROOT
+
+OWN = pwd.getpwuid(os.getuid()).pw_name
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,8 @@ def settings(**given: Any) -> dict[str, Any]:
         "streams": {},
         "sources": {},
         "token": "",
-        "drivers": [0, 0],
+        "user": OWN,
+        "drivers": [0],
         "port": 0,
         **given,
     }
@@ -136,7 +140,10 @@ def test_labels_are_escaped(program: ModuleType) -> None:
 
 
 class Spark(BaseHTTPRequestHandler):
+    shown: ClassVar[list[str]] = []
+
     def do_GET(self) -> None:
+        self.shown.append(self.headers["Authorization"])
         known = self.headers["Authorization"] == "Bearer secret"
         self.send_response(200 if known else 403)
         self.end_headers()
@@ -155,6 +162,7 @@ def serving(handler: Any) -> HTTPServer:
 @pytest.fixture
 def spark() -> Iterator[str]:
     server = serving(Spark)
+    Spark.shown.clear()
     yield f"http://127.0.0.1:{server.server_port}/metrics"
     server.shutdown()
     server.server_close()
@@ -185,6 +193,43 @@ def test_own_metrics_are_served_without_any_source(program: ModuleType) -> None:
     status, text = asked(program, settings(), "/metrics")
     assert status == 200
     assert "# TYPE millrace_certificate_expiry_timestamp_seconds gauge\n" in text
+
+
+NET = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:0FC8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     {own}        0 1 1 0
+   1: 0100007F:0FC9 00000000:0000 0A 00000000:00000000 00:00000000 00000000 12345        0 2 1 0
+   2: 0100007F:0FCA 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     {own}        0 3 1 0
+   3: 0100007F:0FCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     {own}        0 4 1 0
+"""
+NET6 = """\
+  sl  local_address                         remote_address        st
+   0: 00000000000000000000000000000000:0FCB 0000000000000000:0000 0A 0:0 0:0 0 12345 0
+   1: 00000000000000000000000000000000:0FCC 0000000000000000:0000 0A 0:0 0:0 0 {own} 0
+"""
+
+
+def test_a_port_is_of_an_account_if_no_other_listens_there(
+    program: ModuleType, tmp_path: Path
+) -> None:
+    for name, table in (("tcp", NET), ("tcp6", NET6)):
+        (tmp_path / name).write_text(table.format(own=os.getuid()))
+    assert program.ports_of(OWN, tmp_path) == {0x0FC8, 0x0FCC}
+    assert program.ports_of("nobody-of-this-host", tmp_path) == set()
+    (tmp_path / "tcp6").unlink()
+    assert program.ports_of(OWN, tmp_path) == {0x0FC8, 0x0FCB}
+
+
+def test_another_account_is_not_shown_the_token(program: ModuleType, spark: str) -> None:
+    port = int(spark.rpartition(":")[2].partition("/")[0])
+    for user in ("daemon", "nobody-of-this-host"):
+        given = settings(sources={"spark_worker": spark}, user=user) | {"token": "secret"}
+        assert asked(program, given, "/spark_worker")[0] == 502
+        given = settings(drivers=[port, port + 1], user=user) | {"token": "secret"}
+        assert asked(program, given, "/spark_streams")[0] == 200
+    assert not Spark.shown
+    assert asked(program, {**given, "user": OWN}, "/spark_streams")[0] == 200
+    assert Spark.shown == ["Bearer secret"]
 
 
 GAUGES = {

@@ -143,7 +143,7 @@ class Metrics(Packaged):
 
     @property
     def _driver_ports(self) -> list[int]:
-        """The first port that drivers of jobs may have for their interface, and the last."""
+        """The first port that drivers of jobs may have for their interface, and the first after."""
         spark = self._spark
         if not spark or not spark.runs_jobs:
             return []
@@ -241,7 +241,8 @@ class Metrics(Packaged):
                 if spark and one.present and one.services
             },
             "sources": self._spark_sources,
-            "drivers": self._driver_ports,
+            "drivers": self._driver_ports or [0],
+            "user": spark.user if spark else "",
             "token": self._ui_token,
         }
         return json.dumps(found, indent=2) + "\n"

@@ -3,8 +3,8 @@
     host_metrics.py SETTINGS
 
 It listens on the loopback address: `/metrics` is what it finds itself, `/NAME` the answer of one of
-the `sources`, `/spark_streams` what the drivers of this host say of their queries. It changes
-nothing.
+the `sources`, `/spark_streams` what the drivers of this host say of their queries. The token is for
+Spark's account alone: what another account listens on is not asked. It changes nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import calendar
 import json
+import pwd
 import re
 import sys
 import time
@@ -22,13 +23,16 @@ from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 RECORD = Path("/var/lib/millrace/operation.json")
 RUN = Path("/run")
+NET = Path("/proc/net")
 QUIET_SECONDS = 120
 """Where a record gives no other number, as host/operation_file.py has it."""
 SOURCE_SECONDS = 8.0
 DRIVER_SECONDS = 2.0
+_LISTEN = "0A"  # in NET/tcp
 STREAMS = "spark_streams"
 # A query's gauge (MetricsReporter.scala) -> our name, what it means, the factor to its unit.
 QUERY_METRICS: Mapping[str, tuple[str, str, float]] = {
@@ -184,6 +188,24 @@ def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) ->
     return written(metrics)
 
 
+def ports_of(user: str, net: Path = NET) -> set[int]:
+    """Return the ports of this host on which an account listens, and no other."""
+    found: dict[int, set[int]] = {}
+    for table in (net / "tcp", net / "tcp6"):
+        try:
+            lines = table.read_text(encoding="ascii").splitlines()[1:]
+        except OSError:  # without IPv6
+            continue
+        for _, local, _, state, _, _, _, owner, *_ in map(str.split, lines):
+            if state == _LISTEN:
+                found.setdefault(int(local.rpartition(":")[2], 16), set()).add(int(owner))
+    try:
+        own = {pwd.getpwnam(user).pw_uid}
+    except KeyError:
+        return set()
+    return {port for port, owners in found.items() if owners == own}
+
+
 def queries(ports: Iterable[int], token: str) -> list[Metric]:
     """Return what the drivers at these ports say of their streaming queries."""
     found = {gauge: Metric(name, text) for gauge, (name, text, _) in QUERY_METRICS.items()}
@@ -219,6 +241,27 @@ def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
         return bytes(answer.read())
 
 
+def answer(settings: Mapping[str, Any], name: str) -> bytes | None:
+    """Return what is at a path, None where nothing is.
+
+    Raises:
+        OSError: a source does not answer, refuses the token, or is not Spark's.
+
+    """
+    sources, user, token = settings["sources"], settings["user"], settings["token"]
+    if name == "metrics":
+        return text(settings).encode()
+    if name == STREAMS:
+        ports = ports_of(user).intersection(range(*settings["drivers"]))
+        return written(queries(sorted(ports), token)).encode()
+    if name not in sources:
+        return None
+    if urlsplit(sources[name]).port not in ports_of(user):
+        message = f"{user} does not listen at {sources[name]}"
+        raise OSError(message)
+    return fetched(sources[name], token)
+
+
 def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
     """Return what answers requests."""
 
@@ -229,21 +272,13 @@ def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Answer."""
-            name = self.path.partition("?")[0].strip("/")
-            sources = settings["sources"]
-            if name not in ("metrics", STREAMS) and name not in sources:
-                self.send_error(404)
-                return
             try:
-                if name == "metrics":
-                    body = text(settings).encode()
-                elif name == STREAMS:
-                    ports = range(*settings["drivers"])
-                    body = written(queries(ports, settings["token"])).encode()
-                else:
-                    body = fetched(sources[name], settings["token"])
+                body = answer(settings, self.path.partition("?")[0].strip("/"))
             except (OSError, HTTPException) as error:
                 self.send_error(502, explain=str(error))
+                return
+            if body is None:
+                self.send_error(404)
                 return
             self.send_response(200)
             self.send_header("Content-Type", _TEXT)
