@@ -27,6 +27,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
     host, services = cluster.host(name), cluster.services(name)
     node = cluster.kafka.get(name)
+    packaged = [one for one in cluster.deployed(name).values() if isinstance(one, Packaged)]
     distributions = [service.distribution for service in services.values()]
     return {
         "directories": list({one.path: None for one in cluster.directories(name)}),
@@ -37,12 +38,8 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "stores": [asdict(one) for one in stores.of_host(node)] if node else [],
         "names": [service.address for service in services.values()],
         "peers": peers(cluster, name),
-        "programs": [
-            path
-            for part in cluster.deployed(name).values()
-            if isinstance(part, Packaged)
-            for path in part.binaries
-        ],
+        "programs": [path for part in packaged for path in part.binaries],
+        "masks": [path for part in packaged for path in part.all_masks()],
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],

@@ -20,7 +20,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, key_stores, network, operation_file, storage
+from ..module_utils.host import files, key_stores, network, operation_file, storage, unit
 from ..module_utils.host import mounts as mount_table
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
@@ -315,6 +315,13 @@ def installed(link: str) -> str:
         return ""
 
 
+def is_of_site(path: str) -> bool:
+    """Return whether the site has enabled a unit or written it; Millrace masks it."""
+    file = Path(path)
+    there = os.path.lexists(file) or unit.boot_link(file).is_symlink()
+    return there and not unit.is_masked(file)
+
+
 def files_current(wanted: dict[str, Any]) -> bool:
     """Return whether files are as the module `service` would write them."""
     entries = files.entries_of(wanted)
@@ -359,6 +366,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "refused_rules": refused_rules(module),
         "programs": [path for path in params["programs"] if Path(path).exists()],
         "firewall": [path for path in params["firewall"] if Path(path).exists()],
+        "site_units": [Path(path).stem for path in params["masks"] if is_of_site(path)],
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
@@ -387,7 +395,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
 def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
-    paths = ("directories", "homes", "links", "mounts", "sources", "firewall")
+    paths = ("directories", "homes", "links", "mounts", "sources", "firewall", "masks")
     text, no = {"type": "str", "default": ""}, {"type": "bool", "default": False}
     of_store = {
         "path": {"type": "str", "required": True},

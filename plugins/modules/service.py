@@ -23,8 +23,8 @@ description:
   - Everything is checked before anything is changed; all problems are reported at once.
   - Each file is replaced atomically, with its final owner and mode from the first moment. What lies
     in C(/etc/sysusers.d) is written first, and its accounts are made.
-  - With O(product), O(job) or O(former_jobs) the options come from the model of the cluster; those
-    of the task take precedence.
+  - With O(product), O(job), O(former_jobs) or O(former_units) the options come from the model of
+    the cluster; those of the task take precedence.
 options:
   product:
     description: Service whose options come from the model.
@@ -47,6 +47,12 @@ options:
       names, and the paths of all files of their programs and of the directories of Python packages.
       What the inventory does not have there is
       removed.
+    type: list
+    elements: str
+  former_units:
+    description: For O(state=absent) the units of exporters, of servers and of what else watches the
+      cluster that are on the host, by the names of their files. What the inventory does not have
+      there is removed.
     type: list
     elements: str
   distribution:
@@ -82,6 +88,12 @@ options:
   removed:
     description: Paths to remove with all that is in them. One that ends with C(/) is removed only
       if nothing is left in it.
+    type: list
+    elements: str
+    default: []
+  masks:
+    description: For O(state=absent) files of units of packages that are removed where they mask
+      the unit, together with the link that would start it at boot.
     type: list
     elements: str
     default: []
@@ -310,7 +322,8 @@ def run(module: AnsibleModule) -> dict[str, Any]:
 def remove(module: AnsibleModule) -> dict[str, Any]:
     """Remove the service from the host; return the module's result."""
     units = removal.units(module.params["units"])
-    paths = removal.paths(module.params["removed"])
+    masks = removal.masks(module.params["masks"])
+    paths = removal.paths([*masks, *module.params["removed"]])
     gone = [*map(str, units), *paths]
     if not module.check_mode:
         for one in units:
@@ -332,6 +345,7 @@ def main() -> None:
             "units": {"type": "list", "elements": "str", "default": []},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "removed": {"type": "list", "elements": "str", "default": []},
+            "masks": {"type": "list", "elements": "str", "default": []},
             "started": {"type": "bool", "default": False},
             "ready": {"type": "dict", "default": {}},
             "wait": {"type": "bool", "default": True},

@@ -36,6 +36,12 @@ def paths(wanted: Iterable[str]) -> list[str]:
     return [path for path in dict.fromkeys(named) if _is_removable(Path(path))]
 
 
+def masks(wanted: Iterable[str]) -> list[str]:
+    """Return the masks of units that are there, and the links that would then start the units."""
+    found = [path for path in map(Path, wanted) if unit.is_masked(path)]
+    return [str(one) for path in found for one in (path, unit.boot_link(path))]
+
+
 def _matching(pattern: str) -> list[str]:
     return sorted(map(str, Path("/").glob(pattern.lstrip("/"))))
 

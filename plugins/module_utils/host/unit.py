@@ -6,10 +6,12 @@ What is asked for is not waited for here: the caller polls the state until its o
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import subprocess
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
 SYSTEMCTL_SECONDS = 60
 _REASON = re.compile(r"\b(ERROR|FATAL)\b|Exception|^Caused by")
@@ -115,6 +117,16 @@ class Unit:
         done = _run("journalctl", "--unit", self.name, "--lines=2000", "--output=cat")
         output = done.stdout.splitlines()
         return [line for line in output if _REASON.search(line)][-lines:] or output[-lines:]
+
+
+def is_masked(path: Path) -> bool:
+    """Return whether a file of a unit keeps it from starting."""
+    return path.is_symlink() and str(path.readlink()) == os.devnull
+
+
+def boot_link(path: Path) -> Path:
+    """Return the link by which a unit starts at boot, of its file in systemd's own directory."""
+    return path.parent / "multi-user.target.wants" / path.name
 
 
 def reload() -> None:

@@ -11,7 +11,11 @@ from typing import Any
 from . import files, firewall, spark_jobs
 from .artifacts import HOMES
 from .cluster import Cluster
+from .console import Console
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
+from .lag_exporter import LagExporter
+from .metrics import Metrics
+from .monitoring import Monitoring
 from .packaged import Packaged
 from .service import restart_mark
 from .spark import SparkHost
@@ -104,6 +108,26 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
             *sorted(path for path in there - packages if path.startswith(_PACKAGES)),
         ],
     }
+
+
+def of_former_units(cluster: Cluster, host: str, found: Collection[str]) -> State:
+    """Return the options of the module `service` that remove what watches the cluster no more.
+
+    `found` are the files of units that are there, by their names. What the inventory has stays.
+    """
+    there, parts = cluster.host(host), cluster.deployed(host)
+    secrets = cluster.inventory.secrets
+    every: list[Packaged] = [
+        Console(there, secrets),
+        LagExporter(there, secrets),
+        Monitoring(there, secrets, {host: there}),
+        Metrics(there, secrets, parts),
+    ]
+    names = {file.removesuffix(".service") for file in found}
+    gone = [one for one in every if one.product not in parts and names.intersection(one.units)]
+    removals = [one.removal for one in gone]
+    lists = ("units", "masks", "removed")
+    return {"state": "absent", **{x: [y for one in removals for y in one[x]] for x in lists}}
 
 
 def removal(cluster: Cluster, host: str, name: str) -> State:

@@ -10,16 +10,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from . import files
+from . import files, systems
 from .artifacts import Distribution
 from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
 from .security import OPEN, Certificate
 from .service import Listening, restart_mark
+from .systems import Family
 from .values import canonical
 
-_WANTS = "/etc/systemd/system/multi-user.target.wants"
 _DEVICE = "/dev/null"
 
 
@@ -164,12 +164,18 @@ class Packaged(ABC):
 
     def masks(self) -> dict[str, Entry]:
         """Return what keeps the packages from starting services of their own, open to all."""
-        names = self.host.family.monitoring
-        return {
-            f"/etc/systemd/system/{names[program]['unit']}.service": files.link(_DEVICE)
-            for program in self.programs
-            if names[program].get("unit")
-        }
+        return dict.fromkeys(self._masks(self.host.family), files.link(_DEVICE))
+
+    @classmethod
+    def all_masks(cls) -> list[str]:
+        """Return what `masks` may be, on a system of which the family is not known."""
+        found = (path for family in systems.families().values() for path in cls._masks(family))
+        return list(dict.fromkeys(found))
+
+    @classmethod
+    def _masks(cls, family: Family) -> list[str]:
+        units = (family.monitoring[program]["unit"] for program in cls.programs)
+        return [f"/etc/systemd/system/{unit}.service" for unit in units]
 
     def files(self) -> dict[str, Entry]:
         """Return its files; `restart` marks what only a restart brings."""
@@ -195,15 +201,15 @@ class Packaged(ABC):
     @property
     def removal(self) -> dict[str, Any]:
         """The options of the module `service` that remove it; the packages stay, and do not run."""
-        own = [path for path, one in self.files().items() if one.get("state") != "directory"]
-        started = [path.rpartition("/")[2] for path in self.masks()]
+        there = {path: one for path, one in self.files().items() if path not in self.masks()}
+        own = [path for path, one in there.items() if one.get("state") != "directory"]
         data = [path for _, path in self.data_directories]
         return {
             "state": "absent",
             "units": self.units,
+            "masks": self.all_masks(),
             "removed": [
                 *own,
-                *(f"{_WANTS}/{name}" for name in started),
                 self.config_dir,
                 *([self.distribution.home] if self.distribution else []),
                 *(data if self.settings.get(f"{self.product}_remove_data") else []),

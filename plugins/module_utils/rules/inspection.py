@@ -85,7 +85,8 @@ class Inspection:
     refuses the rules of the firewall, empty if it does not, `firewall` which files of a firewall of
     ours are there, `homes` says whether a
     distribution is unpacked, `installed` is service -> the name of the home that its link leads to.
-    `programs` are those of the wanted programs that are there, by their paths.
+    `programs` are those of the wanted programs that are there, by their paths, `site_units` those
+    of the units of their packages that the site has enabled, or written itself.
     `absent_sources` are devices of host_mounts that do not exist, `occupied` its paths that hold
     something. `between_nodes` is how a Kafka node that is configured there talks to brokers and
     controllers, role -> listener, `protocols` what it knows, listener -> protocol, `authorizer` its
@@ -137,6 +138,7 @@ class Inspection:
     protocols: Mapping[str, str] = field(default_factory=dict)
     authorizer: str | None = None
     programs: tuple[str, ...] = ()
+    site_units: tuple[str, ...] = ()
     authorities: tuple[str, ...] = ()
     signed_by: tuple[str, ...] = ()
     spark_secret: str | None = None

@@ -127,6 +127,17 @@ def _monitoring_agent_missing(host: InspectedHost) -> Findings:
         yield Finding(what, fix)
 
 
+@host_rule("monitoring-site-units", where="/etc/systemd/system")
+def _monitoring_site_units(host: InspectedHost) -> Findings:
+    """Millrace masks the units of the packages, which would be open to the network: what the site
+    runs with them would not start again.
+    """
+    for name in host.found.site_units:
+        what = f"The site has enabled {name}, or has written its unit."
+        fix = f"Run `systemctl disable --now {name}` and delete /etc/systemd/system/{name}.service "
+        yield Finding(what, f"{fix}if it is there, or delete the group {GROUP}.")
+
+
 @host_rule("monitoring-without-room", where=SIZE)
 def _monitoring_without_room(host: InspectedHost) -> Findings:
     """Prometheus fails when it can write no more, and alerts are missing just then."""

@@ -182,6 +182,13 @@ def test_former_jobs_are_removed_with_the_options_of_the_model(clicks: AnsibleRu
     assert options(clicks, former_jobs=[], state="absent")["units"] == []
 
 
+def test_former_units_are_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
+    found = options(ansible, former_units=["millrace-host-metrics.service"], state="absent")
+    assert (found["state"], "former_units" in found) == ("absent", False)
+    assert "millrace-host-metrics" in found["units"]
+    assert options(ansible, former_units=["kafka.service"], state="absent")["units"] == []
+
+
 def test_logins_are_written_alone(closed: AnsibleRun) -> None:
     secrets.complete(closed.cluster("k1"), None, store=True)
     found = options(closed.next_run(), product="spark", parts=["logins"])

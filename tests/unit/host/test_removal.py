@@ -43,6 +43,20 @@ def test_a_unit_is_killed_before_it_is_disabled(
     assert not unit.exists()
 
 
+def test_a_unit_of_the_site_is_not_unmasked(tmp_path: Path) -> None:
+    (tmp_path / "multi-user.target.wants").mkdir()
+    for name in ("masked", "own", "absent"):
+        (tmp_path / f"multi-user.target.wants/{name}.service").symlink_to(f"/lib/{name}.service")
+    (tmp_path / "masked.service").symlink_to("/dev/null")
+    (tmp_path / "own.service").touch()
+    names = ("masked.service", "own.service", "absent.service")
+    found = removal.masks(str(tmp_path / name) for name in names)
+    assert found == [
+        str(tmp_path / "masked.service"),
+        str(tmp_path / "multi-user.target.wants/masked.service"),
+    ]
+
+
 def test_a_unit_that_is_only_disabled_keeps_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,10 +180,31 @@ def test_changed_rules_need_no_restart_and_a_changed_unit_does() -> None:
 
 
 def test_removal_leaves_neither_units_nor_packages_that_start() -> None:
-    removed = watched().metrics["k1"].removal["removed"]
-    assert "/etc/systemd/system/prometheus-node-exporter.service" in removed
-    wants = "/etc/systemd/system/multi-user.target.wants"
-    assert f"{wants}/prometheus-node-exporter.service" in removed
+    gone = watched().metrics["k1"].removal
+    mask = "/etc/systemd/system/prometheus-node-exporter.service"
+    assert mask in gone["masks"]
+    assert mask not in gone["removed"], "it may be the site's own"
     assert "/var/lib/monitoring" not in watched().monitoring["m1"].removal["removed"]
     gone = watched(monitoring_remove_data=True).monitoring["m1"].removal["removed"]
     assert "/var/lib/monitoring" in gone
+
+
+FORMER = [f"millrace-{name}.service" for name in ("node-exporter", "prometheus", "console")]
+
+
+def test_a_host_loses_what_watches_no_more() -> None:
+    found = desired.of_former_units(cluster(GROUPS, NODE), "k1", FORMER)
+    assert {f"{unit}.service" for unit in found["units"]} >= {*FORMER}
+    assert "millrace-lag-exporter" not in found["units"], "it is not there"
+    paths = {"/etc/metrics", "/opt/millrace/jmx_exporter", "/etc/monitoring", "/etc/console"}
+    assert {*found["removed"]} >= paths
+    assert "/var/lib/monitoring" not in found["removed"]
+    assert "/etc/systemd/system/prometheus.service" in found["masks"]
+
+
+def test_a_host_keeps_what_the_inventory_has() -> None:
+    assert desired.of_former_units(watched(), "k1", FORMER)["units"] == [
+        *("millrace-console", "millrace-prometheus", "millrace-alertmanager"),
+    ]
+    kept = desired.of_former_units(watched(), "m1", FORMER)
+    assert kept == {"state": "absent", "units": [], "masks": [], "removed": []}

@@ -345,6 +345,17 @@ def test_the_address_from_which_the_host_connects() -> None:
     assert sources == {"127.0.0.1": ["127.0.0.1"], "absent.invalid": []}
 
 
+def test_units_that_the_site_runs_are_known(tmp_path: Path) -> None:
+    (tmp_path / "multi-user.target.wants").mkdir()
+    for name in ("enabled", "masked"):
+        (tmp_path / f"multi-user.target.wants/{name}.service").symlink_to(f"/lib/{name}.service")
+    (tmp_path / "masked.service").symlink_to("/dev/null")
+    (tmp_path / "written.service").touch()
+    names = ("enabled", "masked", "written", "absent")
+    masks = [str(tmp_path / f"{name}.service") for name in names]
+    assert found(masks=masks)["site_units"] == ["enabled", "written"]
+
+
 def test_a_firewall_that_is_there(tmp_path: Path) -> None:
     there, absent = tmp_path / "there", tmp_path / "absent"
     there.touch()

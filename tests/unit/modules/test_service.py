@@ -421,13 +421,15 @@ def test_a_service_is_taken_off_the_host(
         (tmp_path / name).touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "certificate").touch()
+    (tmp_path / "package.service").symlink_to("/dev/null")
     removed = [f"{tmp_path}/config", f"{tmp_path}/full/", f"{tmp_path}/gone"]
-    options = {"state": "absent", "units": ["one", "tw*"], "removed": removed}
+    masks = [f"{tmp_path}/package.service", f"{tmp_path}/another.service"]
+    options = {"state": "absent", "units": ["one", "tw*"], "removed": removed, "masks": masks}
     assert apply(options, check=True)["changed"]
     assert systemd.commands() == []
     done = apply(options)
     units = [f"{tmp_path}/one.service", f"{tmp_path}/two.service"]
-    assert done["changed_paths"] == [*units, f"{tmp_path}/config"]
+    assert done["changed_paths"] == [*units, masks[0], f"{tmp_path}/config"]
     assert "disable --quiet --now one.service" in systemd.commands()
     assert (tmp_path / "another.service").exists()
     assert (tmp_path / "full" / "certificate").exists()

@@ -783,6 +783,12 @@ CASES = [
         with_agent(unpacked=True),
     ),
     Case(
+        "monitoring-site-units",
+        ("prometheus", "systemctl disable --now prometheus"),
+        watching(30 * GIB, site_units=("prometheus",)),
+        watching(30 * GIB),
+    ),
+    Case(
         "monitoring-without-room",
         ("20GB", "10240 MiB free", "5120MB"),
         watching(10 * GIB),
