@@ -18,10 +18,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
 from . import readers
 from .app import Clients, Console, secured
 from .collector import Collector
+from .connections import Connection
 from .settings import SettingsError, read
 
 MOST_CONNECTIONS = 200
 _HEADER_BYTES = 16384
+UNUSABLE = (
+    *(SettingsError, ConnectionDescriptionError, library.NoLibraryError),
+    *(KeyError, OSError, ValueError),
+)
+"""What is raised where the settings, or files that they name, cannot be used."""
 
 
 class Server(uvicorn.Server):
@@ -44,16 +50,18 @@ def main() -> int:
         settings = read(parser.parse_args().settings)
         library.use(Path(settings.kafka["library"]))
         connection = readers.connection_of(settings.kafka)
-    except (SettingsError, ConnectionDescriptionError, library.NoLibraryError, KeyError) as error:
+        mechanism = settings.kafka.get("mechanism", "")
+        collector = Collector(settings, readers.of_settings(settings))
+        console = Console(settings, Clients(connection, mechanism), collector)
+    except UNUSABLE as error:
         logging.getLogger("console").critical("%s", error)
         return 2
-    collector = Collector(settings, readers.of_settings(settings))
-    clients = Clients(connection, settings.kafka.get("mechanism", ""))
     collector.start()
     config = uvicorn.Config(
-        secured(Console(settings, clients, collector).application()),
+        secured(console.application()),
         host=settings.address,
         port=settings.port,
+        http=Connection,
         ssl_certfile=settings.certificate,
         limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=_HEADER_BYTES,

@@ -1,16 +1,17 @@
-"""The console's requests: the page, its snapshot, signing in and out, records of a partition."""
+"""The console's requests: the page, its snapshot and charts, signing in and out, records."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
 )
@@ -22,9 +23,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from . import passwords, records
+from monitoring.panels import Panel
+
+from . import passwords, records, views
 from .attempts import Attempts
 from .collector import Collector
+from .prometheus import Prometheus
+from .readers import registry_of
+from .schemas import Schemas
 from .sessions import Session, Sessions
 from .settings import Settings
 
@@ -39,6 +45,9 @@ LARGEST_BODY = 4096
 LONGEST_NAME = 249
 """Of a user or a topic; Kafka's limit of a topic."""
 MOST_READERS = 4
+MOST_CHARTS = 4
+"""That are made at the same time; others wait."""
+BODY_SECONDS = 10
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -86,6 +95,10 @@ class Console:
         self.attempts = Attempts()
         self._readers = anyio.CapacityLimiter(MOST_READERS)
         self._reading = 0
+        self._charts = anyio.CapacityLimiter(MOST_CHARTS)
+        self._views = {view.name: view for view in views.read(settings.views)}
+        self._prometheus = Prometheus(settings.prometheus) if settings.prometheus else None
+        self._schemas = Schemas(registry_of(settings))
         # For a name that nobody has the same work is done as for one of the settings.
         self._nobody = passwords.hashed("nobody")
 
@@ -95,6 +108,7 @@ class Console:
             Route("/", self.page),
             Route("/api/snapshot", self.snapshot),
             Route("/api/records", self.read_records),
+            Route("/api/chart", self.chart),
             Route("/api/sign-in", self.sign_in, methods=["POST"]),
             Route("/api/sign-out", self.sign_out, methods=["POST"]),
         ]
@@ -127,13 +141,51 @@ class Console:
         self._reading += 1
         try:
             found = await anyio.to_thread.run_sync(
-                records.read, self.clients.of(session), wanted, limiter=self._readers
+                records.read,
+                self.clients.of(session),
+                wanted,
+                self._schemas,
+                limiter=self._readers,
             )
         except records.RecordsError as error:
             raise HTTPException(error.status, str(error)) from error
         finally:
             self._reading -= 1
         return JSONResponse(found)
+
+    async def chart(self, request: Request) -> Response:
+        """Return a panel of a view, or the lag of a group."""
+        self._session(request)
+        given = request.query_params
+        seconds = _number(given.get("seconds"), "seconds")
+        if seconds is None or seconds not in views.RANGES:
+            text = f"The parameter seconds is one of {', '.join(map(str, views.RANGES))}."
+            raise HTTPException(400, text)
+        host = given.get("host", "")
+        if host and host not in {one["name"] for one in self.settings.hosts}:
+            raise HTTPException(404, "There is no such host.")
+        panel = self._panel(given)
+        if self._prometheus is None:
+            raise HTTPException(404, "There is no Prometheus.")
+        try:
+            found = await anyio.to_thread.run_sync(
+                views.shown, self._prometheus, panel, seconds, host, limiter=self._charts
+            )
+        except RestError as error:
+            raise HTTPException(503, str(error)) from error
+        return JSONResponse(found)
+
+    def _panel(self, given: Mapping[str, str]) -> Panel:
+        """Return the panel that a request names, by the title of a view's one or by a group."""
+        if group := given.get("group", ""):
+            return views.lag_of(group)
+        view = self._views.get(given.get("view", ""))
+        if view is None:
+            raise HTTPException(404, "There is no such view.")
+        for panel in view.panels:
+            if panel.title == given.get("panel"):
+                return panel
+        raise HTTPException(404, "This view has no such panel.")
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session, for a user of Kafka or one of the settings."""
@@ -225,10 +277,14 @@ async def _credentials(request: Request) -> tuple[str, str]:
     if kind != "application/json":
         raise HTTPException(415, "The body is JSON.")
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_BODY:
-            raise HTTPException(413, "The body is too large.")
+    try:
+        with anyio.fail_after(BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > LARGEST_BODY:
+                    raise HTTPException(413, "The body is too large.")
+    except TimeoutError as error:
+        raise HTTPException(408, "The body did not arrive in time.") from error
     try:
         found = json.loads(body)
         user, password = found["user"], found["password"]

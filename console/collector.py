@@ -10,18 +10,17 @@ import json
 import logging
 import threading
 import time
-from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from . import views
 from .settings import Settings
 
 LOG = logging.getLogger("console")
-Reader = Callable[[], Mapping[str, Any]]
+Reader = Callable[[], Any]
+"""Returns a part of the snapshot; `hosts` is added to what the settings say of each host."""
 STALE = 4
 """Times the interval after which a service that has not answered counts as one that hangs."""
-HISTORY_POINTS = 240
-HISTORY_GROUPS = 200
 _LEAST_SECONDS = 20.0
 
 
@@ -31,11 +30,9 @@ class Collector:
     def __init__(self, settings: Settings, readers: Mapping[str, Reader]) -> None:
         """Keep what reads each service, by the service's name in the snapshot."""
         self._settings, self._readers = settings, readers
-        self._found: dict[str, Mapping[str, Any]] = {}
+        self._views = views.described(views.read(settings.views))
+        self._found: dict[str, Any] = {}
         self._at: dict[str, float] = {}
-        self._history: dict[str, deque[tuple[int, int]]] = defaultdict(
-            lambda: deque(maxlen=HISTORY_POINTS)
-        )
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._begun = time.time()
@@ -60,8 +57,6 @@ class Collector:
             answer = {"error": f"{type(error).__name__}: {error}"}
         with self._lock:
             self._found[name], self._at[name] = answer, time.time()
-            if name == "kafka":
-                self._remember(answer)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the page shows."""
@@ -75,13 +70,13 @@ class Collector:
                     found[name] = {"error": f"no answer for {now - at:.0f} s"}
                 else:
                     found[name] = self._found.get(name, {"error": "it is being read"})
-            history = {name: list(points) for name, points in self._history.items()}
+        known = found.pop("hosts", {})
         return {
             "version": 1,
             "name": self._settings.name,
             "made": now,
-            "hosts": list(self._settings.hosts),
-            "history": history,
+            "hosts": [{**one, **known.get(one["name"], {})} for one in self._settings.hosts],
+            "views": self._views,
             **found,
         }
 
@@ -103,17 +98,3 @@ class Collector:
         while not self._stopping.is_set():
             self.read(name)
             self._stopping.wait(self._settings.refresh_seconds)
-
-    def _remember(self, kafka: Mapping[str, Any]) -> None:
-        """Keep the lag of each group over time, of those with the largest now."""
-        if "groups" not in kafka or kafka.get("groups_errors"):
-            return  # not all are known now
-        lags = {
-            group["id"]: sum(lag or 0 for lags in group["lags"].values() for lag in lags)
-            for group in kafka.get("groups", ())
-        }
-        kept = sorted(lags, key=lambda name: -lags[name])[:HISTORY_GROUPS]
-        for name in {*self._history} - {*kept}:
-            del self._history[name]
-        for name in kept:
-            self._history[name].append((int(time.time()), lags[name]))

@@ -1,51 +1,53 @@
-"""How each service is read: through the adapters that health.yml uses, with limits of time."""
+"""How each service is read, with limits of time: most of it from Prometheus."""
 
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
-from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
-    CONFLUENT,
-    Registry,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     Cluster,
     UnavailableError,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
-    connect_health,
-    kafka_report,
-    spark_health,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import CONFLUENT
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import kafka_report
 
 from .collector import Reader
+from .observed import Observed
+from .prometheus import Prometheus
+from .schemas import SchemaRegistry
 from .settings import Settings
 
 REQUEST_SECONDS = 5
-Prometheus = Registry
-"""It is asked like the registry: over TLS, with a login of HTTP's own."""
-Found = dict[str, Any]
+_GROUPS = {
+    "kafka_connect": ("connect",),
+    "zookeeper": ("zookeeper",),
+    "spark_masters": ("spark", "jobs"),
+}
+"""Group of the inventory -> the parts of the snapshot that only such a cluster has."""
 
 
 def of_settings(settings: Settings) -> dict[str, Reader]:
-    """Return what reads each service that the settings name."""
+    """Return what reads each part of the snapshot.
+
+    Raises:
+        OSError: a certificate of the settings cannot be read.
+
+    """
     found: dict[str, Reader] = {"kafka": partial(kafka, settings.kafka)}
-    if settings.connect:
-        found["connect"] = partial(connect, settings.connect)
-    if settings.registry:
-        found["registry"] = partial(registry, settings.registry)
-    if settings.spark:
-        found["spark"] = partial(spark, settings.spark)
+    if rest := registry_of(settings):
+        found["registry"] = partial(registry, rest)
     if settings.prometheus:
-        found["alerts"] = partial(alerts, settings.prometheus)
+        observed = Observed(Prometheus(settings.prometheus))
+        groups = {group for host in settings.hosts for group in host["groups"]}
+        parts = [name for group, names in _GROUPS.items() if group in groups for name in names]
+        for name in ("alerts", "hosts", "operations", "certificates", *parts):
+            found[name] = getattr(observed, name)
     return found
 
 
@@ -54,7 +56,7 @@ def connection_of(given: Mapping[str, Any]) -> Connection:
     return Connection.read(Path(given["client_config"]), given["bootstrap"])
 
 
-def kafka(given: Mapping[str, Any]) -> Found:
+def kafka(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the cluster holds."""
     cluster = Cluster(connection_of(given))
     try:
@@ -67,33 +69,24 @@ def kafka(given: Mapping[str, Any]) -> Found:
         cluster.close()
 
 
-def connect(given: Mapping[str, Any]) -> Found:
-    """Return the state of connectors and tasks."""
-    rest = Rest(given["workers"], given.get("certificate", ""), given.get("authority", ""))
-    missing = {}
-    for worker in given["workers"]:
-        try:
-            rest.ask(worker, "GET", "/health", timeout=REQUEST_SECONDS)
-        except RestError as error:
-            missing[worker] = str(error)
-    ready = [one for one in given["workers"] if one not in missing]
-    if not ready:
-        return {"error": "; ".join(f"{name}: {why}" for name, why in missing.items())}
-    status = "/connectors?expand=status"
-    found = connect_health.connectors(rest.ask(ready[0], "GET", status, timeout=REQUEST_SECONDS))
-    return {
-        "workers": ready,
-        "states": connect_health.states(found),
-        "problems": connect_health.problems(missing, given["workers"], found),
-    }
+def registry_of(settings: Settings) -> SchemaRegistry | None:
+    """Return the schema registry, None if there is none.
+
+    Raises:
+        OSError: the certificate of its CA cannot be read.
+
+    """
+    given = settings.registry
+    if not given:
+        return None
+    return SchemaRegistry(given["instances"], given.get("authority", ""), given.get("login", ""))
 
 
-def registry(given: Mapping[str, Any]) -> Found:
+def registry(rest: SchemaRegistry) -> dict[str, Any]:
     """Return the instances that answer, and the subjects of the first one."""
-    rest = Registry(given["instances"], given.get("authority", ""), given.get("login", ""))
     answers: dict[str, list[str]] = {}
     problems = []
-    for one in given["instances"]:
+    for one in sorted(rest.instances):
         try:
             text = rest.ask(one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
             answers[one] = sorted(map(str, json.loads(text)))
@@ -106,47 +99,3 @@ def registry(given: Mapping[str, Any]) -> Found:
         "subjects": next(iter(answers.values())),
         "problems": problems,
     }
-
-
-def spark(given: Mapping[str, Any]) -> Found:
-    """Return masters, workers and applications."""
-    headers = {"Authorization": f"Bearer {given['token']}"} if given.get("token") else {}
-    masters = []
-    for address in given["masters"]:
-        try:
-            answer = _json(f"http://{address}/json/", headers)
-            masters.append(spark_health.master(address, answer))
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            masters.append(spark_health.Master(address, reason=str(error)))
-    return {
-        **spark_health.facts(masters),
-        "problems": spark_health.problems(masters, given.get("workers", ())),
-    }
-
-
-def alerts(given: Mapping[str, Any]) -> Found:
-    """Return the alerts that fire or are about to."""
-    server = Prometheus([given["address"]], given.get("authority", ""), given.get("login", ""))
-    answer = server.ask(given["address"], "GET", "/api/v1/alerts", timeout=REQUEST_SECONDS)
-    found = json.loads(answer)["data"]["alerts"]
-    return {
-        "alerts": [
-            {
-                "name": str(one["labels"].get("alertname", "")),
-                "severity": str(one["labels"].get("severity", "")),
-                "state": str(one["state"]),
-                "since": str(one["activeAt"]),
-                "summary": str(one["annotations"].get("summary", "")),
-                "where": str(one["labels"].get("host") or one["labels"].get("instance") or ""),
-            }
-            for one in found
-        ]
-    }
-
-
-def _json(address: str, headers: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
-    request = urllib.request.Request(address, headers=dict(headers))  # noqa: S310 - http
-    # A proxy of the environment is not for the cluster's own hosts.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=REQUEST_SECONDS) as answer:
-        return json.load(answer)

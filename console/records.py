@@ -10,12 +10,14 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 
+from .schemas import Decode, SchemaError, Schemas, has_schema, schema_id
+
 SECONDS = 8.0
+DECODE_SECONDS = 5.0
 REQUEST_MS = 4000
 SHOWN_BYTES = 4096
 """Of a key, a value or a header; what is longer is cut off."""
 _HEADERS = 20
-_SCHEMA_BYTES = 5
 _POLL_MS = 250
 
 
@@ -39,8 +41,10 @@ class Wanted:
     size: int
 
 
-def read(connection: Connection, wanted: Wanted) -> dict[str, Any]:
+def read(connection: Connection, wanted: Wanted, schemas: Schemas) -> dict[str, Any]:
     """Return records as plain data, with the first and the next offset of the partition.
+
+    Keys and values that begin with the id of a schema are decoded with it.
 
     Raises:
         RecordsError: the user may not read them, there is no such partition, or no broker answers.
@@ -76,7 +80,8 @@ def read(connection: Connection, wanted: Wanted) -> dict[str, Any]:
         raise _refused(error, wanted) from error
     finally:
         consumer.close(autocommit=False)
-    return {"first": first, "end": end, "records": [_shown(one) for one in found]}
+    decode = schemas.decoder(time.monotonic() + DECODE_SECONDS)
+    return {"first": first, "end": end, "records": [_shown(one, decode) for one in found]}
 
 
 def _poll(consumer: Any, wanted: Wanted, end: int, deadline: float) -> list[Any]:  # noqa: ANN401  kafka-python has no types
@@ -105,29 +110,33 @@ def _refused(error: Exception, wanted: Wanted) -> RecordsError:
     return RecordsError(f"Kafka does not answer: {type(error).__name__}", 503)
 
 
-def _shown(record: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+def _shown(record: Any, decode: Decode) -> dict[str, Any]:  # noqa: ANN401  as above
     headers = [(str(name)[:SHOWN_BYTES], text(value)) for name, value in record.headers[:_HEADERS]]
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "key": text(record.key),
-        "value": text(record.value),
+        "key": text(record.key, decode),
+        "value": text(record.value, decode),
         "headers": headers,
     }
 
 
-def text(value: bytes | None) -> Mapping[str, Any] | None:
+def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any] | None:
     """Return a key or value as it can be shown: `text`, or `hex` of what is not text.
 
     `size` is that of all of it. `schema` is the id of a schema in a registry, where it begins with
-    one as Confluent's serializers write it.
+    one as Confluent's serializers write it; `undecoded` says why it could not be decoded with it.
     """
     if value is None:
         return None
-    part = value[:SHOWN_BYTES]
     found: dict[str, Any] = {"size": len(value)}
-    if len(value) >= _SCHEMA_BYTES and value[0] == 0:
-        found["schema"] = int.from_bytes(value[1:_SCHEMA_BYTES], "big")
+    if decode and has_schema(value):
+        found["schema"] = schema_id(value)
+        try:
+            return {**found, "text": decode(value)[:SHOWN_BYTES]}
+        except SchemaError as error:
+            found["undecoded"] = str(error)
+    part = value[:SHOWN_BYTES]
     try:
         # A character may be cut in the middle at the end.
         written = part.decode("utf-8", "ignore" if len(part) < len(value) else "strict")

@@ -19,10 +19,9 @@ class Settings:
 
     `hosts` are the hosts of the inventory as the page shows them, `kafka` has `bootstrap`,
     `client_config`, `library` (kafka-python), `mechanism` (empty: users of Kafka cannot sign in),
-    `expect_brokers` and `expect_voters`; `connect`, `registry` and `spark` are the addresses and
-    files of those services, `prometheus` has
-    `address`, and `login` and `authority` where they are asked for. `page` is the file of the page.
-    `users` is name -> hash of the password
+    `expect_brokers` and `expect_voters`; `registry` has `instances`, `prometheus` has `address`,
+    both `login` and `authority` where they are asked for. `page` is the file of the page, `views`
+    that of the views whose data Prometheus has. `users` is name -> hash of the password
     (`console.passwords`) of users that Kafka does not have, `viewers` the users of Kafka who may
     sign in, all if there is none.
     """
@@ -34,10 +33,9 @@ class Settings:
     address: str = "127.0.0.1"
     port: int = 9443
     hosts: tuple[Mapping[str, Any], ...] = ()
-    connect: Mapping[str, Any] = field(default_factory=dict, repr=False)
     registry: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    spark: Mapping[str, Any] = field(default_factory=dict, repr=False)
     prometheus: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    views: str = "[]"
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     viewers: tuple[str, ...] = ()
     refresh_seconds: float = 15
@@ -70,8 +68,10 @@ def read(path: Path) -> Settings:
     except TypeError as error:
         text = f"{path} lacks a key: {error}"
         raise SettingsError(text) from error
+    named = {"page": settings.page, **({"views": found["views"]} if "views" in found else {})}
     try:
-        return replace(settings, page=Path(settings.page).read_text(encoding="utf-8"))
+        texts = {name: Path(file).read_text(encoding="utf-8") for name, file in named.items()}
     except OSError as error:
-        text = f"the page cannot be read: {error}"
+        text = f"the page or its views cannot be read: {error}"
         raise SettingsError(text) from error
+    return replace(settings, page=texts["page"], views=texts.get("views", settings.views))

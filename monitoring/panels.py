@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 FILE = Path(__file__).resolve().parent.parent / "roles/monitoring/files/dashboards/panels.yml"
 HOST = "$host"
 GRAPH, NUMBER = "graph", "number"
+_LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class Query:
     def of(self, host: str = ".+") -> str:
         """Return the query for the hosts that a regular expression matches."""
         return self.query.replace(HOST, host)
+
+    def name(self, labels: Mapping[str, str]) -> str:
+        """Return what a series of the answer is called, by its labels."""
+        named = _LABEL.sub(lambda found: labels.get(found[1], ""), self.legend)
+        return named or ", ".join(labels[one] for one in sorted({*labels} - {"__name__"}))
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,25 @@ def views(file: Path = FILE) -> list[View]:
         TypeError: a panel or query has a key that is unknown, or lacks one.
 
     """
+    import yaml  # where the console runs it has JSON
+
+    return of(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+def of(found: Iterable[Mapping[str, Any]]) -> list[View]:
+    """Return the views of what a file has.
+
+    Raises:
+        TypeError: as above.
+
+    """
     return [
         View(
             name=one["name"],
             title=one["title"],
             panels=tuple(_panel(panel, one["needs"]) for panel in one["panels"]),
         )
-        for one in yaml.safe_load(file.read_text(encoding="utf-8"))
+        for one in found
     ]
 
 

@@ -36,6 +36,8 @@ class Instances:
 
     not_ready: ClassVar[Container[int]] = ()
     nobody: ClassVar[str] = "no instance answers"
+    largest: ClassVar[int] = 2**30
+    """Bytes of an answer; a larger one is an error."""
 
     def __init__(
         self,
@@ -106,13 +108,17 @@ class Instances:
         )
         try:
             with self._opener.open(request, timeout=timeout) as answer:
-                return bytes(answer.read())
+                found = bytes(answer.read(self.largest + 1))
         except urllib.error.HTTPError as error:
             with error:  # it is the answer, too
                 raise RestError(_message(error), error.code) from error
         except (OSError, HTTPException) as error:
             why = getattr(error, "reason", error)
             raise RestError(getattr(why, "strerror", None) or str(why)) from error
+        if len(found) > self.largest:
+            message = f"its answer is larger than {self.largest} bytes"
+            raise RestError(message)
+        return found
 
 
 def body_of(value: object) -> bytes | None:

@@ -330,11 +330,15 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
 def _with_metrics(found: Cluster) -> Cluster:
     """Return a cluster with what watches it: the servers, and exporters of all that it has."""
     inventory, hosts = found.inventory, found.hosts
-    # An exporter says until when the certificate of the servers is valid, too.
-    servers = monitoring.resolve(inventory, hosts, {})
     broker = next((node for node in found.kafka.values() if node.is_broker), None)
-    consoles = console.resolve(inventory, hosts, broker, servers)
-    found = replace(found, monitoring=servers, consoles=consoles)
-    exporters = metrics.resolve(inventory, hosts, {name: found.deployed(name) for name in hosts})
-    servers = monitoring.resolve(inventory, hosts, exporters)
-    return replace(found, metrics=exporters, monitoring=servers)
+    registry = next(iter(found.schema_registry.values()), None)
+
+    def watched(exporters: Mapping[str, Metrics]) -> Cluster:
+        servers = monitoring.resolve(inventory, hosts, exporters)
+        consoles = console.resolve(inventory, hosts, broker, servers, registry, exporters)
+        return replace(found, metrics=exporters, monitoring=servers, consoles=consoles)
+
+    # An exporter says until when the certificates of the servers are valid, too.
+    unwatched = watched({})
+    parts = {name: unwatched.deployed(name) for name in hosts}
+    return watched(metrics.resolve(inventory, hosts, parts))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
+
+import yaml
 
 from . import files, report_page
 from .files import Entry
@@ -14,8 +17,10 @@ from .host import HostSettings
 from .inventory import GROUPS, Inventory
 from .kafka import KafkaNode
 from .lag_exporter import GROUP
+from .metrics import Metrics
 from .monitoring import PROMETHEUS, Monitoring
 from .python_program import PythonProgram
+from .schema_registry import MONITORING, Registry, secret_name
 from .security import AUTHORITY_FILE, Certificate
 from .service import ADMINS
 
@@ -23,18 +28,24 @@ PRODUCT = "console"
 PORT, USERS, VIEWERS = f"{PRODUCT}_port", f"{PRODUCT}_users", f"{PRODUCT}_viewers"
 _CONFIG = f"/etc/{PRODUCT}"
 AUTHORITY = f"{_CONFIG}/{AUTHORITY_FILE}"
-_STORE, _PAGE = f"{_CONFIG}/console.pem", f"{_CONFIG}/page.html"
+_STORE, _PAGE, _VIEWS = (f"{_CONFIG}/{name}" for name in ("console.pem", "page.html", "views.json"))
+_PANELS = "roles/monitoring/files/dashboards/panels.yml"
+_AT_WORK = frozenset({"certificate", "connector", "debezium", "sink", "source", "stream"})
+"""What panels may need that does not follow from the inventory."""
 
 
 @dataclass(frozen=True)
 class Console(PythonProgram):
     """The console of a host.
 
-    `servers` are the Prometheus of its host, `hosts` what the page shows of the inventory's hosts,
+    `servers` are the Prometheus of its host, `registry` is an instance of the schema registry,
+    `exporters` are those of all hosts, `hosts` what the page shows of the inventory's hosts,
     `cluster_name` is its title.
     """
 
     servers: Monitoring | None = None
+    registry: Registry | None = None
+    exporters: Mapping[str, Metrics] = field(default_factory=dict)
     hosts: Sequence[Mapping[str, Any]] = ()
     cluster_name: str = ""
     product = PRODUCT
@@ -43,17 +54,17 @@ class Console(PythonProgram):
     library_version = "1.10.0"  # of Starlette
     service = "millrace-console"
     package = PRODUCT
-    sources = (f"{PRODUCT}/*.py",)
+    memory = "512M"
+    sources = (f"{PRODUCT}/*.py", "monitoring/__init__.py", "monitoring/panels.py")
     # It is tried alone by test_console_host.py.
     imported = (
         *("kafka/__init__.py", "kafka/answers.py", "kafka/client.py", "kafka/clients.py"),
         *("kafka/connection.py", "kafka/contents.py", "kafka/features.py", "kafka/library.py"),
         *("kafka/groups.py", "kafka/messages.py", "kafka/snapshot.py", "kafka/users.py"),
-        *("host/__init__.py", "host/connect_rest.py"),
-        *("host/network.py", "host/registry_rest.py", "host/rest.py", "model/__init__.py"),
-        *("model/properties.py", "model/schemas.py", "model/values.py", "operations/__init__.py"),
-        *("operations/connect_health.py", "operations/gate.py", "operations/gate_texts.py"),
-        *("operations/health.py", "operations/kafka_report.py", "operations/spark_health.py"),
+        *("host/__init__.py", "host/network.py", "host/registry_rest.py", "host/rest.py"),
+        *("model/__init__.py", "model/properties.py", "model/schemas.py", "model/values.py"),
+        *("operations/__init__.py", "operations/gate.py", "operations/gate_texts.py"),
+        *("operations/health.py", "operations/kafka_report.py"),
     )
     stop_timeout = 15
 
@@ -82,7 +93,11 @@ class Console(PythonProgram):
         """What its files need and the secrets do not have, by its name."""
         found = self.lacking({AUTHORITY_FILE: self.secrets.authority})
         of_servers = self.servers.missing_secrets if self.servers else []
-        return [*found, *self.missing_password, *of_servers]
+        of_registry = self.registry.users_without_password if self.registry else []
+        return [
+            *(*found, *self.missing_password, *of_servers),
+            *(f"passwords/{name}" for name in of_registry if name == secret_name(MONITORING)),
+        ]
 
     @property
     def operated(self) -> dict[str, Any]:
@@ -97,6 +112,7 @@ class Console(PythonProgram):
             **self.program_files(),
             self.settings_file: files.text(self._settings_text(), restart=True, **own),
             _PAGE: files.text(report_page.page(), restart=True),
+            _VIEWS: files.text(json.dumps(self._views(), indent=1) + "\n", restart=True),
             self.authority: files.text(self.secrets.authority, restart=True),
             **self.certificate_files(restart=True),
         }
@@ -115,12 +131,14 @@ class Console(PythonProgram):
                 "expect_voters": [one.id for one in broker.voters],
             }
         found = {
-            **{"name": self.cluster_name, "page": _PAGE, "certificate": _STORE, "kafka": kafka},
+            **{"name": self.cluster_name, "page": _PAGE, "views": _VIEWS},
+            **{"certificate": _STORE, "kafka": kafka},
             **{"address": "", "port": self.settings[PORT], "hosts": list(self.hosts)},
             "users": {str(one["name"]): str(one["hash"]) for one in self.settings[USERS]},
             "viewers": list(self.settings[VIEWERS]),
             "refresh_seconds": self.settings[f"{PRODUCT}_interval"],
             "prometheus": self._prometheus(),
+            "registry": self._registry(),
         }
         return json.dumps(found, indent=2) + "\n"
 
@@ -132,12 +150,43 @@ class Console(PythonProgram):
             return found
         return {**found, "authority": AUTHORITY, "login": self.servers.login}
 
+    def _registry(self) -> dict[str, Any]:
+        if self.registry is None:
+            return {}
+        found = {"instances": list(self.registry.rest_addresses.values())}
+        if not self.registry.is_secured:
+            return found
+        return {**found, "authority": AUTHORITY, "login": self.registry.login_of(MONITORING)}
+
+    def _views(self) -> list[Any]:
+        """Return the views with the panels of which this cluster can have data."""
+        jobs = {job for one in self.exporters.values() for job in one.modules}
+        kraft = {"kraft"} if self.broker and self.broker.voters else set()
+        there = {*jobs, *_AT_WORK, *kraft}
+
+        def fits(one: Mapping[str, Any]) -> bool:
+            return there.issuperset(one.get("needs", ()))
+
+        return [
+            {**view, "panels": [panel for panel in view["panels"] if fits(panel)]}
+            for view in _all_views()
+            if fits(view)
+        ]
+
+
+@functools.cache
+def _all_views() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(files.read(_PANELS))
+    return found
+
 
 def resolve(
     inventory: Inventory,
     hosts: Mapping[str, HostSettings],
     broker: KafkaNode | None,
     servers: Mapping[str, Monitoring],
+    registry: Registry | None = None,
+    exporters: Mapping[str, Metrics] | None = None,
 ) -> dict[str, Console]:
     """Return host -> console of the hosts of the group monitoring, none without brokers."""
     shown = [
@@ -152,6 +201,9 @@ def resolve(
     title = PurePosixPath(inventory.directory).name or "cluster"
     found = inventory.members(GROUP) if broker else []
     return {
-        name: Console(hosts[name], inventory.secrets, broker, servers.get(name), shown, title)
+        name: Console(
+            *(hosts[name], inventory.secrets, broker, servers.get(name), registry, exporters or {}),
+            *(shown, title),
+        )
         for name in found
     }

@@ -28,6 +28,7 @@ class PythonProgram(Packaged):
     `library_version` names the unpacked libraries, `service` is its unit, `package` what
     Python runs, with the settings as its argument. `sources` are patterns of its own modules, by
     their paths in the collection, `imported` the modules below `module_utils` that these import.
+    `memory` is the most that the unit may use, as systemd has it, empty for any.
     """
 
     broker: KafkaNode | None = None
@@ -38,6 +39,7 @@ class PythonProgram(Packaged):
     sources: ClassVar[tuple[str, ...]]
     imported: ClassVar[tuple[str, ...]]
     stop_timeout: ClassVar[int]
+    memory: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -109,6 +111,8 @@ class PythonProgram(Packaged):
         values = {"PYTHONPATH": self.python_path, "PYTHONUNBUFFERED": "1"}
         command = f"/usr/bin/python3 -m {self.package} {self.settings_file}"
         more = {"environment_file": environment, "stop_timeout": self.stop_timeout}
+        if self.memory:
+            more["memory_max"] = self.memory
         return {
             HOMES: files.directory(),
             self.distribution.link: files.link(self.distribution.home),

@@ -28,6 +28,8 @@ KAFKA_USER = "schema-registry"
 """The user of Kafka that the instances are."""
 ADMIN = "admin"
 """The user of the registry that may do everything, for the operator and schemas.yml."""
+MONITORING = "monitoring"
+"""The user of the registry that consoles are: it may look schemas up."""
 ROLES: Mapping[str, str] = {"read": "sr-readonly", "write": "sr-developer", "admin": "sr-admin"}
 """Role of a user in the inventory -> as Apicurio calls it."""
 CONFIG = f"/etc/{PRODUCT}"
@@ -140,7 +142,11 @@ class Registry(KafkaService):
             RegistryUser(str(one["name"]), str(one["role"]), str(one.get("password") or ""))
             for one in self.settings["schema_registry_users"]
         ]
-        own = [] if ADMIN in {one.name for one in given} else [RegistryUser(ADMIN, "admin")]
+        own = [RegistryUser(ADMIN, "admin")]
+        if self.host.monitored:
+            own.append(RegistryUser(MONITORING, "read"))
+        names = {one.name for one in given}
+        own = [one for one in own if one.name not in names]
         kept = self.secrets.passwords
         return [
             RegistryUser(one.name, one.role, one.password or kept.get(secret_name(one.name), ""))
@@ -150,8 +156,12 @@ class Registry(KafkaService):
     @property
     def login(self) -> str:
         """What Millrace's own modules log in with, `user:password`, empty if nobody needs to."""
-        found = [one for one in self.users if one.name == ADMIN]
-        return f"{ADMIN}:{found[0].password}" if found else ""
+        return self.login_of(ADMIN)
+
+    def login_of(self, user: str) -> str:
+        """Return `user:password` of a user, empty if there is none."""
+        found = [one for one in self.users if one.name == user]
+        return f"{user}:{found[0].password}" if found else ""
 
     def client_config(self, user: str, authority: str) -> dict[str, str]:
         """Return confluent-kafka's properties for a user, empty if the registry has no such user.

@@ -30,6 +30,9 @@ RUN = Path("/run")
 NET = Path("/proc/net")
 QUIET_SECONDS = 120
 """Where a record gives no other number, as host/operation_file.py has it."""
+SHOWN_FIELDS = ("id", "who", "started", "state", "reason", "verdict")
+SHOWN_NODES = ("plan", "done", "left")
+LONGEST_TEXT = 1000
 SOURCE_SECONDS = 8.0
 DRIVER_SECONDS = 2.0
 _LISTEN = "0A"  # in NET/tcp
@@ -104,7 +107,11 @@ def certificates(paths: Mapping[str, str]) -> Metric:
 
 
 def operation(path: Path) -> list[Metric]:
-    """Return whether an operation of the cluster runs or has not ended, by its record here."""
+    """Return the record of an operation here, and whether it runs or has not ended."""
+    shown = Metric(
+        "millrace_operation_record",
+        "When the record of the last operation was written on this host, with what it says.",
+    )
     running = Metric(
         "millrace_operation_running_since_timestamp_seconds",
         "When the operation began whose record on this host says that it runs.",
@@ -123,15 +130,19 @@ def operation(path: Path) -> list[Metric]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         labels = {"playbook": str(record.get("what", ""))}
+        last = round(path.stat().st_mtime, 3)
         if record["state"] == "running":
             begun = calendar.timegm(time.strptime(record["started"], "%Y-%m-%dT%H:%M:%SZ"))
             running.samples.append((labels, float(begun)))
-            written.samples.append((labels, round(path.stat().st_mtime, 3)))
+            written.samples.append((labels, last))
             quiet.samples.append((labels, float(record.get("quiet_seconds") or QUIET_SECONDS)))
         failed.samples.append((labels, int(record["state"] == "stopped")))
+        texts = {name: str(record.get(name, ""))[:LONGEST_TEXT] for name in SHOWN_FIELDS}
+        nodes = {name: " ".join(record.get(name, ())) for name in SHOWN_NODES}
+        shown.samples.append(({**labels, **texts, **nodes}, last))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass  # there is none, or it is being replaced
-    return [running, written, quiet, failed]
+    return [running, written, quiet, failed, shown]
 
 
 def restart_marks(run: Path) -> Metric:

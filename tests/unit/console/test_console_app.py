@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 from console import app, attempts, passwords, records
 from console.app import Clients, Console, secured
 from console.collector import Collector
+from console.schemas import Schemas
 from console.settings import Settings
 from tests.unit.kafka.sasl_broker import SaslBroker
 from tests.unit.snapshot_draft import cluster
@@ -244,7 +245,7 @@ def test_an_error_of_its_own_leaks_nothing(
 def test_records_are_read_as_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[Connection, records.Wanted]] = []
 
-    def answer(connection: Connection, wanted: records.Wanted) -> dict[str, Any]:
+    def answer(connection: Connection, wanted: records.Wanted, _: Schemas) -> dict[str, Any]:
         read.append((connection, wanted))
         return {"first": 0, "end": 0, "records": []}
 
@@ -268,7 +269,7 @@ def test_a_user_of_the_console_alone_reads_no_records(client: TestClient) -> Non
 def test_a_refusal_of_kafka_is_passed_on(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(connection: Connection, wanted: records.Wanted) -> dict[str, Any]:
+    def refuse(*_: Any) -> dict[str, Any]:
         raise FORBIDDEN
 
     monkeypatch.setattr(records, "read", refuse)

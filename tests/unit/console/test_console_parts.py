@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,11 +20,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 from console import attempts, collector, passwords, records, sessions
 from console.attempts import Attempts
 from console.collector import Collector
+from console.schemas import Schemas
 from console.sessions import Sessions
 from console.settings import Settings, SettingsError, read
 from tests.unit.snapshot_draft import cluster
 
 NO_JSON = ValueError("no JSON")
+NO_REGISTRY = {"undecoded": "there is no schema registry"}
 
 
 class Clock:
@@ -192,16 +195,13 @@ def test_a_service_that_hangs_is_not_shown_as_it_was(monkeypatch: pytest.MonkeyP
     assert shown(found)["kafka"] == {"error": "no answer for 61 s"}
 
 
-def test_the_lag_of_groups_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "HISTORY_GROUPS", 1)
-    answer = cluster()["kafka"]
-    found = Collector(settings(), {"kafka": lambda: answer})
-    found.read("kafka")
-    answer["groups"][0]["lags"] = {"topic-0001": [5, 2]}
-    found.read("kafka")
-    history = found.snapshot()["history"]
-    assert history.keys() == {"dashboards"}
-    assert [lag for _, lag in history["dashboards"]] == [3, 7]
+def test_a_host_has_what_was_read_of_it() -> None:
+    hosts = ({"name": "k1", "groups": [], "error": ""}, {"name": "k2", "groups": [], "error": ""})
+    read = {"k1": {"error": "no answer"}, "gone": {"error": ""}}
+    found = Collector(settings(hosts=hosts), {"hosts": lambda: read})
+    assert [one["error"] for one in found.snapshot()["hosts"]] == ["", ""]
+    found.read("hosts")
+    assert [one["error"] for one in found.snapshot()["hosts"]] == ["no answer", ""]
 
 
 # Records
@@ -216,11 +216,11 @@ def test_the_lag_of_groups_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
         (b"\xff\x00", {"size": 2, "hex": "ff 00"}),
         (b"\x1b[2J", {"size": 4, "hex": "1b 5b 32 4a"}),
         ("\u202egnp".encode(), {"size": 6, "hex": "e2 80 ae 67 6e 70"}),
-        (b"\0\0\0\0\x07\x02", {"size": 6, "schema": 7, "hex": "00 00 00 00 07 02"}),
+        (b"\0\0\0\0\x07\x02", {**NO_REGISTRY, "size": 6, "schema": 7, "hex": "00 00 00 00 07 02"}),
     ],
 )
 def test_a_value_is_text_or_bytes(value: bytes | None, found: Any) -> None:
-    assert records.text(value) == found
+    assert records.text(value, Schemas(None).decoder(time.monotonic() + 60)) == found
 
 
 def test_a_long_value_is_cut_also_within_a_character() -> None:
@@ -292,7 +292,7 @@ def test_records_are_bounded(
 ) -> None:
     consumer = Consumer()
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
-    found = records.read(Connection(("k:1",)), records.Wanted("t", *wanted))
+    found = records.read(Connection(("k:1",)), records.Wanted("t", *wanted), Schemas(None))
     assert [one["offset"] for one in found["records"]] == offsets
     assert (found["first"], found["end"]) == (5, 25)
     assert consumer.closed
@@ -317,7 +317,7 @@ def test_a_refusal_has_its_status(
     monkeypatch.setattr(consumer, "beginning_offsets", refuse)
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
     with pytest.raises(records.RecordsError) as caught:
-        records.read(Connection(("k:1",)), records.Wanted("t", 0, None, 1, 1))
+        records.read(Connection(("k:1",)), records.Wanted("t", 0, None, 1, 1), Schemas(None))
     assert caught.value.status == status
     assert consumer.closed
 
@@ -325,7 +325,8 @@ def test_a_refusal_has_its_status(
 def test_a_partition_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: Consumer())
     for topic, partition in (("t", 1), ("none", 0)):
+        wanted = records.Wanted(topic, partition, None, 1, 1)
         with pytest.raises(records.RecordsError, match="no partition") as caught:
-            records.read(Connection(("k:1",)), records.Wanted(topic, partition, None, 1, 1))
+            records.read(Connection(("k:1",)), wanted, Schemas(None))
         assert caught.value.status == 404
     assert TopicPartition("t", 1) != TopicPartition("t", 0)

@@ -88,7 +88,7 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
             Path(place).write_text(entry["content"])
     site = tmp_path / "site"
     site.mkdir()
-    for name in ("kafka", "starlette", "uvicorn", "anyio", "idna", "h11", "click"):
+    for name in ("avro", "kafka", "starlette", "uvicorn", "anyio", "idna", "h11", "click"):
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None
