@@ -10,7 +10,6 @@ const TITLES = {
 };
 let data = {};
 let derived = null;
-const NOT_READ = "The console does not read this: report.yml writes a page that shows it.";
 let live = false; // whether a server has the snapshot, and gives newer ones
 
 function h(tag, attributes, ...children) {
@@ -104,7 +103,6 @@ function problemList(problems) {
 
 // Why a part of the cluster is not shown, null if it is.
 function missing(part, what) {
-  if (!part && live) return h("p", {}, NOT_READ);
   if (!part) return h("p", {}, `The inventory has no ${what}.`);
   if (part.error) {
     return h("div", { class: "panel wrong" }, h("p", {}, mark("bad", `${what} cannot be reached`)), h("p", {}, part.error));
@@ -305,24 +303,84 @@ function groupsView(id) {
     })];
 }
 
-// The lag of a group over time, as the server remembers it.
-function lagPicture(id) {
-  const points = (data.history || {})[id];
-  if (!points || points.length < 2) return null;
-  const [first, last] = [points[0], points[points.length - 1]];
-  const most = Math.max(1, ...points.map((one) => one[1]));
-  const width = 600;
-  const height = 120;
-  const svg = (tag, attributes) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    return made;
+// Charts, which the server makes of what Prometheus has.
+
+const RANGES = { 900: "15 minutes", 3600: "1 hour", 21600: "6 hours", 86400: "1 day", 604800: "7 days", 1209600: "14 days" };
+const chosen = { seconds: "3600", host: "" };
+
+const panelFrame = (title, ...content) => h("figure", { class: "panel chart" }, h("figcaption", {}, title), content);
+
+// The drawing is inserted as elements: a script in it would be refused by the page's policy.
+function drawn(text) {
+  const picture = document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
+  for (const one of picture.querySelectorAll("text[data-time]")) {
+    const time = new Date(one.dataset.time * 1000);
+    const options = { hour: "2-digit", minute: "2-digit", ...(Number(chosen.seconds) > 86400 ? { month: "2-digit", day: "2-digit" } : {}) };
+    one.textContent = time.toLocaleString([], options);
+  }
+  return picture;
+}
+
+function panelContent({ kind, series, more, svg }) {
+  if (!series.length) return h("p", { class: "quiet" }, "No data.");
+  const value = (one) => (one.bad ? mark("bad", one.value) : h("strong", {}, one.value));
+  if (kind === "number") {
+    return h("ul", { class: "numbers" }, series.map((one) => h("li", {}, series.length > 1 ? [h("span", { class: "quiet" }, one.name), " "] : null, value(one))));
+  }
+  return [drawn(svg),
+    h("ul", { class: "legend" }, series.map((one, at) => h("li", {}, h("b", { class: `swatch line${at % 8}`, "aria-hidden": "true" }), `${one.name}: `, value(one)))),
+    more ? h("p", { class: "quiet" }, `${number(more)} more are smaller, and not shown`) : null];
+}
+
+async function fillPanel(box, query) {
+  const [status, answer] = await ask(`api/chart?${new URLSearchParams({ seconds: chosen.seconds, ...query })}`);
+  if (status === 401) { signIn(); return; }
+  box.replaceChildren(box.firstChild, ...[status === 200 ? panelContent(answer) : mark("bad", answer.message)].flat(Infinity).filter(Boolean));
+  box.removeAttribute("aria-busy");
+}
+
+function panelsOf(panels) {
+  const found = panels.map(([title, query, kind]) => {
+    const box = panelFrame(title, h("p", { class: "quiet" }, "Reading…"));
+    if (kind === "number") box.classList.add("number");
+    box.setAttribute("aria-busy", "true");
+    return [box, query];
+  });
+  // A few at a time: there may be dozens.
+  const rest = [...found];
+  const work = async () => {
+    while (rest.length) {
+      const [box, query] = rest.shift();
+      if (box.isConnected) await fillPanel(box, query);
+    }
   };
-  const text = `Lag over the last ${age(last[0] - first[0])}: from ${number(first[1])} to ${number(last[1])} records, at most ${number(most)}`;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "lag", role: "img", "aria-label": text, preserveAspectRatio: "none" });
-  const at = ([time, lag]) => `${((time - first[0]) / Math.max(1, last[0] - first[0])) * width},${height - 2 - (lag / most) * (height - 4)}`;
-  picture.append(svg("polyline", { points: points.map(at).join(" ") }));
-  return h("figure", { class: "panel" }, h("figcaption", {}, text), picture);
+  requestAnimationFrame(() => { for (let at = 0; at < 4; at += 1) work(); });
+  return h("div", { class: "charts" }, found.map(([box]) => box));
+}
+
+function choice(label, name, options) {
+  const select = h("select", { id: `chart-${name}`, onchange: () => {
+    chosen[name] = select.value;
+    show(false);
+    document.getElementById(`chart-${name}`).focus();
+  } }, Object.entries(options).map(([value, text]) => h("option", { value, selected: value === chosen[name] }, text)));
+  return h("div", {}, h("label", { for: select.id }, label), select);
+}
+
+function metricsView(name) {
+  const views = data.views || [];
+  const view = name === undefined ? views[0] : views.find((one) => one.name === name);
+  const links = h("ul", { class: "key" }, views.map((one) => h("li", {}, one === view ? h("strong", {}, one.title) : link(`metrics/${one.name}`, one.title))));
+  if (!view) return ["Metrics", links, h("p", {}, views.length ? `There is no view ${name}.` : "There are no metrics.")];
+  const hosts = Object.fromEntries([["", "all hosts"], ...(data.hosts || []).map((one) => [one.name, one.name])]);
+  return [`Metrics: ${view.title}`, links,
+    h("div", { class: "tools" }, choice("Time", "seconds", RANGES), view.hosts ? choice("Host", "host", hosts) : null),
+    panelsOf(view.panels.map((one) => [one.title, { view: view.name, panel: one.title, ...(view.hosts ? { host: chosen.host } : {}) }, one.kind]))];
+}
+
+function lagPicture(id) {
+  if (!live) return null;
+  return [h("div", { class: "tools" }, choice("Time", "seconds", RANGES)), panelsOf([["Lag in records, by topic", { group: id }]])];
 }
 
 // Records of a topic, which the server reads with the user's own credentials.
@@ -333,8 +391,8 @@ function recordsOf(topic) {
   const field = (label, input) => h("div", {}, h("label", { for: input.id }, label), input);
   const shown = (value) => {
     if (value === null) return h("span", { class: "quiet" }, "none");
-    const notes = [value.schema === undefined ? null : `schema ${value.schema}`, value.hex === undefined ? null : "not text",
-      value.size > 4096 ? `the first 4096 of ${number(value.size)} bytes` : null].filter(Boolean);
+    const notes = [value.schema === undefined ? null : `schema ${value.schema}${value.undecoded ? `: ${value.undecoded}` : ""}`,
+      value.hex === undefined ? null : "not text", value.size > 4096 ? `the beginning of ${number(value.size)} bytes` : null].filter(Boolean);
     return [h("pre", {}, value.hex === undefined ? value.text : value.hex), notes.length ? h("span", { class: "quiet" }, notes.join(", ")) : null];
   };
   const submit = async (event) => {
@@ -397,6 +455,7 @@ function quorumView() {
 }
 
 function hostsView() {
+  const state = (host) => (host.units ? units(host) : host.error === undefined ? null : mark("good", "answers"));
   const units = (host) => (host.units || []).map((one) => h("div", {}, mark(one.active === "active" ? "good" : "bad", `${one.name} ${one.active}`)));
   const disks = (host) => (host.disks || []).map((one) => h("div", {}, `${one.path}: ${bytes(one.free)} of ${bytes(one.total)} free`));
   return ["Hosts", listing({
@@ -409,7 +468,7 @@ function hostsView() {
     row: (host) => [[host.name, host.address !== host.name && h("div", { class: "quiet" }, host.address), host.rack && h("div", { class: "quiet" }, `rack ${host.rack}`)],
       host.groups.join(", "), host.products.map((one) => h("div", {}, `${one.title} ${one.version}`)),
       host.error ? [mark("bad", "cannot be reached"), h("div", { class: "quiet" }, host.error)]
-        : [units(host), (host.pending || []).map((unit) => h("div", {}, mark("warn", `${unit} waits for a restart`)))],
+        : [state(host), (host.pending || []).map((unit) => h("div", {}, mark("warn", `${unit} waits for a restart`)))],
       disks(host)],
   })];
 }
@@ -438,6 +497,10 @@ function schemasView() {
     listing({ name: "subjects", label: "Subjects", items: part.subjects || [], text: (one) => one, head: ["Subject"], row: (one) => [one] })];
 }
 
+const rate = (value) => (value === undefined ? "" : number(Math.round(value * 10) / 10));
+const seconds = (value) => (value === undefined ? "" : `${rate(value)} s`);
+const whole = (value) => (value === undefined ? "" : number(Math.round(value)));
+
 function sparkView() {
   const part = data.spark;
   const absent = missing(part, "Spark");
@@ -445,6 +508,7 @@ function sparkView() {
   const jobs = data.jobs;
   return ["Spark", problemList(part.problems),
     h("p", {}, `Active master: ${part.active || "none"}; standing by: ${(part.standby || []).join(", ") || "none"}`),
+    live ? h("p", {}, link("metrics/streams", "Charts of the streams")) : null,
     h("h2", {}, "Workers"),
     (part.nodes || []).length ? table("Workers", ["Worker", "State", "Cores used", "Memory used"],
       part.nodes.map((one) => [one.host, mark(one.state === "ALIVE" ? "good" : "bad", one.state), `${one.cores_used} of ${one.cores}`,
@@ -452,14 +516,20 @@ function sparkView() {
     h("h2", {}, "Applications"),
     (part.applications || []).length ? table("Applications", ["Application", "State", "Cores", "Started"],
       part.applications.map((one) => [one.name, one.state, one.cores, new Date(one.started).toLocaleString()]), { numeric: [2] }) : h("p", {}, "None."),
+    part.streams && [h("h2", {}, "Streams"), part.streams.length ? table("Streaming queries",
+      ["Application", "Query", "Rows in per second", "Rows processed per second", "Last micro-batch", "Rows of state"],
+      part.streams.map((one) => [one.application, one.query, rate(one.input), rate(one.processed), seconds(one.batch), whole(one.state)]),
+      { numeric: [2, 3, 4, 5] }) : h("p", {}, "None.")],
     jobs && [h("h2", {}, "Jobs"), jobs.error ? missing(jobs, "Jobs") : [problemList(jobs.problems),
       table("Jobs", ["Job", "State", "Restarts", "Last micro-batch"], Object.entries(jobs.jobs).map(([name, one]) => [name,
-        one.late ? mark("bad", `${one.state}, late`) : mark(one.state === "failed" ? "bad" : "good", one.state), number(one.restarts),
+        one.late ? mark("bad", one.state ? `${one.state}, late` : "late") : mark(one.state === "failed" ? "bad" : "good", one.state || "in time"),
+        one.restarts === undefined ? "" : number(one.restarts),
         one.checkpoint_age === null ? "" : `${age(one.checkpoint_age)} before this page`]), { numeric: [2] })]]];
 }
 
 function operationsView() {
-  if (live) return ["Operations", h("p", {}, NOT_READ)];
+  const absent = missing(data.operations || {}, "Prometheus");
+  if (absent) return ["Operations", absent];
   const found = data.operations || [];
   if (!found.length) return ["Operations", h("p", {}, "No host has a record of a rolling operation.")];
   const kinds = { finished: "good", running: "warn", stopped: "bad" };
@@ -467,13 +537,16 @@ function operationsView() {
     h("h2", {}, `${one.what || "operation"} `, mark(kinds[one.state] || "warn", one.state)),
     table("Record of the operation", ["", ""], [
       ["Started", `${one.started} by ${one.who}`], ["Last written", `${age(one.age)} before this page`],
-      ["Command", h("code", {}, one.command)], ["Plan", (one.plan || []).join(", ") || "none"], ["Done", (one.done || []).join(", ") || "none"],
+      ...(one.command ? [["Command", h("code", {}, one.command)]] : []),
+      ["Verdict of the ledger", one.verdict ? mark({ PASS: "good", FAIL: "bad" }[one.verdict] || "warn", one.verdict) : "none: it has no run with prove=true"],
+      ["Plan", (one.plan || []).join(", ") || "none"], ["Done", (one.done || []).join(", ") || "none"],
       ["Left", (one.left || []).join(", ") || "none"], ...(one.reason ? [["Reason", one.reason]] : []), ["Kept on", one.hosts.join(", ")],
     ])])];
 }
 
 function certificatesView() {
-  if (live) return ["Certificates", h("p", {}, NOT_READ)];
+  const absent = missing(data.certificates || {}, "Prometheus");
+  if (absent) return ["Certificates", absent];
   const items = [...(data.certificates || [])].sort((a, b) => (a.wrong ? -1 : a.days) - (b.wrong ? -1 : b.days));
   if (!items.length) return ["Certificates", h("p", {}, "No service has a certificate that could be read.")];
   return ["Certificates", listing({
@@ -500,6 +573,8 @@ function parts() {
   return rows.filter((one) => one[2]);
 }
 
+const list = (part) => (Array.isArray(part) ? part : []);
+
 function overviewView() {
   const hosts = data.hosts || [];
   const lost = hosts.filter((one) => one.error);
@@ -509,16 +584,17 @@ function overviewView() {
   const problems = [
     ...firing.map((one) => `alert ${one.name}${one.where ? ` of ${one.where}` : ""} fires: ${one.summary}`),
     ...lost.map((one) => `host ${one.name} cannot be reached: ${one.error}`),
+    ...(data.alerts?.error ? [`alerts and metrics cannot be read: ${data.alerts.error}`] : []),
     ...all.flatMap(([, title, part]) => (part.error ? [`${title} cannot be reached: ${part.error}`] : (part.problems || []).map((one) => `${title}: ${one}`))),
     ...(data.kafka && !data.kafka.error && data.kafka.quorum_error ? [`Kafka: the quorum does not answer: ${data.kafka.quorum_error}`] : []),
-    ...(data.certificates || []).filter((one) => one.wrong || one.days < 30).map((one) => `certificate ${one.place} on ${one.host} ${one.wrong || `ends in ${count(Math.floor(one.days), "day")}`}`),
-    ...(data.operations || []).filter((one) => one.state === "stopped").map((one) => `${one.what} stopped: ${one.reason}`),
+    ...list(data.certificates).filter((one) => one.wrong || one.days < 30).map((one) => `certificate ${one.place} on ${one.host} ${one.wrong || `ends in ${count(Math.floor(one.days), "day")}`}`),
+    ...list(data.operations).slice(0, live ? 1 : undefined).filter((one) => one.state === "stopped").map((one) => `${one.what} stopped: ${one.reason}`),
   ];
   return ["Overview",
     problems.length ? [h("p", {}, mark("bad", count(problems.length, "problem"))), problemList(problems)] : h("p", {}, mark("good", "No problem was found")),
     h("h2", {}, "Parts"),
     table("Parts of the cluster", ["Part", "State", "Contents"], [
-      [link("hosts", "Hosts"), live ? "" : lost.length ? mark("bad", `${number(lost.length)} cannot be reached`) : mark("good", "all answer"), count(hosts.length, "host")],
+      [link("hosts", "Hosts"), lost.length ? mark("bad", `${number(lost.length)} cannot be reached`) : mark("good", "all answer"), count(hosts.length, "host")],
       ...all.map(([view, title, part, contents]) => [link(view, title), state(part), part.error ? "" : contents()])]),
     data.kafka && !data.kafka.error ? [h("h2", {}, "Brokers"),
       table("Brokers", ["Broker", "Address", "Rack", "State", "Leaders", "Replicas", "Missing"],
@@ -528,7 +604,7 @@ function overviewView() {
 }
 
 const VIEWS = {
-  alerts: alertsView,
+  alerts: alertsView, metrics: metricsView,
   overview: overviewView, hosts: hostsView, topics: topicsView, groups: groupsView, quorum: quorumView, connect: connectView,
   schemas: schemasView, spark: sparkView, operations: operationsView, certificates: certificatesView,
 };
@@ -561,7 +637,7 @@ function use(snapshot) {
 }
 
 function navigation() {
-  const shown = Object.entries(data.alerts ? { overview: "Overview", alerts: "Alerts", ...TITLES } : TITLES);
+  const shown = Object.entries(data.alerts ? { overview: "Overview", alerts: "Alerts", metrics: "Metrics", ...TITLES } : TITLES);
   document.getElementById("views").replaceChildren(...shown.map(([view, title]) => h("li", {}, link(view, title))));
 }
 

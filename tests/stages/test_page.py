@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
 
-from console import records
+from console import records, views
 from tests.support.browser import Browser, browser
 from tests.support.served_console import served
+from tests.unit.console.drawn_prometheus import Drawn, prometheus
 from tests.unit.snapshot_draft import cluster
 
 VIEWS = (
@@ -215,6 +217,19 @@ def test_what_is_not_there_is_said(
 # Served by the console
 
 USER, PASSWORD = "anna", "anna's password"
+DRAWN: Drawn = {
+    "kafka_consumer_group_lag_records": [({"topic": "topic-0001"}, 3)],
+    "offlinepartitionscount": [({}, 2)],
+    "bytesin_total": [({"host": f"k{one}"}, 1e6 * one) for one in (1, 2, 3)],
+    'leadercount{host=~"k2"': [({"host": "k2"}, 40)],
+    "leadercount": [({"host": f"k{one}"}, 40) for one in (1, 2)],
+}
+LIVE_VIEWS = (
+    *("overview", "alerts", "metrics/cluster", "metrics/broker", "groups/dashboards", "spark"),
+    *("topics/topic-0001", "operations", "certificates", "hosts"),
+)
+DOWN = RestError("Prometheus: Connection refused")
+ALL_READ = "return !document.querySelector('[aria-busy]')"
 READ = {
     "first": 0,
     "end": 9000,
@@ -222,8 +237,17 @@ READ = {
         {
             **{"offset": 8999, "timestamp": 1764200000000, "headers": []},
             "key": {"size": 3, "text": "<b>"},
-            "value": {"size": 7, "hex": "00 00 00 00 07 02 ff", "schema": 7},
-        }
+            "value": {
+                "size": 7,
+                "hex": "00 00 00 00 07 02 ff",
+                "schema": 7,
+                "undecoded": "no schema",
+            },
+        },
+        {
+            **{"offset": 8998, "timestamp": 1764200000000, "headers": [], "key": None},
+            "value": {"size": 30, "text": '{"tail": "N1"}', "schema": 8},
+        },
     ],
 }
 
@@ -233,7 +257,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     alert = {"name": "DiskFull", "severity": "page", "state": "firing", "where": "k1"}
     alerts = {"alerts": [{**alert, "since": "2026-11-27T01:00:00Z", "summary": "full in 3 h"}]}
     snapshot = {**cluster(lost=3), "alerts": alerts}
-    with served(tmp_path_factory.mktemp("console"), snapshot, {USER: PASSWORD}) as found:
+    snapshot["operations"][0]["verdict"] = "PASS"
+    streams = {"application": "flights", "query": "planes", "input": 12.5, "batch": 0.4}
+    snapshot["spark"]["streams"] = [streams]
+    folder = tmp_path_factory.mktemp("console")
+    with (
+        prometheus(DRAWN) as server,
+        served(folder, snapshot, {USER: PASSWORD}, server) as found,
+    ):
         yield found
 
 
@@ -271,8 +302,9 @@ def test_the_console_shows_the_cluster_to_its_users(
     chromium.shape(*size, dark=dark)
     sign_in(chromium, address, "overview")
     assert "alert DiskFull of k1 fires: full in 3 h" in shown(chromium)
-    for view in ("overview", "alerts", "groups/dashboards", "topics/topic-0001", "operations"):
+    for view in LIVE_VIEWS:
         chromium.run(f"location.hash = '{view}'")
+        chromium.settle(ALL_READ)
         if view.startswith("topics"):
             chromium.run("document.querySelector('form button').click()")
             chromium.settle("return document.querySelectorAll('pre').length > 0")
@@ -280,16 +312,58 @@ def test_the_console_shows_the_cluster_to_its_users(
         ratio, text = chromium.run(LEAST_CONTRAST)
         assert ratio >= CONTRAST, text
         if view.startswith("groups"):
-            assert chromium.run("return document.querySelector('svg.lag').getClientRects().length")
+            assert (
+                chromium.run("return document.querySelectorAll('svg.chart path.line').length") == 1
+            )
+            assert "topic-0001: 3" in shown(chromium)
+        if view == "operations":
+            assert "PASS" in shown(chromium)
         if view.startswith("topics"):
             assert "<b>" in shown(chromium)
-            assert "schema 7, not text" in shown(chromium)
+            assert "schema 7: no schema, not text" in shown(chromium)
+            assert '{"tail": "N1"}' in shown(chromium)
         if pictures := os.environ.get("PAGE_PICTURES"):
             name = f"live-{view.replace('/', '-')}-{size[0]}-{'dark' if dark else 'light'}.png"
             chromium.picture(Path(pictures, name))
     assert not [one for one in chromium.messages() if "401" not in one]
     sign_out(chromium)
     assert "DiskFull" not in shown(chromium)
+
+
+def test_charts_are_chosen_with_the_keyboard(chromium: Browser, address: str) -> None:
+    chromium.shape(*SIZES[0])
+    sign_in(chromium, address, "metrics/cluster")
+    chromium.settle(ALL_READ)
+    assert "✕ 2" in shown(chromium), "more offline partitions than there may be"
+    assert "No data." in shown(chromium)
+    lines = "return document.querySelectorAll('svg.chart path.line').length"
+    assert chromium.run(lines) == 3
+    chromium.run("location.hash = 'metrics/broker'")
+    chromium.settle(ALL_READ)
+    assert chromium.run(lines) == 2
+    chromium.run("document.querySelector('#chart-host').focus()")
+    chromium.press("k2")
+    chromium.settle("return document.querySelector('#chart-host').value === 'k2'")
+    chromium.settle(ALL_READ)
+    where = chromium.run(WHERE)
+    assert (where["id"], where["seen"]) == ("chart-host", True)
+    assert chromium.run(lines) == 1
+    chromium.run("location.hash = 'metrics/none'")
+    chromium.settle("return document.querySelector('main').innerText.includes('no view none')")
+    sign_out(chromium)
+
+
+def test_a_prometheus_that_is_down_is_said(
+    chromium: Browser, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise DOWN
+
+    monkeypatch.setattr(views, "shown", refuse)
+    sign_in(chromium, address, "metrics/topics")
+    chromium.settle(ALL_READ)
+    assert str(DOWN) in shown(chromium)
+    sign_out(chromium)
 
 
 def test_after_the_end_of_a_session_nothing_is_shown(chromium: Browser, address: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
@@ -19,6 +22,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import certific
 from console.app import Clients, Console, secured
 from console.collector import Collector
 from console.settings import Settings
+from monitoring import panels
 from tests.support.wait import wait_for
 from tests.unit.kafka.sasl_broker import SaslBroker
 
@@ -26,15 +30,34 @@ SECONDS = 30
 
 
 @contextmanager
-def served(folder: Path, snapshot: Mapping[str, Any], users: Mapping[str, str]) -> Iterator[str]:
+def served(
+    folder: Path,
+    snapshot: Mapping[str, Any],
+    users: Mapping[str, str],
+    prometheus: Mapping[str, Any],
+) -> Iterator[str]:
     """Return the address of a console; it ends with the block."""
     path = folder / "console.pem"
     wanted = Certificate("console", str(path), "localhost", ("localhost", "127.0.0.1"), False)
     path.write_text(certificates.issue(certificates.new_authority("Cluster"), wanted))
-    names = ("kafka", "connect", "registry", "spark", "alerts")
+    names = (
+        "kafka",
+        "connect",
+        "registry",
+        "spark",
+        "jobs",
+        "alerts",
+        "operations",
+        "certificates",
+    )
     given = {name: snapshot[name] for name in names if name in snapshot}
-    settings = Settings("production", page(), str(path), {}, hosts=tuple(snapshot["hosts"]))
-    collector = Collector(settings, {name: partial(dict, one) for name, one in given.items()})
+    settings = Settings(
+        *("production", page(), str(path), {}),
+        hosts=tuple(snapshot["hosts"]),
+        prometheus=prometheus,
+        views=json.dumps(yaml.safe_load(panels.FILE.read_text())),
+    )
+    collector = Collector(settings, {name: partial(deepcopy, one) for name, one in given.items()})
     for name in [*given, "kafka"]:
         collector.read(name)
     with SaslBroker(users) as broker, socket.create_server(("127.0.0.1", 0)) as server:

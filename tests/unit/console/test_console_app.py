@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from console.app import Clients, Console, secured
 from console.collector import Collector
 from console.schemas import Schemas
 from console.settings import Settings
+from tests.unit.console.drawn_prometheus import prometheus
 from tests.unit.kafka.sasl_broker import SaslBroker
 from tests.unit.snapshot_draft import cluster
 
@@ -293,6 +295,64 @@ def test_strange_parameters_are_refused(query: str, client: TestClient) -> None:
     answer = client.get(f"/api/records?{query}")
     assert answer.status_code == 400
     assert answer.json()["message"].startswith("The parameter")
+
+
+# Charts
+
+PANEL = {"title": "P", "unit": "short", "queries": [{"query": "aliveWorkers"}]}
+VIEW = {"name": "v", "title": "V", "needs": [], "panels": [PANEL]}
+CHART = "view=v&panel=P&seconds=900"
+
+
+@pytest.fixture
+def charts(settings: Settings) -> Iterator[TestClient]:
+    with prometheus() as given:
+        hosts = ({"name": "k1", "groups": []},)
+        found = replace(settings, prometheus=given, views=json.dumps([VIEW]), hosts=hosts)
+        console = Console(found, Given(Connection(("k1:9093",)), "X"), Collector(found, {}))
+        with TestClient(secured(console.application()), SITE) as client:
+            yield client
+
+
+def test_a_chart_is_for_users_alone(charts: TestClient) -> None:
+    assert charts.get(f"/api/chart?{CHART}").status_code == 401
+    sign_in(charts, *OPERATOR)
+    for query in (CHART, f"{CHART}&host=k1"):
+        found = charts.get(f"/api/chart?{query}").json()
+        assert len(found["series"]) == 2
+        assert found["svg"].startswith("<svg")
+    assert charts.get("/api/chart?group=g&seconds=900").json()["series"] == []
+    (view,) = charts.get("/api/snapshot").json()["views"]
+    assert [panel["title"] for panel in view["panels"]] == ["P"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        *(("", 400), ("view=v&panel=P", 400), ("view=v&panel=P&seconds=901", 400)),
+        *(("view=v&panel=P&seconds=x", 400), ("view=w&panel=P&seconds=900", 404)),
+        *(("view=v&panel=Q&seconds=900", 404), (f"{CHART}&host=.*", 404)),
+    ],
+)
+def test_a_chart_that_is_not_there_has_a_clear_answer(
+    query: str, status: int, charts: TestClient
+) -> None:
+    sign_in(charts, *OPERATOR)
+    answer = charts.get(f"/api/chart?{query}")
+    assert answer.status_code == status
+    assert answer.json()["message"]
+
+
+def test_without_prometheus_there_is_a_reason(client: TestClient, settings: Settings) -> None:
+    sign_in(client, *OPERATOR)
+    assert client.get("/api/chart?group=g&seconds=900").status_code == 404
+    found = replace(settings, prometheus={"address": "127.0.0.1:1"})
+    console = Console(found, Given(Connection(("k1:9093",)), "X"), Collector(found, {}))
+    with TestClient(secured(console.application()), SITE) as other:
+        sign_in(other, *OPERATOR)
+        answer = other.get("/api/chart?group=g&seconds=900")
+    assert answer.status_code == 503
+    assert "Prometheus" in answer.json()["message"]
 
 
 # Against a listener of Kafka's protocol

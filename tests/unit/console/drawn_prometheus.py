@@ -1,0 +1,103 @@
+"""A Prometheus with drawn series, on the loopback address."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.unit.host.served import served
+
+Drawn = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
+"""Text that a query contains -> the labels and the value of each series that it finds."""
+NOW = time.time()
+CLUSTER: Drawn = {
+    'up{job="node"}': [({"host": "k1"}, 1), ({"host": "k2"}, 0)],
+    'up{job="connect"}': [({"host": "k1"}, 1), ({"host": "k2"}, 0)],
+    'up{job="spark_master"}': [({"host": "k1"}, 1), ({"host": "k2"}, 1), ({"host": "k3"}, 0)],
+    'up{job="spark_worker"}': [({"host": "k1"}, 1)],
+    'up{job="zookeeper"}': [({"host": "k1"}, 1), ({"host": "k2"}, 0)],
+    "zookeeper_state": [({"host": "k1", "state": "leader"}, 1)],
+    "restart_pending": [({"host": "k1", "unit": "kafka"}, 1)],
+    "kafka_connect_(connector": [
+        ({"host": "k1", "connector": "orders", "state": "running"}, 1),
+        ({"host": "k1", "connector": "orders", "task": "0", "state": "failed"}, 1),
+    ],
+    "aliveWorkers": [({"host": "k1"}, 0), ({"host": "k2"}, 1)],
+    "metrics_worker_": [
+        ({"host": "k1", "__name__": "metrics_worker_coresUsed_Value"}, 1),
+        ({"host": "k1", "__name__": "metrics_worker_coresFree_Value"}, 3),
+    ],
+    "metrics_application_": [
+        ({"__name__": "metrics_application_flights_1795748979970_cores_Value"}, 2)
+    ],
+    "spark_stream_input": [
+        (
+            {
+                "__name__": "spark_stream_input_rows_per_second",
+                **{"application": "flights", "query": "planes"},
+            },
+            12.5,
+        )
+    ],
+    "spark_stream_late_after": [({"job_name": "late"}, 60), ({"job_name": "good"}, 60)],
+    "spark_stream_last_batch": [({"job_name": "late"}, 61), ({"job_name": "good"}, 5)],
+    "millrace_operation_record": [
+        (
+            {
+                **{"id": "1", "playbook": "rolling_restart", "host": host, "who": "anna on c"},
+                **{"started": "2026-11-27T01:00:00Z", "plan": "k1 k2", "done": done, "left": left},
+                **{"state": state, "verdict": verdict},
+            },
+            written,
+        )
+        for host, written, state, done, left, verdict in (
+            ("k2", NOW - 5, "finished", "k1 k2", "", "PASS"),
+            ("k1", NOW - 9, "running", "k1", "k2", ""),
+        )
+    ],
+    "certificate_expiry": [
+        ({"host": "k1", "name": "k1/kafka"}, 86400 * 3),
+        ({"host": "k2", "name": "k2/kafka"}, -1),
+    ],
+}
+
+
+@contextmanager
+def prometheus(drawn: Drawn = CLUSTER, status: int = 200) -> Iterator[dict[str, Any]]:
+    """Yield the settings of a server; it answers with `status`."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = urlsplit(self.path)
+            given = {name: values[0] for name, values in parse_qs(found.query).items()}
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps({"data": answer(found.path, given)}).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    def answer(path: str, given: Mapping[str, str]) -> Any:
+        if path.endswith("/alerts"):
+            labels = {"alertname": "DiskFull", "host": "k1", "severity": "critical"}
+            fires = {"state": "firing", "activeAt": "2026-11-27T01:00:00Z"}
+            return {"alerts": [{"labels": labels, "annotations": {"summary": "full"}, **fires}]}
+        query = given["query"]
+        series = next((found for text, found in drawn.items() if text in query), [])
+        if path.endswith("/query"):
+            return {"result": [{"metric": of, "value": [NOW, str(at)]} for of, at in series]}
+        start, end, step = (float(given[name]) for name in ("start", "end", "step"))
+        times = [start + step * one for one in range(int((end - start) / step) + 1)]
+        return {
+            "result": [
+                {"metric": of, "values": [[at, str(value)] for at in times]} for of, value in series
+            ]
+        }
+
+    with served(Answers) as address:
+        yield {"address": address}

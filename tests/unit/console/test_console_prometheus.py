@@ -1,0 +1,195 @@
+"""What the console has from Prometheus: the state of services, and charts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
+
+from console import charts, prometheus, views
+from console.observed import Observed
+from console.prometheus import Prometheus, Series
+from monitoring.panels import NUMBER, Panel, Query, panels
+from tests.unit.console import drawn_prometheus
+
+SVG = "{http://www.w3.org/2000/svg}"
+LINE = Panel("Bytes in", "Bps", (Query('sum by (host) (x{host=~"$host"})', "{{host}}, in"),))
+
+
+@pytest.fixture
+def server() -> Iterator[Prometheus]:
+    with drawn_prometheus.prometheus() as given:
+        yield Prometheus(given)
+
+
+@pytest.fixture
+def observed(server: Prometheus) -> Observed:
+    return Observed(server)
+
+
+def test_hosts_have_their_errors_and_restarts(observed: Observed) -> None:
+    found = observed.hosts()
+    assert found["k1"] == {"error": "", "pending": ["kafka"]}
+    assert found["k2"]["error"]
+
+
+def test_connectors_have_the_states_of_their_tasks(observed: Observed) -> None:
+    found = observed.connect()
+    assert found["workers"] == ["k1"]
+    assert found["states"] == {"orders": {"connector": "RUNNING", "tasks": {"0": "FAILED"}}}
+    down, failed = found["problems"]
+    assert "k2" in down
+    assert "task 0 of connector orders" in failed
+
+
+def test_spark_has_its_applications_and_streams(observed: Observed) -> None:
+    found = observed.spark()
+    assert (found["active"], found["standby"], found["workers"]) == ("k2", ["k1"], ["k1"])
+    (worker,) = found["nodes"]
+    assert (worker["cores"], worker["cores_used"]) == (4, 1)
+    (application,) = found["applications"]
+    assert (application["name"], application["started"]) == ("flights", 1795748979970)
+    assert found["streams"] == [{"application": "flights", "query": "planes", "input": 12.5}]
+    assert ["k3" in one for one in found["problems"]] == [True]
+
+
+def test_a_job_is_late_by_its_own_limit(observed: Observed) -> None:
+    found = observed.jobs()
+    assert {name: one["late"] for name, one in found["jobs"].items()} == {
+        **{"late": True, "good": False},
+    }
+    assert ["late" in one for one in found["problems"]] == [True]
+
+
+def test_an_operation_is_as_it_was_written_last(observed: Observed) -> None:
+    (found,) = observed.operations()
+    assert (found["what"], found["state"], found["verdict"]) == (
+        *("rolling_restart", "finished", "PASS"),
+    )
+    assert (found["plan"], found["done"], found["left"]) == (["k1", "k2"], ["k1", "k2"], [])
+    assert found["hosts"] == ["k1", "k2"]
+    assert found["age"] >= 5
+
+
+def test_certificates_and_members_and_alerts(observed: Observed) -> None:
+    assert [(one["days"], bool(one["wrong"])) for one in observed.certificates()] == [
+        (3, False),
+        (-1 / 86400, True),
+    ]
+    found = observed.zookeeper()
+    assert found["modes"] == {"k1": "leader", "k2": "no answer"}
+    assert len(found["problems"]) == 1
+    (alert,) = observed.alerts()["alerts"]
+    assert (alert["name"], alert["where"], alert["state"]) == ("DiskFull", "k1", "firing")
+
+
+def test_without_prometheus_the_reason_is_said() -> None:
+    gone = Prometheus({"address": "127.0.0.1:1"})
+    with pytest.raises(RestError, match="Prometheus"):
+        gone.now("up")
+    with drawn_prometheus.prometheus(status=503) as given, pytest.raises(RestError):
+        views.shown(Prometheus(given), LINE, 900)
+
+
+def test_an_answer_that_is_too_large_is_refused(
+    server: Prometheus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus._Server, "largest", 10)
+    with pytest.raises(RestError, match="larger than 10 bytes"):
+        server.now('up{job="node"}')
+
+
+# Charts
+
+
+def test_a_panel_is_a_drawing_with_the_last_values() -> None:
+    series = [({"host": f"k{number}"}, 1e6 * number) for number in range(40)]
+    with drawn_prometheus.prometheus({'host=~"k\\\\.1"': series}) as given:
+        found = views.shown(Prometheus(given), LINE, 3600, "k.1")
+    assert len(found["series"]) == views.MOST_LINES
+    assert found["more"] == 40 - views.MOST_LINES
+    values = {one["name"]: one["value"] for one in found["series"]}
+    assert values["k39, in"] == "39 MB/s"
+    assert "k0, in" not in values, "the largest are shown"
+    lines = ElementTree.fromstring(found["svg"]).findall(f"{SVG}path[@d]")  # noqa: S314 - our own
+    assert len([one for one in lines if "line" in str(one.get("class"))]) == views.MOST_LINES
+
+
+def test_a_number_is_bad_above_its_limit() -> None:
+    panel = Panel("Offline", "short", (Query("max(x)"),), NUMBER, bad_above=0)
+    for value, bad in ((0.0, False), (3.0, True)):
+        with drawn_prometheus.prometheus({"max(x)": [({}, value)]}) as given:
+            found = views.shown(Prometheus(given), panel, 900)
+        assert found["series"] == [{"name": "Offline", "value": str(int(value)), "bad": bad}]
+        assert "svg" not in found
+
+
+def test_a_panel_without_data_has_no_series(server: Prometheus) -> None:
+    assert views.shown(server, LINE, 900)["series"] == []
+
+
+def test_the_name_of_a_group_cannot_change_the_query() -> None:
+    text = views.lag_of('a"} or up{x="\\').queries[0].query
+    assert text.endswith('{group="a\\"} or up{x=\\"\\\\"})')
+
+
+def test_every_panel_of_the_file_can_be_drawn() -> None:
+    """Also with labels that its legend does not name, and in its unit."""
+    drawn = {"": [({"host": "k1", "x": "<y>"}, 0.5), ({"host": "k2"}, 123456.0)]}
+    for _, panel in panels():
+        with drawn_prometheus.prometheus(drawn) as given:
+            found = views.shown(Prometheus(given), panel, 86400)
+        assert all(one["name"] and "{" not in one["name"] for one in found["series"])
+        if panel.kind != NUMBER:
+            ElementTree.fromstring(found["svg"])  # noqa: S314 - our own
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        *((0, "short", "0"), (1234.5, "short", "1.23 k"), (2_000_000, "short", "2 M")),
+        *((1536, "bytes", "1.5 KiB"), (512, "decmbytes", "512 MB"), (1512, "decmbytes", "1.51 GB")),
+        *((12e6, "Bps", "12 MB/s"), (3.2, "ops", "3.2/s"), (1500, "reqps", "1.5 k/s")),
+        *((0.0123, "s", "12.3 ms"), (90, "s", "90 s"), (7300, "s", "2.03 h"), (0, "s", "0 s")),
+        *((86400 * 20, "s", "20 days"), (0.25, "percentunit", "25 %"), (math.nan, "s", "none")),
+    ],
+)
+def test_a_value_has_its_unit(value: float, unit: str, text: str) -> None:
+    assert charts.value_text(value, unit) == text
+
+
+def drawing(*points: tuple[float, float], **more: Any) -> ElementTree.Element:
+    series = [Series({}, points)]
+    text = charts.drawing(series, 0, 100, **{"unit": "short", "label": "l", **more})
+    return ElementTree.fromstring(text)  # noqa: S314 - our own
+
+
+def line(found: ElementTree.Element) -> str:
+    (path,) = (one for one in found if "line0" in str(one.get("class")))
+    return str(path.get("d"))
+
+
+def test_a_gap_is_not_drawn_over() -> None:
+    assert line(drawing((0, 1), (10, 2), (20, 3))).count("M") == 1
+    assert line(drawing((0, 1), (10, 2), (50, 3), (60, 3))).count("M") == 2
+    assert line(drawing((0, 1), (10, math.nan), (20, 3), (30, 1))).count("M") == 2
+
+
+@pytest.mark.parametrize(
+    "values", [(0.0,), (7.0,), (-5.0, 20.0), (-3.0,), (1e12, 1.0), (0.00021,), (1e-12,)]
+)
+@pytest.mark.parametrize("unit", ["short", "bytes"])
+def test_every_value_is_within_the_scale(values: tuple[float, ...], unit: str) -> None:
+    found = drawing(*((10.0 * at, value) for at, value in enumerate(values)), unit=unit)
+    heights = [float(y) for y in re.findall(r"[ML][\d.-]+ ([\d.-]+)", line(found))]
+    assert all(0 <= one <= charts.HEIGHT for one in heights)
+    assert 2 <= len([one for one in found if one.get("class") == "grid"]) <= 8
+
+
+def test_a_label_is_text() -> None:
+    assert drawing((0, 1), label='a "b" <c>').get("aria-label") == 'a "b" <c>'

@@ -1,0 +1,167 @@
+"""Values with the id of a schema: decoded by it, bounded, and a clear reason where they are not."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import avro.io
+import avro.schema
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import CONFLUENT
+
+from console import records, schemas
+from console.schemas import SchemaError, SchemaRegistry, Schemas
+from tests.unit.host.served import served
+
+PLANE: dict[str, Any] = {
+    "type": "record",
+    "name": "Plane",
+    "fields": [
+        {"name": "tail", "type": "string"},
+        {"name": "seats", "type": ["null", "int"]},
+        {"name": "seen", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "raw", "type": "bytes"},
+    ],
+}
+NULLS = {"type": "array", "items": "null"}
+EMPTY = {"type": "array", "items": {"type": "record", "name": "E", "fields": []}}
+SCHEMAS: dict[int, Any] = {
+    1: {"schema": json.dumps(PLANE)},
+    2: {"schema": "{}", "schemaType": "JSON"},
+    3: {"schema": 'syntax = "proto3";', "schemaType": "PROTOBUF"},
+    4: {"schema": json.dumps(PLANE), "references": [{"name": "x", "subject": "x", "version": 1}]},
+    5: {"schema": '{"type": "nothing"}'},
+    6: {"schema": json.dumps(NULLS)},
+    7: {"schema": json.dumps(EMPTY)},
+    8: [],
+}
+asked: list[str] = []
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A registry with these schemas."""
+
+    def do_GET(self) -> None:
+        asked.append(self.path)
+        found = SCHEMAS.get(int(self.path.removeprefix(f"{CONFLUENT}/schemas/ids/")))
+        self.send_response(200 if found is not None else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps({"message": "not found"} if found is None else found).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def found() -> Iterator[Schemas]:
+    asked.clear()
+    with served(Answers) as address:
+        yield Schemas(SchemaRegistry([address]))
+
+
+def decoder(found: Schemas, seconds: float = 60) -> schemas.Decode:
+    return found.decoder(time.monotonic() + seconds)
+
+
+def value(number: int, data: bytes) -> bytes:
+    return b"\0" + number.to_bytes(4, "big") + data
+
+
+def plane(**fields: Any) -> bytes:
+    out = io.BytesIO()
+    given = {"tail": "N1", "seats": 3, "seen": 0, "raw": b"\xff", **fields}
+    parsed = avro.schema.parse(json.dumps(_plain(PLANE)))
+    avro.io.DatumWriter(parsed).write(given, avro.io.BinaryEncoder(out))
+    return out.getvalue()
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without logical types."""
+    fields = [{**one, "type": "long"} if one["name"] == "seen" else one for one in schema["fields"]]
+    return {**schema, "fields": fields}
+
+
+def test_a_record_in_avro_is_shown_as_its_schema_says(found: Schemas) -> None:
+    decode = decoder(found)
+    text = decode(value(1, plane(tail="Zürich\u202e\x07")))
+    shown = json.loads(text.replace("\\u202e", ""))
+    assert shown["tail"] == "Zürich\x07"
+    assert (shown["seats"], shown["raw"]) == (3, "ff")
+    assert shown["seen"].startswith("1970-01-01")
+    assert "\u202e" not in text
+    decode(value(1, plane(seats=None)))
+    decoder(found)(value(1, plane()))
+    assert len(asked) == 1, "a schema never changes"
+
+
+def test_json_is_shown_without_its_header(found: Schemas) -> None:
+    shown = records.text(value(2, b'{"a": [1, "\\u00fc"]}'), decoder(found))
+    assert shown is not None
+    assert json.loads(shown["text"]) == {"a": [1, "ü"]}
+    assert (shown["schema"], shown["size"]) == (2, 25)
+
+
+@pytest.mark.parametrize(
+    ("number", "data", "reason"),
+    [
+        *((1, b"", "no value of its schema"), (1, b"\xff" * 40, "no value of its schema")),
+        *((2, b"{", "no value of its schema"), (2, b"[" * 100_000, "no value of its schema")),
+        (3, b"\x00\x08\x01", "PROTOBUF"),
+        *((4, b"", "refers to others"), (5, b"", "cannot be understood")),
+        *((8, b"", "cannot be read"), (99, b"", "not found")),
+    ],
+)
+def test_what_cannot_be_decoded_has_a_reason(
+    number: int, data: bytes, reason: str, found: Schemas
+) -> None:
+    shown = records.text(value(number, data), decoder(found))
+    assert shown is not None
+    assert reason in shown["undecoded"]
+    assert ("text" in shown) != ("hex" in shown)
+
+
+@pytest.mark.parametrize("number", [6, 7])
+def test_a_few_bytes_cannot_become_billions(number: int, found: Schemas) -> None:
+    many = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+    begun = time.monotonic()
+    with pytest.raises(SchemaError):
+        decoder(found)(value(number, many))
+    assert time.monotonic() - begun < 5
+
+
+def test_a_schema_that_is_not_there_is_asked_for_once(found: Schemas) -> None:
+    decode = decoder(found)
+    for _ in range(3):
+        with pytest.raises(SchemaError):
+            decode(value(99, b""))
+    assert len(asked) == 1
+
+
+def test_after_the_deadline_nothing_is_decoded(found: Schemas) -> None:
+    with pytest.raises(SchemaError, match="no time"):
+        decoder(found, -1)(value(1, plane()))
+    assert not asked
+
+
+def test_schemas_are_bounded(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "MOST_SCHEMAS", 1)
+    decode = decoder(found)
+    decode(value(1, plane()))
+    decode(value(2, b"1"))
+    assert len(found._found) == 1
+
+
+def test_a_registry_that_is_down_is_said() -> None:
+    with pytest.raises(SchemaError, match="no instance answers"):
+        decoder(Schemas(SchemaRegistry(["127.0.0.1:1"])))(value(1, b""))
+
+
+def test_a_long_value_is_cut(found: Schemas) -> None:
+    shown = records.text(value(2, json.dumps("x" * 9000).encode()), decoder(found))
+    assert shown is not None
+    assert len(shown["text"]) == records.SHOWN_BYTES
