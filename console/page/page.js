@@ -325,7 +325,7 @@ function panelContent({ kind, series, more, svg }) {
   if (!series.length) return h("p", { class: "quiet" }, "No data.");
   const value = (one) => (one.bad ? mark("bad", one.value) : h("strong", {}, one.value));
   if (kind === "number") {
-    return h("ul", { class: "numbers" }, series.map((one) => h("li", {}, series.length > 1 ? [h("span", { class: "quiet" }, one.name), " "] : null, value(one))));
+    return h("ul", { class: "legend large" }, series.map((one) => h("li", {}, series.length > 1 ? [h("span", { class: "quiet" }, one.name), " "] : null, value(one))));
   }
   return [drawn(svg),
     h("ul", { class: "legend" }, series.map((one, at) => h("li", {}, h("b", { class: `swatch line${at % 8}`, "aria-hidden": "true" }), `${one.name}: `, value(one)))),
@@ -355,33 +355,38 @@ function panelsOf(panels) {
     }
   };
   requestAnimationFrame(() => { for (let at = 0; at < 4; at += 1) work(); });
-  return h("div", { class: "charts" }, found.map(([box]) => box));
+  const boxes = found.map(([box]) => box);
+  const isNumber = (box) => box.classList.contains("number");
+  return [h("div", { class: "charts numbers" }, boxes.filter(isNumber)), h("div", { class: "charts" }, boxes.filter((one) => !isNumber(one)))];
 }
 
-function choice(label, name, options) {
-  const select = h("select", { id: `chart-${name}`, onchange: () => {
-    chosen[name] = select.value;
-    show(false);
-    document.getElementById(`chart-${name}`).focus();
-  } }, Object.entries(options).map(([value, text]) => h("option", { value, selected: value === chosen[name] }, text)));
-  return h("div", {}, h("label", { for: select.id }, label), select);
+// Panels below what can be chosen for all of them; what is chosen holds for every view.
+function charts(options, panels) {
+  const box = h("div", {});
+  const fill = () => box.replaceChildren(...panelsOf(panels()));
+  const choice = ([label, name, values]) => {
+    const select = h("select", { id: `chart-${name}`, onchange: () => { chosen[name] = select.value; fill(); } },
+      Object.entries(values).map(([value, text]) => h("option", { value, selected: value === chosen[name] }, text)));
+    return h("div", {}, h("label", { for: select.id }, label), select);
+  };
+  fill();
+  return [h("div", { class: "tools" }, options.map(choice)), box];
 }
+
+const TIME = ["Time", "seconds", RANGES];
 
 function metricsView(name) {
   const views = data.views || [];
   const view = name === undefined ? views[0] : views.find((one) => one.name === name);
   const links = h("ul", { class: "key" }, views.map((one) => h("li", {}, one === view ? h("strong", {}, one.title) : link(`metrics/${one.name}`, one.title))));
   if (!view) return ["Metrics", links, h("p", {}, views.length ? `There is no view ${name}.` : "There are no metrics.")];
-  const hosts = Object.fromEntries([["", "all hosts"], ...(data.hosts || []).map((one) => [one.name, one.name])]);
+  const hosts = Object.fromEntries([["", "all hosts"], ...data.hosts.map((one) => [one.name, one.name])]);
+  const query = (panel) => ({ view: view.name, panel: panel.title, ...(view.hosts ? { host: chosen.host } : {}) });
   return [`Metrics: ${view.title}`, links,
-    h("div", { class: "tools" }, choice("Time", "seconds", RANGES), view.hosts ? choice("Host", "host", hosts) : null),
-    panelsOf(view.panels.map((one) => [one.title, { view: view.name, panel: one.title, ...(view.hosts ? { host: chosen.host } : {}) }, one.kind]))];
+    charts(view.hosts ? [TIME, ["Host", "host", hosts]] : [TIME], () => view.panels.map((one) => [one.title, query(one), one.kind]))];
 }
 
-function lagPicture(id) {
-  if (!live) return null;
-  return [h("div", { class: "tools" }, choice("Time", "seconds", RANGES)), panelsOf([["Lag in records, by topic", { group: id }]])];
-}
+const lagPicture = (id) => (live ? charts([TIME], () => [["Lag in records, by topic", { group: id }]]) : null);
 
 // Records of a topic, which the server reads with the user's own credentials.
 function recordsOf(topic) {
