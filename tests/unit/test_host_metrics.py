@@ -93,7 +93,7 @@ def test_an_operation_runs_or_was_left(
     record.write_text(
         json.dumps({"state": state, "what": "rolling_restart", "started": "2026-11-27T00:00:00Z"})
     )
-    begun, written, quiet, stopped = program.operation(record)
+    begun, written, quiet, stopped, _ = program.operation(record)
     assert len(begun.samples) == len(written.samples) == len(quiet.samples) == running
     if running:
         expected = calendar.timegm((2026, 11, 27, 0, 0, 0))
@@ -107,7 +107,23 @@ def test_a_record_that_cannot_be_read_says_nothing(
 ) -> None:
     record = tmp_path / "operation.json"
     record.write_text(text)
-    assert not program.operation(record)[0].samples
+    assert not any(one.samples for one in program.operation(record))
+
+
+def test_the_record_of_an_operation_is_shown_without_its_command(
+    program: ModuleType, tmp_path: Path
+) -> None:
+    record = tmp_path / "operation.json"
+    said = {"id": "1", "what": "site", "state": "stopped", "who": "anna on c", "command": "x"}
+    said |= {"started": "2026-11-27T00:00:00Z", "reason": "k2\nwas late", "verdict": "PASS"}
+    record.write_text(json.dumps({**said, "plan": ["k1", "k2"], "done": ["k1"], "left": ["k2"]}))
+    ((labels, written),) = program.operation(record)[-1].samples
+    assert written == pytest.approx(record.stat().st_mtime, abs=1)
+    assert labels == {
+        **{"id": "1", "playbook": "site", "state": "stopped", "who": "anna on c"},
+        **{"started": said["started"], "reason": said["reason"], "verdict": "PASS"},
+        **{"plan": "k1 k2", "done": "k1", "left": "k2"},
+    }
 
 
 def test_restart_marks_are_named_by_their_unit(program: ModuleType, tmp_path: Path) -> None:
