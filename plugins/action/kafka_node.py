@@ -13,13 +13,17 @@ from ..plugin_utils.action import Action
 class ActionModule(Action):
     """Ask the node; with `what`, a name of the operation, its host takes part in the lock."""
 
-    OWN = frozenset({"what", "host", "complete", "finish"})
+    OWN = frozenset({"what", "host", "complete", "finish", "verdict"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
         if args["complete"]:
             operation.save({**operation.current(""), "state": FINISHED})
             return {"changed": False}
+        if args["verdict"]:
+            if not operation.has_begun():
+                return {"changed": False}
+            operation.save({**operation.current(""), "verdict": args["verdict"]})
         name, what = args["host"] or self.host, args["what"]
         lock_hosts = operation.lock_hosts(self.cluster)
         options = {key: one for key, one in args.items() if key not in self.OWN}

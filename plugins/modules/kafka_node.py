@@ -45,6 +45,11 @@ options:
       O(complete) before it the operation counts as stopped.
     type: bool
     default: false
+  verdict:
+    description: What the ledger found about the operation, to be recorded with O(finish). Nothing
+      is done in a run without an operation.
+    type: str
+    default: ""
   request_restart:
     description: Mark the node for a restart, also if its files are current.
     type: bool

@@ -55,6 +55,11 @@ def current(what: str) -> dict[str, Any]:
     return record if create(path, json.dumps(record)) else current(what)
 
 
+def has_begun() -> bool:
+    """Return whether this run has an operation."""
+    return _path().is_file()
+
+
 def save(record: Mapping[str, Any]) -> None:
     """Keep the record for the tasks to come."""
     draft = _path().with_suffix(".new")
@@ -147,7 +152,7 @@ def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
     `records` is host -> the record that was found there. Without those of all hosts, an operation
     whose records are too old counts as dead all the same, so that none blocks for ever.
     """
-    own = str(current("")["id"]) if _path().is_file() else ""
+    own = str(current("")["id"]) if has_begun() else ""
     found = {name: one for name, one in records.items() if name in cluster.kafka}
     running = [one for one in found.values() if holder(one, own)]
     hosts = lock_hosts(cluster)

@@ -53,6 +53,17 @@ def test_every_host_hears_how_the_operation_ended(tasks: Tasks) -> None:
     assert ask(tasks, "b1", finish=True)["operation"]["state"] == "finished"
 
 
+def test_a_verdict_belongs_to_the_operation_of_the_run(tasks: Tasks) -> None:
+    given = {"finish": True, "verdict": "PASS"}
+    assert tasks.run(kafka_node, given, {"inventory_hostname": "c1"}) == {"changed": False}
+    assert not tasks.calls, "nothing was done, so that there is nothing to record"
+    taken = ask(tasks, "c1", what="rolling_restart")
+    tasks.run(kafka_node, {"complete": True})
+    ended = ask(tasks, "c1", **given)["operation"]
+    assert (ended["id"], ended["state"]) == (taken["operation"]["id"], "finished")
+    assert ended["verdict"] == "PASS"
+
+
 def test_a_second_roll_of_a_run_takes_the_lock_as_running(tasks: Tasks) -> None:
     ask(tasks, "c1", what="rolling_restart")
     tasks.run(kafka_node, {"complete": True})
