@@ -28,7 +28,7 @@ PRODUCT = "console"
 PORT, USERS, VIEWERS = f"{PRODUCT}_port", f"{PRODUCT}_users", f"{PRODUCT}_viewers"
 _CONFIG = f"/etc/{PRODUCT}"
 AUTHORITY = f"{_CONFIG}/{AUTHORITY_FILE}"
-_STORE, _PAGE, _VIEWS = (f"{_CONFIG}/{name}" for name in ("console.pem", "page.html", "views.json"))
+_STORE, _PAGE, VIEWS = (f"{_CONFIG}/{name}" for name in ("console.pem", "page.html", "views.json"))
 _PANELS = "roles/monitoring/files/dashboards/panels.yml"
 _AT_WORK = frozenset({"certificate", "connector", "debezium", "sink", "source", "stream"})
 """What panels may need that does not follow from the inventory."""
@@ -112,7 +112,7 @@ class Console(PythonProgram):
             **self.program_files(),
             self.settings_file: files.text(self._settings_text(), restart=True, **own),
             _PAGE: files.text(report_page.page(), restart=True),
-            _VIEWS: files.text(json.dumps(self._views(), indent=1) + "\n", restart=True),
+            VIEWS: files.text(json.dumps(self._views(), indent=1) + "\n", restart=True),
             self.authority: files.text(self.secrets.authority, restart=True),
             **self.certificate_files(restart=True),
         }
@@ -131,7 +131,7 @@ class Console(PythonProgram):
                 "expect_voters": [one.id for one in broker.voters],
             }
         found = {
-            **{"name": self.cluster_name, "page": _PAGE, "views": _VIEWS},
+            **{"name": self.cluster_name, "page": _PAGE, "views": VIEWS},
             **{"certificate": _STORE, "kafka": kafka},
             **{"address": "", "port": self.settings[PORT], "hosts": list(self.hosts)},
             "users": {str(one["name"]): str(one["hash"]) for one in self.settings[USERS]},

@@ -10,8 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.console import (
     AUTHORITY,
+    VIEWS,
     Console,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
@@ -21,15 +23,18 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
     parse_or_empty,
 )
 
+from monitoring.panels import of
 from tests.unit.model.small import cluster, with_secrets
 
 GROUPS = {"kafka_brokers": ["k1", "k2"], "kafka_controllers": ["k1"], "monitoring": ["m1"]}
 IDS = {"k1": {"kafka_node_id": 1}, "k2": {"kafka_node_id": 2}}
-CLOSED: dict[str, Any] = {"kafka_security": "standard", "monitoring_security": "standard"}
+CLOSED: dict[str, Any] = {
+    f"{name}_security": "standard" for name in ("kafka", "monitoring", "schema_registry")
+}
 
 
-def console(**variables: Any) -> Console:
-    return with_secrets(cluster(GROUPS, IDS, **variables)).consoles["m1"]
+def console(groups: dict[str, list[str]] = GROUPS, **variables: Any) -> Console:
+    return with_secrets(cluster(groups, IDS, **variables)).consoles["m1"]
 
 
 def test_health_asks_the_console_of_its_host() -> None:
@@ -72,6 +77,64 @@ def test_secrets_are_for_its_account_alone() -> None:
         assert files[path]["secret"]
     assert files[one.certificates[0].path]["mode"] == "0400"
     assert "secret" not in files["/etc/console/page.html"]
+
+
+def test_it_may_read_schemas_and_no_more() -> None:
+    groups = {**GROUPS, "schema_registry": ["k1", "k2"], "kafka_connect": ["k1"]}
+    found = with_secrets(cluster(groups, IDS, **CLOSED))
+    given = settings(found.consoles["m1"])
+    registry = found.schema_registry["k1"]
+    (user,) = (one for one in registry.users if one.name == "monitoring")
+    assert user.role == "read"
+    assert given["registry"]["login"] == f"monitoring:{user.password}"
+    assert given["registry"]["instances"] == list(registry.rest_addresses.values())
+    assert given["registry"]["authority"] == AUTHORITY
+    assert "connect-admin" not in str(found.consoles["m1"].files())
+    unwatched = {name: hosts for name, hosts in groups.items() if name != "monitoring"}
+    others = cluster(unwatched, IDS, **CLOSED).schema_registry["k1"].users
+    assert [one.name for one in others] == ["admin"]
+
+
+def test_the_password_for_schemas_is_made_and_asked_for() -> None:
+    groups = {**GROUPS, "schema_registry": ["k1"]}
+    found = cluster(groups, IDS, **CLOSED)
+    assert "schema_registry/monitoring" in found.registry_passwords
+    assert "passwords/schema_registry/monitoring" in found.missing_secrets("m1", "console")
+    assert not with_secrets(found).missing_secrets("m1", "console")
+    own = {"schema_registry_users": [{"name": "monitoring", "role": "read", "password": "x"}]}
+    assert settings(console(**CLOSED, **own, groups=groups))["registry"]["login"] == "monitoring:x"
+
+
+def test_an_open_registry_needs_no_login() -> None:
+    more = {"schema_registry_security": "open"}
+    found = settings(console(**{**CLOSED, **more}, groups={**GROUPS, "schema_registry": ["k1"]}))
+    assert found["registry"] == {"instances": ["k1:8081"]}
+    assert settings(console(**CLOSED))["registry"] == {}
+
+
+@pytest.mark.parametrize(
+    ("groups", "shown", "hidden"),
+    [
+        ({}, {"cluster", "broker", "consumers", "hosts"}, {"connect", "streams"}),
+        ({"kafka_connect": ["k1"]}, {"connect"}, {"streams"}),
+        ({"spark_masters": ["k1"], "spark_workers": ["k2"]}, {"streams"}, {"connect"}),
+    ],
+)
+def test_views_are_of_what_the_cluster_has(
+    groups: dict[str, list[str]], shown: set[str], hidden: set[str]
+) -> None:
+    one = console(groups={**GROUPS, **groups})
+    views = {view.name: view for view in of(json.loads(one.files()[VIEWS]["content"]))}
+    assert shown <= views.keys()
+    assert not hidden & views.keys()
+    titles = {panel.title for panel in views["cluster"].panels}
+    assert "Voters and observers" in titles
+    assert "Members of ZooKeeper by state" not in titles
+
+
+def test_its_memory_is_bounded() -> None:
+    unit = console().files()["/etc/systemd/system/millrace-console.service"]["content"]
+    assert "MemoryMax=" in unit
 
 
 def test_without_brokers_there_is_none() -> None:
