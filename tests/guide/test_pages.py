@@ -9,11 +9,18 @@ import json
 import re
 import ssl
 import subprocess
+import urllib.parse
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
+    CONFLUENT,
+    Registry,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.model.console import PORT
 from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import (
@@ -87,33 +94,119 @@ class Browser:
         return self.ask("/api/sign-in", {"user": user, "password": password})[0]
 
 
-def test_the_console_shows_the_cluster_to_its_users(
-    topology: Topology, admin: Any, monitoring: Monitoring, monitoring_authority: str
-) -> None:
-    """With a wrong password nothing; with that of a user of Kafka also records of a topic."""
-    console = topology.cluster.consoles[monitoring.name]
-    address = f"{topology.addresses[monitoring.name]}:{console.ports[PORT]}"
+@pytest.fixture(scope="module")
+def console(
+    topology: Topology, monitoring: Monitoring, monitoring_authority: str
+) -> Iterator[Browser]:
+    """A browser in which the user admin of Kafka has signed in."""
+    ports = topology.cluster.consoles[monitoring.name].ports
+    address = f"{topology.addresses[monitoring.name]}:{ports[PORT]}"
     browser = Browser(address, monitoring_authority)
+    password = topology.cluster.inventory.secrets.passwords["admin"]
     assert browser.ask("/api/snapshot")[0] == 401
     assert browser.sign_in("admin", "wrong-password") == 401
     assert browser.ask("/api/snapshot")[0] == 401
-    password = topology.cluster.inventory.secrets.passwords["admin"]
     assert browser.sign_in("admin", password) == 200
-    topic = f"browsed-{uuid.uuid4().hex[:8]}"
-    admin.create_topics([topic], wait_for_metadata=True)
-    try:
-        with contextlib.closing(clients.producer(topology.connection)) as producer:
-            producer.send(topic, b"<b>hello</b>", partition=0).get(30)
-        code, found = browser.ask(f"/api/records?topic={topic}&partition=0&offset=0")
-        assert code == 200, found
-        assert "<b>hello</b>" in json.dumps(found)
-
-        def is_shown() -> bool:
-            kafka = browser.ask("/api/snapshot")[1]["kafka"]
-            return topic in {one[0] for one in kafka.get("topics", [])}
-
-        wait_for(is_shown, seconds=60, what="the new topic in the snapshot")
-    finally:
-        admin.delete_topics([topic])
+    yield browser
     assert browser.ask("/api/sign-out", {})[0] == 200
     assert browser.ask("/api/snapshot")[0] == 401
+
+
+@pytest.fixture
+def browsed(topology: Topology, admin: Any) -> Iterator[str]:
+    """A new topic."""
+    topic = f"browsed-{uuid.uuid4().hex[:8]}"
+    admin.create_topics([topic], wait_for_metadata=True)
+    yield topic
+    admin.delete_topics([topic])
+
+
+def write(topology: Topology, topic: str, value: bytes) -> None:
+    with contextlib.closing(clients.producer(topology.connection)) as producer:
+        producer.send(topic, value, partition=0).get(30)
+
+
+def test_the_console_shows_a_new_topic_and_its_records(
+    topology: Topology, console: Browser, browsed: str
+) -> None:
+    write(topology, browsed, b"<b>hello</b>")
+    code, found = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
+    assert code == 200, found
+    assert "<b>hello</b>" in json.dumps(found)
+
+    def is_shown() -> bool:
+        kafka = console.ask("/api/snapshot")[1]["kafka"]
+        return browsed in {one[0] for one in kafka.get("topics", [])}
+
+    wait_for(is_shown, seconds=60, what="the new topic in the snapshot")
+
+
+def test_the_console_decodes_records_with_their_schema(
+    topology: Topology, console: Browser, browsed: str, registry: Registry
+) -> None:
+    plane = {"type": "record", "name": "Plane", "fields": [{"name": "seats", "type": "int"}]}
+    subject = f"{CONFLUENT}/subjects/{browsed}-value"
+    number = registry.call("POST", f"{subject}/versions", {"schema": json.dumps(plane)})["id"]
+    try:
+        write(topology, browsed, b"\0" + number.to_bytes(4, "big") + b"\x54")  # 42 in Avro
+
+        def value() -> Any:
+            code, found = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
+            assert code == 200, found
+            return found["records"][0]["value"]
+
+        # Another instance has a new schema a moment later.
+        wait_for(lambda: "undecoded" not in value(), seconds=30, what=f"{value()} decoded")
+        assert json.loads(value()["text"]) == {"seats": 42}
+    finally:
+        registry.call("DELETE", subject)
+
+
+def test_the_console_shows_what_prometheus_has_of_all_parts(
+    topology: Topology, console: Browser
+) -> None:
+    cluster = topology.cluster
+
+    def missing() -> list[str]:
+        found = console.ask("/api/snapshot")[1]
+        parts = {name: one for name, one in found.items() if isinstance(one, dict)}
+        errors = [f"{name}: {one['error']}" for name, one in parts.items() if one.get("error")]
+        errors += [f"{one['name']}: {one['error']}" for one in found["hosts"] if one["error"]]
+        wanted = {
+            **{"certificates": topology.closed, "connect": cluster.connect},
+            **{"registry": cluster.schema_registry, "spark": cluster.spark},
+        }
+        errors += [
+            f"{name} is not there" for name, one in wanted.items() if one and name not in found
+        ]
+        if cluster.connect and not found.get("connect", {}).get("workers"):
+            errors.append("no worker of Kafka Connect")
+        if cluster.spark and not found.get("spark", {}).get("active"):
+            errors.append("no master of Spark")
+        if topology.closed and not found["certificates"]:
+            errors.append("no certificate")
+        return errors
+
+    last: list[str] = []
+
+    def all_there() -> bool:
+        last[:] = missing()
+        return not last
+
+    try:
+        wait_for(all_there, seconds=60, what="all parts in the snapshot")
+    except AssertionError as error:
+        message = f"{error}; missing: {'; '.join(last)}"
+        raise AssertionError(message) from None
+
+
+def test_the_console_draws_what_dashboards_show(console: Browser) -> None:
+    query = urllib.parse.urlencode({"view": "broker", "panel": "Heap", "seconds": 900})
+
+    def chart() -> Any:
+        code, found = console.ask(f"/api/chart?{query}")
+        assert code == 200, found
+        return found.get("svg")
+
+    assert str(wait_for(chart, seconds=60, what="a chart")).startswith("<svg")
+    assert console.ask("/api/chart?view=broker&panel=nothing&seconds=900")[0] == 404
