@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,16 +23,22 @@ from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
 
-RECEIVER, RECEIVED = "millrace-test-receiver", "/run/millrace-test-alerts.jsonl"
-# What a webhook of Alertmanager sends, a line for each request.
+RECEIVER = "millrace-test-receiver"
+RECEIVED, REFUSED = "/run/millrace-test-alerts.jsonl", "/run/millrace-test-refused"
+# What a webhook of Alertmanager sends: a line for each request, with the time of its arrival. A
+# request with an alert whose name the second file has is refused.
 PROGRAM = """
-import http.server, sys
+import http.server, json, pathlib, sys, time
+received, refused = map(pathlib.Path, sys.argv[2:])
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        with open(sys.argv[2], "ab") as stream:
-            stream.write(body.replace(b"\\n", b" ") + b"\\n")
-        self.send_response(200)
+        alerts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"]
+        names = refused.read_text().split() if refused.exists() else []
+        taken = not any(one["labels"]["alertname"] in names for one in alerts)
+        if taken:
+            with received.open("a") as stream:
+                stream.write(json.dumps({"at": time.time(), "alerts": alerts}) + "\\n")
+        self.send_response(200 if taken else 400)
         self.send_header("Content-Length", "0")
         self.end_headers()
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
@@ -78,19 +85,36 @@ class Notifications:
 
     host: Host
 
-    def all(self) -> list[dict[str, Any]]:
-        """Each alert of each notification, in the order of their arrival."""
+    def all(self) -> list[tuple[float, dict[str, Any]]]:
+        """Each alert of each notification with the time of its arrival, in their order."""
         lines = self.host.run(f"cat {RECEIVED}").stdout.splitlines()
-        return [alert for line in lines for alert in json.loads(line)["alerts"]]
+        found = map(json.loads, lines)
+        return [(one["at"], alert) for one in found for alert in one["alerts"]]
 
-    def last(self, name: str, labels: Mapping[str, str]) -> str:
-        """Return the last status of an alert that has these labels, empty if none has arrived."""
+    def reached(self, name: str, labels: Mapping[str, str], status: str, since: float) -> float:
+        """Return when an alert with these labels first had a status after a moment, and has it.
+
+        0 if its last notification has another one, or none has arrived.
+        """
         found = [
-            one["status"]
-            for one in self.all()
-            if one["labels"]["alertname"] == name and labels.items() <= one["labels"].items()
+            (at, one["status"])
+            for at, one in self.all()
+            if at > since
+            and one["labels"]["alertname"] == name
+            and labels.items() <= one["labels"].items()
         ]
-        return found[-1] if found else ""
+        if not found or found[-1][1] != status:
+            return 0.0
+        return next(at for at, seen in found if seen == status)
+
+    @contextlib.contextmanager
+    def refused(self, name: str) -> Iterator[None]:
+        """Refuse notifications about an alert during the block."""
+        self.host.check_output("echo %s > %s", name, REFUSED)
+        try:
+            yield
+        finally:
+            self.host.check_output("rm %s", REFUSED)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +128,7 @@ def notifications(hosts: dict[str, Host], monitoring: Monitoring) -> Iterator[No
     ]
     assert urls, "the inventory names no webhook: nobody would be notified"
     port = urls[0].rstrip("/").rpartition(":")[2]
-    command = "systemd-run --unit=%s --collect /usr/bin/python3 -c %s %s %s"
-    host.check_output(command, RECEIVER, PROGRAM, port, RECEIVED)
+    command = "systemd-run --unit=%s --collect /usr/bin/python3 -c %s %s %s %s"
+    host.check_output(command, RECEIVER, PROGRAM, port, RECEIVED, REFUSED)
     yield Notifications(host)
-    host.run(f"systemctl stop {RECEIVER}; rm -f {RECEIVED}")
+    host.run(f"systemctl stop {RECEIVER}; rm -f {RECEIVED} {REFUSED}")

@@ -1,0 +1,221 @@
+"""Faults of brokers, their partitions and disks, and of hosts."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from unittest import mock
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
+
+from tests.support.faults.alerting.watched import (
+    AlertingFault,
+    Labels,
+    Watched,
+    remove_topics,
+    stopped,
+)
+from tests.support.faults.catalogue.disks import fill, small_disk
+from tests.support.faults.catalogue.entry import KILL
+from tests.support.faults.catalogue.identities import authority
+from tests.support.faults.catalogue.network import SLOW
+from tests.support.faults.target import DROP_ANSWERS, DROP_ANSWERS_TO, STOP_DROPPING
+from tests.support.lab.topology import Topology
+from tests.support.wait import wait_for
+
+OUT_OF_SYNC_SECONDS = 90
+UNCLEAN = 1
+"""The type of an election, as the protocol has it."""
+LARGE = 150_000
+"""Bytes that take two followers more than two seconds to fetch over a link of 1 Mbit/s."""
+
+
+@contextlib.contextmanager
+def producing(topology: Topology, topic: str, pause: float, size: int = 100) -> Iterator[None]:
+    """A producer during the block, one record after the other, whatever it is answered."""
+    ended = threading.Event()
+    connected = clients.producer(
+        topology.connection, acks="all", retries=0, enable_idempotence=False
+    )
+
+    def send() -> None:
+        with contextlib.closing(connected) as producer:
+            while not ended.wait(pause):
+                with contextlib.suppress(errors.KafkaError):
+                    producer.send(topic, b"x" * size, partition=0).get(30)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def broker_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """The last broker is stopped; it has the only replica of one topic, and another needs it."""
+    where = on.member("kafka_brokers")
+    node = on.topology.cluster.kafka[where].id
+    alone, strict = f"alone-{on.suffix}", f"strict-{on.suffix}"
+    others = [one for one in on.topology.brokers if one != node]
+    on.admin.create_topics(
+        {
+            alone: {"assignments": {0: [node]}},
+            strict: {"assignments": {0: [*others, node]}, "configs": {"min.insync.replicas": "3"}},
+        },
+        wait_for_metadata=True,
+    )
+    try:
+        with stopped(on.hosts[where], "kafka"), producing(on.topology, strict, 0.2):
+            yield {"KafkaDown": {"host": where}, "ProduceErrors": {"error": "NOT_ENOUGH_REPLICAS"}}
+    finally:
+        remove_topics(on, alone, strict)
+
+
+@contextlib.contextmanager
+def proxy_unreachable(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """No exporter of a host answers: what a cut link looks like to Prometheus."""
+    name = on.member("kafka_brokers", 0)
+    port = on.topology.cluster.metrics[name].ports["metrics_port"]
+    on.hosts[name].check_output(DROP_ANSWERS, str(port))
+    try:
+        yield {"HostDown": {"host": name}}
+    finally:
+        on.hosts[name].check_output(STOP_DROPPING)
+
+
+@contextlib.contextmanager
+def certificate_ends(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """The file of a certificate that ends tomorrow; what is running keeps the former one."""
+    name = on.member("monitoring")
+    own = on.topology.cluster.metrics[name].certificates[0]
+    with mock.patch.object(certificates, "LEAF_DAYS", 1):
+        text = certificates.issue(authority(on.topology.cluster), own)
+    on.hosts[name].check_output("cp --preserve %s %s.kept", own.path, own.path)
+    try:
+        on.hosts[name].check_output("printf %%s %s > %s", text, own.path)
+        yield {"CertificateExpiresSoon": {"host": name}, "CertificateExpired": {"host": name}}
+    finally:
+        on.hosts[name].check_output("mv %s.kept %s", own.path, own.path)
+
+
+@contextlib.contextmanager
+def disk_full(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """The second log directory of a broker is a small disk, and becomes full.
+
+    The first one has the metadata log of a combined node, which ends without it.
+    """
+    where = on.member("kafka_brokers")
+    path = on.topology.cluster.kafka[where].data_dirs[-1]
+    disk = {"host": where, "mountpoint": path}
+    try:
+        with small_disk(on, where, path):
+            fill(on, where, path)
+            yield {
+                "LogDirectoryOffline": {"host": where},
+                "DiskFullSoon": disk,
+                "DiskAlmostFull": disk,
+            }
+    finally:
+        on.heal()
+        on.wait_until_healthy()
+
+
+@contextlib.contextmanager
+def unclean_election(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """A leader answers a follower no more, and is killed once that one is out of sync.
+
+    The follower is then elected on request.
+    """
+    controller = on.controller()
+    leader, follower = sorted(on.topology.brokers, key=controller.__eq__)[:2]
+    topic, where = f"unclean-{on.suffix}", on.topology.node(leader)
+    # With more, a replica that has left the ISR could still be elected cleanly (KIP-966).
+    configs = {"min.insync.replicas": "1"}
+    on.admin.create_topics({topic: {"assignments": {0: [leader, follower]}, "configs": configs}})
+    port = on.topology.cluster.kafka[where].node_listener.port
+    peer = on.topology.addresses[on.topology.node(follower)]
+
+    def partition_is(**wanted: object) -> None:
+        def found() -> bool:
+            partition = on.partition(topic=topic)
+            return bool(partition) and all(
+                getattr(partition, name) == value for name, value in wanted.items()
+            )
+
+        wait_for(found, seconds=OUT_OF_SYNC_SECONDS, what=f"{topic} with {wanted}")
+
+    try:
+        partition_is(leader=leader, isr=(leader, follower))
+        on.sh(where, DROP_ANSWERS_TO, peer, str(port))
+        with producing(on.topology, topic, 0.2):
+            partition_is(isr=(leader,))
+        on.sh(where, f"{KILL}; systemctl stop kafka")
+        partition_is(leader=-1)
+        on.hosts[where].run(STOP_DROPPING)
+        with clients.admin(on.topology.connection) as admin:
+            admin.elect_leaders(UNCLEAN, {topic: [0]})
+        partition_is(leader=follower)
+        yield {}
+    finally:
+        on.heal()
+        on.wait_until_healthy()
+        remove_topics(on, topic)
+
+
+@contextlib.contextmanager
+def slow_leader(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """The link of a leader is slow, and it gets large records."""
+    controller = on.controller()
+    leader, *others = sorted(on.topology.brokers, key=controller.__eq__)
+    topic, where = f"slow-{on.suffix}", on.topology.node(leader)
+    on.admin.create_topics({topic: {"assignments": {0: [leader, *others[:2]]}}})
+    try:
+        on.sh(where, SLOW)
+        with producing(on.topology, topic, 0.01, LARGE):
+            yield {"ProduceLatencyHigh": {"host": where}}
+    finally:
+        on.hosts[where].run("tc qdisc del dev eth0 root")
+        remove_topics(on, topic)
+
+
+BROKER_STOPPED = AlertingFault(
+    "a broker is stopped",
+    broker_stopped,
+    (
+        *("KafkaDown", "PartitionsWithoutLeader", "PartitionsUnderMinIsr"),
+        *("PartitionsUnderReplicated", "ProduceErrors"),
+    ),
+    needs=("kafka_brokers",),
+)
+CERTIFICATE_ENDS = AlertingFault(
+    "a certificate ends", certificate_ends, ("CertificateExpiresSoon", "CertificateExpired")
+)
+HOST_UNREACHABLE = AlertingFault(
+    "no exporter of a host answers", proxy_unreachable, ("HostDown",), needs=("kafka_brokers",)
+)
+DISK_FULL = AlertingFault(
+    "a log directory is full",
+    disk_full,
+    ("DiskFullSoon", "DiskAlmostFull", "LogDirectoryOffline"),
+    needs=("kafka_brokers",),
+)
+UNCLEAN_ELECTION = AlertingFault(
+    "the last in-sync replica is killed, and an unclean election is asked for",
+    unclean_election,
+    ("UncleanLeaderElection",),
+    needs=("kafka_controllers",),
+    clears=420,
+)
+SLOW_LEADER = AlertingFault(
+    "a leader's link is slow (1 Mbit/s)",
+    slow_leader,
+    ("ProduceLatencyHigh",),
+    needs=("kafka_brokers",),
+    clears=300,
+)

@@ -1,0 +1,78 @@
+"""Which faults are made at the same time, and the alerts that no fault of the lab can fire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.support.faults.alerting.brokers import (
+    BROKER_STOPPED,
+    CERTIFICATE_ENDS,
+    DISK_FULL,
+    HOST_UNREACHABLE,
+    SLOW_LEADER,
+    UNCLEAN_ELECTION,
+)
+from tests.support.faults.alerting.operations import (
+    NODE_DOES_NOT_START,
+    RESTART_PENDING,
+    ROLL_KILLED,
+)
+from tests.support.faults.alerting.pipelines import (
+    GROUP_STOPPED,
+    REGISTRY_STOPPED,
+    STREAM_HANGS,
+    TASK_FAILS,
+    TASK_WITHOUT_LOGIN,
+    WORKER_STOPPED,
+)
+from tests.support.faults.alerting.quorum import (
+    CONTROLLER_ISOLATED,
+    CONTROLLERS_KILLED,
+    CONTROLLERS_LOST,
+    ZOOKEEPER_LOST,
+)
+from tests.support.faults.alerting.watched import AlertingFault
+from tests.support.faults.alerting.watchers import (
+    CONFIG_REJECTED,
+    EXPORTER_FAILS,
+    EXPORTER_STOPPED,
+    LAG_UNKNOWN,
+    RECEIVER_REFUSES,
+    RULE_FAILS,
+)
+
+ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
+    "services": (
+        BROKER_STOPPED,
+        TASK_WITHOUT_LOGIN,
+        TASK_FAILS,
+        REGISTRY_STOPPED,
+        EXPORTER_STOPPED,
+        CERTIFICATE_ENDS,
+    ),
+    # Of a host whose exporters do not answer nothing else is seen.
+    "a host": (HOST_UNREACHABLE, WORKER_STOPPED, RECEIVER_REFUSES, LAG_UNKNOWN),
+    "an isolated controller": (CONTROLLER_ISOLATED, EXPORTER_FAILS),
+    "no controller": (CONTROLLERS_LOST,),
+    # The kills first: a controller counts elections since its own start.
+    "elections": (RULE_FAILS, CONFIG_REJECTED, CONTROLLERS_KILLED, UNCLEAN_ELECTION),
+    "a stopped operation": (NODE_DOES_NOT_START,),
+    "an abandoned operation": (ROLL_KILLED,),
+    "minutes": (STREAM_HANGS, RESTART_PENDING, GROUP_STOPPED, DISK_FULL, SLOW_LEADER),
+    "ZooKeeper": (ZOOKEEPER_LOST,),
+}
+"""Rounds of faults that are there at the same time, one round after the other."""
+FIRST = next(iter(ROUNDS))
+"""The round that is not part of --full alone."""
+NOT_HERE = {
+    "ZooKeeper": "no ZooKeeper here",
+    **dict.fromkeys(
+        ["no controller", "an isolated controller"], "ZooKeeper elects the controller here"
+    ),
+}
+"""Why a round is skipped of which no fault can be made."""
+NOT_SEEN = {
+    "ClockOffset": "hosts of the lab are containers, and have the clock of the machine",
+    "ZooKeeperWithoutLeader": "the lab has no ZooKeeper that is watched",
+}
+"""Alerts that are not seen in the lab `monitoring`, and why."""
