@@ -84,6 +84,7 @@ class Expected:
     there: float
     """Once it was."""
     healed: float = 0.0
+    """When its healing began."""
     fired: float = 0.0
     cleared: float = 0.0
 
@@ -112,15 +113,20 @@ def test_alerts_fire_and_clear(
                 begun = time.time()
                 labels = injected.enter_context(fault.inject(watched))
                 there = time.time()
-                wanted += [
+                own = [
                     Expected(fault, one, labels.get(one, {}), begun, there) for one in fault.alerts
                 ]
+                injected.callback(heals, own)
+                wanted += own
             wait_until_fired(notifications, wanted)
-        healed = time.time()
-        for one in wanted:
-            one.healed = healed
         wait_until_cleared(notifications, wanted)
     seen += [one.row for one in wanted]
+
+
+def heals(alerts: list[Expected]) -> None:
+    """Record that the fault of some alerts is healed from now on."""
+    for one in alerts:
+        one.healed = time.time()
 
 
 def wait_until_fired(notifications: Notifications, wanted: list[Expected]) -> None:

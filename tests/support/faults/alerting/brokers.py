@@ -204,6 +204,7 @@ DISK_FULL = AlertingFault(
     disk_full,
     ("DiskFullSoon", "DiskAlmostFull", "LogDirectoryOffline"),
     needs=("kafka_brokers",),
+    fires=900,
 )
 UNCLEAN_ELECTION = AlertingFault(
     "the last in-sync replica is killed, and an unclean election is asked for",

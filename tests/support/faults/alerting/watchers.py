@@ -41,7 +41,10 @@ def replaced(on: Watched, where: str, path: str, command: str, *words: str) -> I
         on.sh(where, command, *words)
         yield
     finally:
-        on.sh(where, f"if test -e {path}.kept; then mv {path}.kept {path}; else rm {path}; fi")
+        on.sh(
+            where,
+            f"if test -e {path}.kept; then mv {path}.kept {path}; touch {path}; else rm {path}; fi",
+        )
 
 
 @contextlib.contextmanager
@@ -86,10 +89,10 @@ def lag_unknown(on: Watched) -> Iterator[Mapping[str, Labels]]:
 @contextlib.contextmanager
 def exporter_fails(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """A wrong rule in the configuration of the JMX exporter, which reads it again by itself."""
-    where, path = on.member("kafka_brokers", 0), java_agent.rules("kafka")
+    where, path = on.member("kafka_connect"), java_agent.rules("connect")
     wrong = r"sed -i 's/^rules:/&\n  - pattern: .+\n    name: fault\n    labels: {a: $9}/' %s"
     with replaced(on, where, path, wrong, path):
-        yield {"ExporterFailing": {"host": where, "job": "kafka"}}
+        yield {"ExporterFailing": {"host": where, "job": "connect"}}
 
 
 @contextlib.contextmanager
@@ -123,7 +126,7 @@ EXPORTER_FAILS = AlertingFault(
     "a wrong rule in the configuration of the JMX exporter",
     exporter_fails,
     ("ExporterFailing",),
-    needs=("kafka_brokers",),
+    needs=("kafka_connect",),
 )
 RECEIVER_REFUSES = AlertingFault(
     "a receiver refuses a notification", receiver_refuses, ("AlertsNotDelivered",), clears=210
