@@ -339,17 +339,16 @@ def dashboards() -> dict[Path, str]:
 
 
 def alerts() -> dict[Path, str]:
-    """Return docs/alerts.md with the alerts that a run of tests/failover/test_alerts.py has seen.
+    """Return docs/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
 
-    They are in docs/alerts.json, a copy of what it writes to build/alerts.json.
+    They are in docs/alerts.json, which has what these write to build/alerts.json.
     """
     found = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
     title = "## Seen on a real cluster"
     page = ROOT / "docs/alerts.md"
     above, _, _ = page.read_text(encoding="utf-8").partition(title)
     rows = [
-        [f"[{one['alert']}](#{one['alert'].lower()})", one["fault"]]
-        + [str(one[key]) for key in ("fired", "cleared")]
+        [_alert(one["alert"]), one["fault"], *(str(one[key]) for key in ("fired", "cleared"))]
         for one in found["alerts"]
     ]
     lines = [
@@ -359,12 +358,20 @@ def alerts() -> dict[Path, str]:
         "",
         f"On {found['date']}, on the lab `monitoring`, metrics read every 5 s. The faults were",
         "injected on real daemons, several at a time; each alert went through Alertmanager to a",
-        "webhook. Seconds are from the fault until the receiver had the alert, and from the end of",
-        "the fault until it had the message that the alert is over.",
+        "webhook. Seconds are from the fault until the receiver had the alert, and from when its",
+        "healing began until it had the message that the alert is over.",
         "",
         *_table(["alert", "fault", "fired after (s)", "cleared after (s)"], rows),
+        "",
+        "Not seen there:",
+        "",
+        *_table(["alert", "why"], [[_alert(one), why] for one, why in found["not_seen"].items()]),
     ]
     return {page: above + "\n".join(lines) + "\n"}
+
+
+def _alert(name: str) -> str:
+    return f"[{name}](#{name.lower()})"
 
 
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {

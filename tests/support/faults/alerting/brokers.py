@@ -9,6 +9,7 @@ from unittest import mock
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.module_utils.model.metrics import NODE_UNIT
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 
 from tests.support.faults.alerting.watched import (
@@ -24,9 +25,14 @@ from tests.support.faults.catalogue.identities import authority
 from tests.support.faults.catalogue.network import SLOW
 from tests.support.faults.target import DROP_ANSWERS, DROP_ANSWERS_TO, STOP_DROPPING
 from tests.support.lab.topology import Topology
+from tests.support.repeat import repeated
 from tests.support.wait import wait_for
 
 OUT_OF_SYNC_SECONDS = 90
+# What is mounted in a container later does not reach the mounts of a unit that runs.
+SEE_MOUNTS = f"systemctl restart {NODE_UNIT}"
+SMALL, GROWTH, GROWTH_SECONDS = 200_000_000, 200_000, 5
+"""Bytes of a disk, and by how much a file on it grows each time."""
 UNCLEAN = 1
 """The type of an election, as the protocol has it."""
 LARGE = 150_000
@@ -112,18 +118,31 @@ def disk_full(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """
     where = on.member("kafka_brokers")
     path = on.topology.cluster.kafka[where].data_dirs[-1]
-    disk = {"host": where, "mountpoint": path}
     try:
         with small_disk(on, where, path):
+            on.sh(where, SEE_MOUNTS)
             fill(on, where, path)
             yield {
                 "LogDirectoryOffline": {"host": where},
-                "DiskFullSoon": disk,
-                "DiskAlmostFull": disk,
+                "DiskAlmostFull": {"host": where, "mountpoint": path},
             }
     finally:
         on.heal()
         on.wait_until_healthy()
+
+
+@contextlib.contextmanager
+def disk_fills(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """A small disk of which a quarter is free; a file on it goes on growing."""
+    where, path = on.member("monitoring"), "/srv/millrace-fills"
+    grows = f"head -c {GROWTH} /dev/zero >> {path}/grows"
+    try:
+        on.sh(where, f"mkdir {path} && mount -t tmpfs -o size={SMALL} tmpfs {path}")
+        on.sh(where, f"head -c {SMALL * 3 // 4} /dev/zero > {path}/kept; {SEE_MOUNTS}")
+        with repeated(lambda: on.hosts[where].run(grows), GROWTH_SECONDS):
+            yield {"DiskFullSoon": {"host": where, "mountpoint": path}}
+    finally:
+        on.hosts[where].run(f"umount {path}; rmdir {path}")
 
 
 @contextlib.contextmanager
@@ -202,10 +221,10 @@ HOST_UNREACHABLE = AlertingFault(
 DISK_FULL = AlertingFault(
     "a log directory is full",
     disk_full,
-    ("DiskFullSoon", "DiskAlmostFull", "LogDirectoryOffline"),
+    ("DiskAlmostFull", "LogDirectoryOffline"),
     needs=("kafka_brokers",),
-    fires=900,
 )
+DISK_FILLS = AlertingFault("a file that grows steadily", disk_fills, ("DiskFullSoon",), fires=900)
 UNCLEAN_ELECTION = AlertingFault(
     "the last in-sync replica is killed, and an unclean election is asked for",
     unclean_election,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tests.support.faults.alerting.brokers import (
     BROKER_STOPPED,
     CERTIFICATE_ENDS,
+    DISK_FILLS,
     DISK_FULL,
     HOST_UNREACHABLE,
     SLOW_LEADER,
@@ -51,24 +52,26 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
         CERTIFICATE_ENDS,
     ),
     # Of a host whose exporters do not answer nothing else is seen.
-    "a host": (HOST_UNREACHABLE, WORKER_STOPPED, RECEIVER_REFUSES, LAG_UNKNOWN),
+    "a host": (HOST_UNREACHABLE, WORKER_STOPPED, RECEIVER_REFUSES, LAG_UNKNOWN, DISK_FULL),
     "an isolated controller": (CONTROLLER_ISOLATED, EXPORTER_FAILS),
     "no controller": (CONTROLLERS_LOST,),
     # The kills first: a controller counts elections since its own start.
     "elections": (RULE_FAILS, CONFIG_REJECTED, CONTROLLERS_KILLED, UNCLEAN_ELECTION),
     "a stopped operation": (NODE_DOES_NOT_START,),
     "an abandoned operation": (ROLL_KILLED,),
-    "minutes": (STREAM_HANGS, RESTART_PENDING, GROUP_STOPPED, DISK_FULL, SLOW_LEADER),
+    "minutes": (STREAM_HANGS, DISK_FILLS, RESTART_PENDING, GROUP_STOPPED, SLOW_LEADER),
     "ZooKeeper": (ZOOKEEPER_LOST,),
 }
 """Rounds of faults that are there at the same time, one round after the other."""
 FIRST = next(iter(ROUNDS))
 """The round that is not part of --full alone."""
+KRAFT = (
+    *("an isolated controller", "no controller"),
+    *("a stopped operation", "an abandoned operation"),
+)
 NOT_HERE = {
     "ZooKeeper": "no ZooKeeper here",
-    **dict.fromkeys(
-        ["no controller", "an isolated controller"], "ZooKeeper elects the controller here"
-    ),
+    **dict.fromkeys(KRAFT, "ZooKeeper elects the controller here"),
 }
 """Why a round is skipped of which no fault can be made."""
 NOT_SEEN = {

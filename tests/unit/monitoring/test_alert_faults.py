@@ -1,0 +1,35 @@
+"""Each alert has a real fault, or the documentation says why it is not seen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.faults.alerting.rounds import FIRST, NOT_HERE, NOT_SEEN, ROUNDS
+from tests.support.lab.skips import LACKS
+from tests.support.lab.topology import ROOT
+from tests.unit.monitoring.alert_rules import ALERTS
+
+FAULTS = [fault for round_ in ROUNDS.values() for fault in round_]
+SEEN = json.loads((ROOT / "docs/alerts.json").read_text())
+
+
+def test_each_alert_has_a_fault_or_a_reason_for_having_none() -> None:
+    assert {name for fault in FAULTS for name in fault.alerts} | NOT_SEEN.keys() == ALERTS.keys()
+
+
+def test_an_alert_is_fired_by_one_fault() -> None:
+    fired = [name for fault in FAULTS for name in fault.alerts]
+    assert len(fired) == len({*fired})
+
+
+def test_the_documentation_has_each_alert_once() -> None:
+    seen = [one["alert"] for one in SEEN["alerts"]]
+    assert sorted([*seen, *SEEN["not_seen"]]) == sorted(ALERTS)
+
+
+@pytest.mark.parametrize("reason", sorted({*NOT_HERE.values()}))
+def test_a_round_is_skipped_for_a_known_reason(reason: str) -> None:
+    assert reason in LACKS
+    assert FIRST not in NOT_HERE
