@@ -136,7 +136,7 @@ def stream_hangs(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """A stream that has committed hangs (SIGSTOP)."""
     where, unit = on.member("spark_masters", 0), f"spark-job-{JOB}"
     deploy(on, "present")
-    on.afterwards.callback(remove_job, on)
+    on.afterwards.callback(deploy, on, "absent")
     commits = f'spark_stream_last_batch_timestamp_seconds{{job_name="{JOB}"}}'
     wait_for(lambda: on.value(commits), seconds=FIRST_COMMIT_SECONDS, what="a commit of the stream")
     on.sh(where, f"systemctl kill --signal=STOP {unit}")
@@ -162,16 +162,9 @@ def stream(on: Watched, state: str) -> dict[str, Any]:
 
 
 def deploy(on: Watched, state: str) -> None:
-    """Make or remove the stream, and have the exporter of the host know of it."""
+    """Make or remove the stream beside the jobs of the inventory."""
     given = json.dumps({"spark_jobs": [*inventory_jobs(on), stream(on, state)]})
-    on.plays.succeed("site", "-e", given, seconds=900)
     on.plays.succeed("jobs", "-e", given, "-e", f"job={JOB}")
-
-
-def remove_job(on: Watched) -> None:
-    """Remove the stream and what the exporter knows of it."""
-    deploy(on, "absent")
-    on.plays.succeed("site", seconds=900)
 
 
 def inventory_jobs(on: Watched) -> list[Any]:
