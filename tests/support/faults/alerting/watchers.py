@@ -20,6 +20,7 @@ from tests.support.faults.alerting.watched import (
     stopped,
     unit_stopped,
 )
+from tests.support.faults.target import STOP_DROPPING
 
 CUT_OFF = "ip rule add pref 10 ipproto 6 dport %s blackhole"
 """A host does not reach a port of any other."""
@@ -83,7 +84,7 @@ def lag_unknown(on: Watched) -> Iterator[Mapping[str, Labels]]:
     try:
         yield {"LagUnknown": {"host": where}}
     finally:
-        on.sh(where, "ip rule del pref 10")
+        on.hosts[where].run(STOP_DROPPING)  # what heals another fault may have done it
 
 
 @contextlib.contextmanager
