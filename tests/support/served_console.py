@@ -60,6 +60,7 @@ def served(
     collector = Collector(settings, {name: partial(deepcopy, one) for name, one in given.items()})
     for name in [*given, "kafka"]:
         collector.read(name)
+    collector.start()  # what is old counts as what hangs
     with SaslBroker(users) as broker, socket.create_server(("127.0.0.1", 0)) as server:
         clients = Clients(Connection((broker.address,), broker.properties), broker.mechanism)
         console = Console(settings, clients, collector)
@@ -77,4 +78,5 @@ def served(
             yield f"https://localhost:{server.getsockname()[1]}/"
         finally:
             running.should_exit = True
+            collector.stop()
             thread.join()
