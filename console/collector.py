@@ -71,6 +71,8 @@ class Collector:
                 else:
                     found[name] = self._found.get(name, {"error": "it is being read"})
         known = found.pop("hosts", {})
+        if isinstance(known.get("error"), str):  # nothing is known of any host
+            known = {}
         return {
             "version": 1,
             "name": self._settings.name,

@@ -56,8 +56,9 @@ class Observed:
 
     def hosts(self) -> Mapping[str, Found]:
         """Return what is known of hosts, by their names."""
+        silent = "its node exporter does not answer Prometheus"
         found: dict[str, Found] = {
-            name: {"error": "" if up else "its node exporter does not answer Prometheus"}
+            name: {"answers": up, "error": "" if up else silent}
             for name, up in self._up("node").items()
         }
         for one in self._server.now("millrace_restart_pending == 1"):

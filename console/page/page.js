@@ -460,7 +460,7 @@ function quorumView() {
 }
 
 function hostsView() {
-  const state = (host) => (host.units ? units(host) : host.error === undefined ? null : mark("good", "answers"));
+  const state = (host) => (host.units ? units(host) : host.answers ? mark("good", "answers") : null);
   const units = (host) => (host.units || []).map((one) => h("div", {}, mark(one.active === "active" ? "good" : "bad", `${one.name} ${one.active}`)));
   const disks = (host) => (host.disks || []).map((one) => h("div", {}, `${one.path}: ${bytes(one.free)} of ${bytes(one.total)} free`));
   return ["Hosts", listing({
@@ -580,6 +580,11 @@ function parts() {
 
 const list = (part) => (Array.isArray(part) ? part : []);
 
+function hostsState(hosts, lost) {
+  if (lost.length) return mark("bad", `${number(lost.length)} cannot be reached`);
+  return hosts.every((one) => one.units || one.answers) ? mark("good", "all answer") : mark("warn", "unknown");
+}
+
 function overviewView() {
   const hosts = data.hosts || [];
   const lost = hosts.filter((one) => one.error);
@@ -599,7 +604,7 @@ function overviewView() {
     problems.length ? [h("p", {}, mark("bad", count(problems.length, "problem"))), problemList(problems)] : h("p", {}, mark("good", "No problem was found")),
     h("h2", {}, "Parts"),
     table("Parts of the cluster", ["Part", "State", "Contents"], [
-      [link("hosts", "Hosts"), lost.length ? mark("bad", `${number(lost.length)} cannot be reached`) : mark("good", "all answer"), count(hosts.length, "host")],
+      [link("hosts", "Hosts"), hostsState(hosts, lost), count(hosts.length, "host")],
       ...all.map(([view, title, part, contents]) => [link(view, title), state(part), part.error ? "" : contents()])]),
     data.kafka && !data.kafka.error ? [h("h2", {}, "Brokers"),
       table("Brokers", ["Broker", "Address", "Rack", "State", "Leaders", "Replicas", "Missing"],

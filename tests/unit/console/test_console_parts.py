@@ -204,6 +204,15 @@ def test_a_host_has_what_was_read_of_it() -> None:
     assert [one["error"] for one in found.snapshot()["hosts"]] == ["no answer", ""]
 
 
+def test_a_host_of_any_name_is_shown_while_nothing_is_known_of_it() -> None:
+    def broken() -> None:
+        raise NO_JSON
+
+    found = Collector(settings(hosts=({"name": "error", "error": ""},)), {"hosts": broken})
+    found.read("hosts")
+    assert found.snapshot()["hosts"] == [{"name": "error", "error": ""}]
+
+
 # Records
 
 

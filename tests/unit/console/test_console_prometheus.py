@@ -34,7 +34,7 @@ def observed(server: Prometheus) -> Observed:
 
 def test_hosts_have_their_errors_and_restarts(observed: Observed) -> None:
     found = observed.hosts()
-    assert found["k1"] == {"error": "", "pending": ["kafka"]}
+    assert found["k1"] == {"answers": True, "error": "", "pending": ["kafka"]}
     assert found["k2"]["error"]
 
 
