@@ -377,7 +377,7 @@ def resolve(
 ) -> dict[str, Worker]:
     """Return host -> worker of all hosts of the group kafka_connect.
 
-    `registry` is an instance of the schema registry; of its users workers get the one of their name.
+    `registry` is an instance of the schema registry, of whose users they get the one of their name.
     """
     users = tuple(one for one in (registry.users if registry else ()) if one.name == KAFKA_USER)
     workers = {name: hosts[name] for name in inventory.members(GROUP)}
