@@ -24,7 +24,7 @@ KNOWN = {
 JOBS = {*KNOWN, "kraft"} - {"of_each_target", "kafka_zookeeper"}
 PARTS = {"certificate", "connector", "sink", "source", "stream"}
 AGGREGATIONS = {"avg", "count", "max", "min", "sum", "topk"}
-WORDS = AGGREGATIONS | {"and", "or", "unless", "on", "by", "offset"}
+WORDS = AGGREGATIONS | {"and", "or", "unless", "on", "by", "offset", "group_left"}
 QUERIES = [
     *(one.query for _, panel in panels() for one in panel.queries),
     *(rule["expr"] for rule in ALERTS.values()),
