@@ -34,7 +34,6 @@ def watched(
     plays: Plays,
     servers: Servers,
     notifications: Notifications,
-    admin: Any,
 ) -> Iterator[Watched]:
     has_connect = bool(topology.cluster.connect)
     with contextlib.ExitStack() as afterwards:
@@ -43,7 +42,6 @@ def watched(
             hosts,
             plays,
             plays.state,
-            admin=admin,
             servers=servers,
             notifications=notifications,
             connect=request.getfixturevalue("connect_rest") if has_connect else None,

@@ -69,13 +69,8 @@ def broker_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
     node = on.topology.cluster.kafka[where].id
     alone, strict = f"alone-{on.suffix}", f"strict-{on.suffix}"
     others = [one for one in on.topology.brokers if one != node]
-    on.admin.create_topics(
-        {
-            alone: {"assignments": {0: [node]}},
-            strict: {"assignments": {0: [*others, node]}, "configs": {"min.insync.replicas": "3"}},
-        },
-        wait_for_metadata=True,
-    )
+    on.create_topic(alone, assignments={0: [node]})
+    on.create_topic(strict, assignments={0: [*others, node]}, configs={"min.insync.replicas": "3"})
     try:
         with stopped(on.hosts[where], "kafka"), producing(on.topology, strict, 0.2):
             yield {"KafkaDown": {"host": where}, "ProduceErrors": {"error": "NOT_ENOUGH_REPLICAS"}}
@@ -156,7 +151,7 @@ def unclean_election(on: Watched) -> Iterator[Mapping[str, Labels]]:
     topic, where = f"unclean-{on.suffix}", on.topology.node(leader)
     # With more, a replica that has left the ISR could still be elected cleanly (KIP-966).
     configs = {"min.insync.replicas": "1"}
-    on.admin.create_topics({topic: {"assignments": {0: [leader, follower]}, "configs": configs}})
+    on.create_topic(topic, assignments={0: [leader, follower]}, configs=configs)
     port = on.topology.cluster.kafka[where].node_listener.port
     peer = on.topology.addresses[on.topology.node(follower)]
 
@@ -177,7 +172,7 @@ def unclean_election(on: Watched) -> Iterator[Mapping[str, Labels]]:
         on.sh(where, f"{KILL}; systemctl stop kafka")
         partition_is(leader=-1)
         on.hosts[where].run(STOP_DROPPING)
-        with clients.admin(on.topology.connection) as admin:
+        with on.admin() as admin:
             admin.elect_leaders(UNCLEAN, {topic: [0]})
         partition_is(leader=follower)
         yield {}
@@ -193,7 +188,7 @@ def slow_leader(on: Watched) -> Iterator[Mapping[str, Labels]]:
     controller = on.controller()
     leader, *others = sorted(on.topology.brokers, key=controller.__eq__)
     topic, where = f"slow-{on.suffix}", on.topology.node(leader)
-    on.admin.create_topics({topic: {"assignments": {0: [leader, *others[:2]]}}})
+    on.create_topic(topic, assignments={0: [leader, *others[:2]]})
     try:
         on.sh(where, SLOW)
         with producing(on.topology, topic, 0.01, LARGE):

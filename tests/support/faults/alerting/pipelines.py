@@ -79,7 +79,7 @@ def task_without_login(on: Watched) -> Iterator[Mapping[str, Labels]]:
 def task_fails(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """A sink whose database refuses it."""
     name = f"refused-{on.suffix}"
-    on.admin.create_topics([name])
+    on.create_topic(name, num_partitions=1, replication_factor=-1)
     try:
         with reader(on, name) as login, sink(on, name, **login):
             yield {"ConnectorFailed": {"connector": name}}
@@ -100,22 +100,24 @@ def reader(on: Watched, name: str) -> Iterator[Mapping[str, str]]:
         for kind, prefix in (("topic", ""), ("group", "connect-"))
         for operation in ("read", "describe")
     ]
-    assert not users.set_credentials(on.admin, [credential])
     try:
-        assert not acls.create(on.admin, granted)
+        with on.admin() as admin:
+            assert not users.set_credentials(admin, [credential])
+            assert not acls.create(admin, granted)
         login = on.topology.connection.as_user(security.MECHANISM, name, password)
         key = connectors.LOGIN_KEY
         yield {f"consumer.override.{key}": str(login.properties[key])}
     finally:
-        acls.delete(on.admin, granted)
-        users.delete_credentials(on.admin, [name], security.MECHANISM)
+        with on.admin() as admin:
+            acls.delete(admin, granted)
+            users.delete_credentials(admin, [name], security.MECHANISM)
 
 
 @contextlib.contextmanager
 def group_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """A group has read a record and reads no more; the producer goes on."""
     name = f"stopped-{on.suffix}"
-    on.admin.create_topics([name])
+    on.create_topic(name, num_partitions=1, replication_factor=-1)
     try:
         with producing(on.topology, name, 0.2):
             consumer = clients.consumer(
@@ -127,7 +129,8 @@ def group_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
                 consumer.commit()
             yield {"ConsumerLagGrows": {"group": name, "topic": name}}
     finally:
-        on.admin.delete_groups([name])
+        with on.admin() as admin:
+            admin.delete_groups([name])
         remove_topics(on, name)
 
 

@@ -52,7 +52,8 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
         CERTIFICATE_ENDS,
     ),
     # Of a host whose exporters do not answer nothing else is seen.
-    "a host": (HOST_UNREACHABLE, WORKER_STOPPED, RECEIVER_REFUSES, LAG_UNKNOWN, DISK_FULL),
+    # The disk first: its healing, which comes last then, heals all faults of hosts.
+    "a host": (DISK_FULL, HOST_UNREACHABLE, WORKER_STOPPED, RECEIVER_REFUSES, LAG_UNKNOWN),
     "an isolated controller": (CONTROLLER_ISOLATED, EXPORTER_FAILS),
     "no controller": (CONTROLLERS_LOST,),
     # The kills first: a controller counts elections since its own start.

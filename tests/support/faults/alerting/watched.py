@@ -30,7 +30,6 @@ class Watched(ServicesTarget):
     What a fault leaves until its alerts have cleared is removed by `afterwards`.
     """
 
-    admin: Any
     servers: Servers
     notifications: Notifications
     connect: Rest | None
@@ -40,6 +39,19 @@ class Watched(ServicesTarget):
     def member(self, group: str, index: int = -1) -> str:
         """A host of a group."""
         return self.topology.group(group)[index]
+
+    def admin(self) -> Any:
+        """A new admin client, for a block.
+
+        An older one goes on asking the broker that was named as the controller, also once that one
+        is stopped.
+        """
+        return clients.admin(self.topology.connection)
+
+    def create_topic(self, name: str, **wanted: object) -> None:
+        """Make a topic, as kafka-python has it."""
+        with self.admin() as admin:
+            admin.create_topics({name: wanted}, wait_for_metadata=True)
 
     def wait_for_acks(self, more: int = 20, seconds: float = 60) -> None:
         """Wait for nothing: no ledger runs."""
@@ -100,7 +112,7 @@ def remove_topics(on: Watched, *names: str) -> None:
     """Remove topics; a client that asks a broker that was stopped is refused at first."""
 
     def are_gone() -> bool:
-        with contextlib.suppress(errors.KafkaError), clients.admin(on.topology.connection) as admin:
+        with contextlib.suppress(errors.KafkaError), on.admin() as admin:
             left = {*names} & {*admin.list_topics()}
             if left:
                 admin.delete_topics([*left])
