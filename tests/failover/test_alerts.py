@@ -22,7 +22,8 @@ from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.monitoring import Notifications
 from tests.support.wait import wait_for
 
-QUIET_SECONDS = 120
+QUIET_SECONDS = 360
+"""Elections of the round before count for five minutes."""
 RESULTS = ROOT / "build/alerts.json"
 
 
