@@ -14,7 +14,7 @@ class Connection(H11Protocol):
     So slow headers, a slow body, and an answer that nobody reads cannot keep it, either.
     """
 
-    seconds: ClassVar[float] = 30.0
+    seconds: ClassVar[float] = 60.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to watch it."""

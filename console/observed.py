@@ -97,7 +97,7 @@ class Observed:
             for one in self._server.now("metrics_master_aliveWorkers_Value")
         }
         # A master that stands by has no worker.
-        active = max(alive, key=lambda name: alive[name], default="")
+        active = max((name for name in alive if alive[name]), key=alive.__getitem__, default="")
         return {
             "active": active,
             "standby": [name for name, up in masters.items() if up and name != active],
@@ -106,10 +106,13 @@ class Observed:
             "applications": self._applications(),
             "streams": self._streams(),
             "problems": [
-                f"the {what} on {name} does not answer"
-                for what, every in (("master", masters), ("worker", workers))
-                for name, up in every.items()
-                if not up
+                *([] if active else ["no master has a worker"]),
+                *(
+                    f"the {what} on {name} does not answer"
+                    for what, every in (("master", masters), ("worker", workers))
+                    for name, up in every.items()
+                    if not up
+                ),
             ],
         }
 
@@ -167,7 +170,9 @@ class Observed:
     def operations(self) -> list[Found]:
         """Return the last operations, the newest first, each as its record was written last."""
         found: dict[str, Found] = {}
-        query = f"last_over_time(millrace_operation_record[{OPERATIONS_DAYS}d])"
+        # Each step of an operation is a series of its own; the last one of a host says it all.
+        query = "topk by (id, host) (1, "
+        query += f"last_over_time(millrace_operation_record[{OPERATIONS_DAYS}d]))"
         # The value is when the record was written.
         for one in sorted(self._server.now(query), key=lambda series: series.value):
             of = one.labels
@@ -201,6 +206,8 @@ class Observed:
         members = self._up("zookeeper")
         modes = {**dict.fromkeys(members, "no answer"), **_by_host(states, "state")}
         problems = [f"the member {name} does not answer" for name, up in members.items() if not up]
+        if len(members) > 1 and "leading" not in modes.values():
+            problems.append("no member leads: the ensemble has no quorum")
         return {"modes": modes, "problems": problems}
 
     def _up(self, job: str) -> dict[str, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,8 @@ class Prometheus:
 
         """
         found = self.data("query", query=query, timeout=f"{SECONDS}s")["result"]
-        return [Series(one["metric"], _points([one["value"]])) for one in found]
+        every = [Series(one["metric"], _points([one["value"]])) for one in found]
+        return [one for one in every if math.isfinite(one.value)]
 
     def between(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """Return the series that a query finds between two times, with a value for each step.

@@ -125,7 +125,8 @@ def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any]
     """Return a key or value as it can be shown: `text`, or `hex` of what is not text.
 
     `size` is that of all of it. `schema` is the id of a schema in a registry, where it begins with
-    one as Confluent's serializers write it; `undecoded` says why it could not be decoded with it.
+    one as Confluent's serializers write it; `undecoded` says why it could not be decoded with it,
+    `cut` that its text goes on.
     """
     if value is None:
         return None
@@ -133,7 +134,9 @@ def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any]
     if decode and has_schema(value):
         found["schema"] = schema_id(value)
         try:
-            return {**found, "text": decode(value)[:SHOWN_BYTES]}
+            decoded = decode(value)
+            cut = {"cut": True} if len(decoded) > SHOWN_BYTES else {}
+            return {**found, **cut, "text": decoded[:SHOWN_BYTES]}
         except SchemaError as error:
             found["undecoded"] = str(error)
     part = value[:SHOWN_BYTES]

@@ -23,6 +23,8 @@ AVRO, JSON = "AVRO", "JSON"
 HEADER_BYTES = 5
 """Before a value: zero, and the id of its schema."""
 MOST_SCHEMAS = 200
+MOST_SIGNS = 20_000
+"""Of the text of a value."""
 MOST_PARTS = 20_000
 """Of a value in Avro: a few bytes may claim that there are billions."""
 REQUEST_SECONDS = 3.0
@@ -48,7 +50,7 @@ class Schema:
     parsed: avro.schema.Schema | None = None
 
     def text(self, data: bytes) -> str:
-        """Return a value without its header as JSON for people.
+        """Return the beginning of a value without its header as JSON for people.
 
         Raises:
             SchemaError: it is not a value of this schema.
@@ -56,7 +58,7 @@ class Schema:
         """
         try:
             value = _avro(self.parsed, data) if self.parsed else json.loads(data)
-            found = json.dumps(value, indent=1, ensure_ascii=False, default=_plain)
+            found = _beginning(value)
         except Exception as error:  # noqa: BLE001, RUF100 - any bytes may be in a record
             message = f"it is no value of its schema ({type(error).__name__})"
             raise SchemaError(message) from error
@@ -164,8 +166,24 @@ class _Reader(avro.io.DatumReader):
 
 
 def _avro(schema: avro.schema.Schema, data: bytes) -> object:
-    found: object = _Reader(schema).read(avro.io.BinaryDecoder(io.BytesIO(data)))
+    stream = io.BytesIO(data)
+    found: object = _Reader(schema).read(avro.io.BinaryDecoder(stream))
+    # Other data may begin as if it had a schema.
+    if stream.tell() != len(data):
+        raise ValueError
     return found
+
+
+def _beginning(value: object) -> str:
+    """Return a value as JSON, up to `MOST_SIGNS`: names of fields alone may make it very long."""
+    encoder = json.JSONEncoder(indent=1, ensure_ascii=False, default=_plain)
+    found, length = [], 0
+    for part in encoder.iterencode(value):
+        found.append(part[:MOST_SIGNS])
+        length += len(part)
+        if length >= MOST_SIGNS:
+            break
+    return "".join(found)[:MOST_SIGNS]
 
 
 def _plain(value: object) -> str:

@@ -62,7 +62,8 @@ def has_begun() -> bool:
 
 def save(record: Mapping[str, Any]) -> None:
     """Keep the record for the tasks to come."""
-    draft = _path().with_suffix(".new")
+    # Tasks of several hosts may do so at the same time, each in a process of its own.
+    draft = _path().with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(dict(record)), encoding="utf-8")
     draft.replace(_path())
 

@@ -81,7 +81,8 @@ class Instances:
                 status = max(status, error.status)
                 failed.append(f"{instance}: {error}")
                 # Another request asks it last: each would wait for it again.
-                self.instances.append(self.instances.pop(0))
+                others = [one for one in self.instances if one != instance]
+                self.instances = [*others, instance]
         message = f"{self.nobody}: {'; '.join(failed)}"
         raise RestError(message, status)
 
@@ -109,6 +110,7 @@ class Instances:
         try:
             with self._opener.open(request, timeout=timeout) as answer:
                 found = bytes(answer.read(self.largest + 1))
+                left = answer.length
         except urllib.error.HTTPError as error:
             with error:  # it is the answer, too
                 raise RestError(_message(error), error.code) from error
@@ -117,6 +119,9 @@ class Instances:
             raise RestError(getattr(why, "strerror", None) or str(why)) from error
         if len(found) > self.largest:
             message = f"its answer is larger than {self.largest} bytes"
+            raise RestError(message)
+        if left:
+            message = "its answer is incomplete"
             raise RestError(message)
         return found
 

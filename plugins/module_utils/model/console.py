@@ -161,8 +161,8 @@ class Console(PythonProgram):
     def _views(self) -> list[Any]:
         """Return the views with the panels of which this cluster can have data."""
         jobs = {job for one in self.exporters.values() for job in one.modules}
-        kraft = {"kraft"} if self.broker and self.broker.voters else set()
-        there = {*jobs, *_AT_WORK, *kraft}
+        mode = {"kraft" if self.broker.voters else "zookeeper_brokers"} if self.broker else set()
+        there = {*jobs, *_AT_WORK, *mode}
 
         def fits(one: Mapping[str, Any]) -> bool:
             return there.issuperset(one.get("needs", ()))

@@ -21,7 +21,7 @@ CLUSTER: Drawn = {
     'up{job="spark_master"}': [({"host": "k1"}, 1), ({"host": "k2"}, 1), ({"host": "k3"}, 0)],
     'up{job="spark_worker"}': [({"host": "k1"}, 1)],
     'up{job="zookeeper"}': [({"host": "k1"}, 1), ({"host": "k2"}, 0)],
-    "zookeeper_state": [({"host": "k1", "state": "leader"}, 1)],
+    "zookeeper_state": [({"host": "k1", "state": "leading"}, 1)],
     "restart_pending": [({"host": "k1", "unit": "kafka"}, 1)],
     "kafka_connect_(connector": [
         ({"host": "k1", "connector": "orders", "state": "running"}, 1),

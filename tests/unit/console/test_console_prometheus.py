@@ -82,7 +82,7 @@ def test_certificates_and_members_and_alerts(observed: Observed) -> None:
         (-1 / 86400, True),
     ]
     found = observed.zookeeper()
-    assert found["modes"] == {"k1": "leader", "k2": "no answer"}
+    assert found["modes"] == {"k1": "leading", "k2": "no answer"}
     assert len(found["problems"]) == 1
     (alert,) = observed.alerts()["alerts"]
     assert (alert["name"], alert["where"], alert["state"]) == ("DiskFull", "k1", "firing")

@@ -21,7 +21,8 @@ KNOWN = {
     path.stem: set(path.read_text().split())
     for path in (Path(__file__).parent / "metrics").glob("*.txt")
 }
-JOBS = {*KNOWN, "kraft"} - {"of_each_target", "kafka_zookeeper"}
+_OF_BROKERS = {"kraft": "kafka", "zookeeper_brokers": "kafka_zookeeper"}
+JOBS = {*KNOWN, *_OF_BROKERS} - {"of_each_target", "kafka_zookeeper"}
 PARTS = {"certificate", "connector", "sink", "source", "stream"}
 AGGREGATIONS = {"avg", "count", "max", "min", "sum", "topk"}
 WORDS = AGGREGATIONS | {"and", "or", "unless", "on", "by", "offset", "group_left"}
@@ -76,7 +77,7 @@ def test_every_metric_that_a_view_or_an_alert_reads_exists() -> None:
 )
 def test_a_panel_reads_metrics_of_the_jobs_that_it_needs(view: str, panel: Panel) -> None:
     assert panel.needs <= JOBS | PARTS
-    jobs = {"kafka" if job == "kraft" else job for job in panel.needs - PARTS}
+    jobs = {_OF_BROKERS.get(job, job) for job in panel.needs - PARTS}
     if jobs & {"zookeeper"}:
         jobs |= {"kafka_zookeeper"}
     known = set().union(*(KNOWN[job] for job in jobs), KNOWN["of_each_target"])
@@ -84,7 +85,8 @@ def test_a_panel_reads_metrics_of_the_jobs_that_it_needs(view: str, panel: Panel
         one for query in panel.queries for one in metrics_of(query.query) if not exists(one, known)
     ]
     assert not unknown, f"{view} needs more"
-    if not panel.needs & {"kraft", "zookeeper", "spark_master"} and view in {"broker", "cluster"}:
+    others = {*_OF_BROKERS, "zookeeper", "spark_master"}
+    if not panel.needs & others and view in {"broker", "cluster"}:
         both = KNOWN["kafka"] & KNOWN["kafka_zookeeper"] | KNOWN["of_each_target"]
         used = {one for query in panel.queries for one in metrics_of(query.query)}
         assert used <= both, "not with ZooKeeper"

@@ -76,6 +76,7 @@ NOT_HERE = {
 }
 """Why a round is skipped of which no fault can be made."""
 NOT_SEEN = {
+    "ConsumerGroupAbandoned": "a group is abandoned after a day",
     "ClockOffset": "hosts of the lab are containers, and have the clock of the machine",
     "ZooKeeperWithoutLeader": "the lab has no ZooKeeper that is watched",
 }
