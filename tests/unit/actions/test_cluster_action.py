@@ -105,7 +105,9 @@ def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_pa
     if any("nftables" in path.read_text() for path in own.glob("group_vars/*")):
         # The lab adds the addresses, without which a firewall is refused.
         names = AnsibleRun(own).hostvars
-        hosts = {name: {"ansible_host": f"10.0.0.{n}"} for n, name in enumerate(names, start=1)}
+        hosts = {
+            str(name): {"ansible_host": f"10.0.0.{n}"} for n, name in enumerate(names, start=1)
+        }
         (own / "transport.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     ansible = AnsibleRun(own)
     found = ansible.task("cluster", next(iter(ansible.hostvars)))
