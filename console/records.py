@@ -126,7 +126,7 @@ def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any]
 
     `size` is that of all of it. `schema` is the id of a schema in a registry, where it begins with
     one as Confluent's serializers write it; `undecoded` says why it could not be decoded with it,
-    `cut` that its text goes on.
+    `cut` that this is only its beginning.
     """
     if value is None:
         return None
@@ -135,11 +135,14 @@ def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any]
         found["schema"] = schema_id(value)
         try:
             decoded = decode(value)
-            cut = {"cut": True} if len(decoded) > SHOWN_BYTES else {}
-            return {**found, **cut, "text": decoded[:SHOWN_BYTES]}
+            if len(decoded) > SHOWN_BYTES:
+                found["cut"] = True
+            return {**found, "text": decoded[:SHOWN_BYTES]}
         except SchemaError as error:
             found["undecoded"] = str(error)
     part = value[:SHOWN_BYTES]
+    if len(part) < len(value):
+        found["cut"] = True
     try:
         # A character may be cut in the middle at the end.
         written = part.decode("utf-8", "ignore" if len(part) < len(value) else "strict")

@@ -397,7 +397,7 @@ function recordsOf(topic) {
   const shown = (value) => {
     if (value === null) return h("span", { class: "quiet" }, "none");
     const notes = [value.schema === undefined ? null : `schema ${value.schema}${value.undecoded ? `: ${value.undecoded}` : ""}`,
-      value.hex === undefined ? null : "not text", value.cut || (value.size > 4096 && value.undecoded !== undefined) || (value.size > 4096 && value.schema === undefined) ? `the beginning of ${number(value.size)} bytes` : null].filter(Boolean);
+      value.hex === undefined ? null : "not text", value.cut ? `the beginning of ${number(value.size)} bytes` : null].filter(Boolean);
     return [h("pre", {}, value.hex === undefined ? value.text : value.hex), notes.length ? h("span", { class: "quiet" }, notes.join(", ")) : null];
   };
   const submit = async (event) => {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.monitoring import Notifications
-from tests.support.wait import wait_for
+from tests.support.wait import wait_for_none
 
 QUIET_SECONDS = 360
 """Elections of the round before count for five minutes."""
@@ -108,7 +108,9 @@ def test_alerts_fire_and_clear(
         pytest.skip(NOT_HERE[name])
     if name != FIRST:
         skip_unless_full()
-    wait_for_none(lambda: active(watched.servers), QUIET_SECONDS, "no alert before the faults")
+    wait_for_none(
+        lambda: active(watched.servers), seconds=QUIET_SECONDS, what="no alert before the faults"
+    )
     wanted: list[Expected] = []
     with watched.afterwards:
         with contextlib.ExitStack() as injected:
@@ -142,7 +144,7 @@ def wait_until_fired(notifications: Notifications, wanted: list[Expected]) -> No
             )
         return [one.alert for one in wanted if not one.fired]
 
-    wait_for_none(missing, max(one.fault.fires for one in wanted), "each alert")
+    wait_for_none(missing, seconds=max(one.fault.fires for one in wanted), what="each alert")
 
 
 def wait_until_cleared(notifications: Notifications, wanted: list[Expected]) -> None:
@@ -155,24 +157,5 @@ def wait_until_cleared(notifications: Notifications, wanted: list[Expected]) -> 
             )
         return [one.alert for one in wanted if not one.cleared]
 
-    wait_for_none(missing, max(one.fault.clears for one in wanted), "the end of each alert")
-
-
-def wait_for_none(names: Callable[[], list[str]], seconds: float, what: str) -> None:
-    """Wait until no name is left.
-
-    Raises:
-        AssertionError: there are some still; it has them.
-
-    """
-    last: list[str] = []
-
-    def nothing() -> bool:
-        last[:] = names()
-        return not last
-
-    try:
-        wait_for(nothing, seconds=seconds, what=what)
-    except AssertionError as error:
-        message = f"{error}; {', '.join(last)}"
-        raise AssertionError(message) from None
+    seconds = max(one.fault.clears for one in wanted)
+    wait_for_none(missing, seconds=seconds, what="the end of each alert")

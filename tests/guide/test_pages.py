@@ -31,7 +31,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.monitorin
 from tests.support.clients import guide
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
-from tests.support.wait import wait_for
+from tests.support.wait import wait_for, wait_for_none
 
 CONSOLE, MONITORING = ROOT / "docs/console.md", ROOT / "docs/monitoring.md"
 
@@ -187,17 +187,7 @@ def test_the_console_shows_what_prometheus_has_of_all_parts(
             errors.append("no certificate")
         return errors
 
-    last: list[str] = []
-
-    def all_there() -> bool:
-        last[:] = missing()
-        return not last
-
-    try:
-        wait_for(all_there, seconds=60, what="all parts in the snapshot")
-    except AssertionError as error:
-        message = f"{error}; missing: {'; '.join(last)}"
-        raise AssertionError(message) from None
+    wait_for_none(missing, seconds=60, what="all parts in the snapshot")
 
 
 def test_the_console_draws_what_dashboards_show(console: Browser) -> None:

@@ -50,3 +50,22 @@ def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
             message = f"{what}: not within {passed:.0f} s; last seen {value!r}"
             raise AssertionError(message)
         threading.Event().wait(min(scaled(0.2), 2))  # a slow machine is asked less often
+
+
+def wait_for_none(found: Callable[[], list[str]], *, seconds: float, what: str) -> None:
+    """Wait until a function returns an empty list.
+
+    Raises:
+        AssertionError: it does not in time; the message has what it returned last.
+
+    """
+    last: list[str] = []
+
+    def nothing() -> bool:
+        last[:] = found()
+        return not last
+
+    try:
+        wait_for(nothing, seconds=seconds, what=what)
+    except AssertionError as error:
+        raise AssertionError("\n".join([str(error), *last])) from None

@@ -35,7 +35,7 @@ import ledger.faults
 from ledger.faults import FaultRun, Machine, Verdict, save
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import Topology
-from tests.support.wait import processors, slowed, wait_for
+from tests.support.wait import processors, slowed, wait_for, wait_for_none
 
 T = TypeVar("T")
 Place = Literal["any", "kraft", "dedicated", "zookeeper", "closed"]
@@ -275,17 +275,11 @@ class Target:
             AssertionError: something is still missing after `HEALTHY_SECONDS`.
 
         """
-        last: list[str] = []
-
-        def is_healthy() -> bool:
-            last[:] = self.missing() or self.seen_by_clients()
-            return not last
-
-        try:
-            wait_for(is_healthy, seconds=HEALTHY_SECONDS, what="a healthy cluster")
-        except AssertionError as error:
-            message = f"{error}: {', '.join(last)}"
-            raise AssertionError(message) from None
+        wait_for_none(
+            lambda: [*(self.missing() or self.seen_by_clients())],
+            seconds=HEALTHY_SECONDS,
+            what="a healthy cluster",
+        )
         for name in self.kafka_hosts:
             assert self.pid(name), f"no Kafka on {name}"
         self.wait_for_acks()

@@ -94,7 +94,7 @@ class Topology:
 
     @property
     def has_firewall(self) -> bool:
-        """Whether hosts refuse this machine, which is none of them, what is for hosts alone."""
+        """Whether a firewall keeps this machine from ports that are for the hosts alone."""
         return bool(self.cluster.firewalls)
 
     @property

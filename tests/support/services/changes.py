@@ -25,7 +25,7 @@ from tests.support.clients import guide
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.postgresql import sql
-from tests.support.wait import wait_for
+from tests.support.wait import wait_for_none
 
 PAGE = ROOT / "docs/cdc.md"
 SOURCE_NAME, SINK_NAME = "flights-source", "flights-results"
@@ -190,16 +190,7 @@ class Captured:
 
     def settled(self) -> None:
         """Wait until everything is as the tables say, row by row."""
-        last: list[str] = []
-
-        def equal() -> bool:
-            last[:] = self.differences()
-            return not last
-
-        try:
-            wait_for(equal, seconds=SECONDS, what="results equal to the tables")
-        except AssertionError as error:
-            raise AssertionError("\n".join([str(error), *last])) from error
+        wait_for_none(self.differences, seconds=SECONDS, what="results equal to the tables")
 
 
 def _only(rows: dict[str, Row], names: set[str]) -> dict[str, Row]:
