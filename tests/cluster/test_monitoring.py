@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.model.connectors import CLASS
 from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import Monitoring
 
 from monitoring.panels import panels
@@ -141,6 +142,7 @@ def parts(topology: Topology) -> set[str]:
         "connector": connectors,
         "source": [one for one in connectors if not one.is_sink],
         "sink": [one for one in connectors if one.is_sink],
+        "debezium": [x for x in connectors if "debezium" in x.given[CLASS] and not x.is_sink],
         "stream": streams,
         # Those in HDFS are in no file of a host.
         "checkpoint": streams and not cluster.hdfs,
