@@ -134,7 +134,6 @@ def parts(topology: Topology) -> set[str]:
     cluster = topology.cluster
     jobs = {job for one in cluster.metrics.values() for job in one.modules}
     connectors = [x for one in cluster.connect.values() for x in one.connectors if x.present]
-    streams = [job for one in cluster.spark.values() for job in one.jobs if job.services]
     there = {
         "kraft": topology.voters,
         "zookeeper_brokers": cluster.brokers and not topology.voters,
@@ -143,9 +142,7 @@ def parts(topology: Topology) -> set[str]:
         "source": [one for one in connectors if not one.is_sink],
         "sink": [one for one in connectors if one.is_sink],
         "debezium": [x for x in connectors if "debezium" in x.given[CLASS] and not x.is_sink],
-        "stream": streams,
-        # Those in HDFS are in no file of a host.
-        "checkpoint": streams and not cluster.hdfs,
+        "stream": [job for one in cluster.spark.values() for job in one.jobs if job.services],
     }
     return {*jobs, *(name for name, found in there.items() if found)}
 

@@ -34,6 +34,7 @@ class Archive:
     output: str
     master: Host
     sender: Sender
+    job: dict[str, Any]
 
     def batches(self) -> int:
         """How many micro-batches are done, by the newest commit; 0 if it cannot be read."""
@@ -91,7 +92,7 @@ def archive(
     sender = Sender(topology, topic)
     try:
         plays.succeed("jobs", "-e", json.dumps({"spark_jobs": [job]}))
-        yield Archive(topic, output, master, sender)
+        yield Archive(topic, output, master, sender, job)
     finally:
         sender.stop()
         plays.run("jobs", "-e", json.dumps({"spark_jobs": [{**job, "state": "absent"}]}))
@@ -144,6 +145,20 @@ def test_each_record_is_in_the_files_once(archive: Archive) -> None:
     equal = wait_for(archive.compare, seconds=600, what="files that are equal to their topic")
     assert f"{archive.sender.acknowledged} records" in equal
     assert archive.sender.acknowledged > 1000
+
+
+def test_health_reads_when_the_stream_last_committed(plays: Plays, archive: Archive) -> None:
+    """Nobody sends records any more."""
+
+    def health(late_after: int) -> tuple[int, str]:
+        job = {**archive.job, "late_after": late_after}
+        return plays.run("health", "-e", json.dumps({"spark_jobs": [job]}))
+
+    code, printed = health(86400)
+    assert not code, printed
+    code, printed = health(1)
+    assert code
+    assert f"spark-job-{JOB}" in printed
     archive.master.check_output("systemctl stop spark-job-%s", JOB)
 
 

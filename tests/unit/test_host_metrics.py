@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import calendar
+import contextlib
 import importlib.util
 import json
 import os
 import pwd
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 )
 
 from tests.support.lab.topology import ROOT
+from tests.unit.webhdfs import namenode
 
 OWN = pwd.getpwuid(os.getuid()).pw_name
 
@@ -52,7 +55,7 @@ def pem() -> str:
 def settings(**given: Any) -> dict[str, Any]:
     return {
         "certificates": {},
-        "streams": {},
+        **{"streams": {}, "hdfs_streams": {}, "namenode": "", "hdfs_user": OWN},
         "sources": {},
         "token": "",
         "user": OWN,
@@ -145,9 +148,74 @@ def test_a_stream_is_as_old_as_its_newest_commit(program: ModuleType, tmp_path: 
         name: {"checkpoint": str(tmp_path / name), "late_after": late}
         for name, late in (("flights", 60), ("plain", 0), ("none", 0))
     }
-    last, late = program.streams(jobs)
+    last, late = program.streams(jobs, program.commits(jobs))
     assert last.samples == [({"job_name": "flights"}, 200), ({"job_name": "plain"}, 9)]
     assert late.samples == [({"job_name": "flights"}, 60)]
+
+
+HDFS_JOBS = {
+    "archive": {"checkpoint": "/user/spark/archive", "late_after": 60},
+    "none": {"checkpoint": "/user/spark/none", "late_after": 0},
+    "views": {"checkpoint": "/user/spark/views of all", "late_after": 0},
+}
+
+
+def test_checkpoints_in_hdfs_are_read_at_the_namenode(program: ModuleType) -> None:
+    folders = {
+        "/user/spark/archive/commits": 100.5,
+        "/user/spark/archive/offsets": 300,
+        "/user/spark/views of all/a/commits": 100,
+        "/user/spark/views of all/b/commits": 200,
+        "/user/spark/views of all/files": 300,
+    }
+    with namenode(folders) as (address, users):
+        given = settings(hdfs_streams=HDFS_JOBS, namenode=address)
+        assert program.hdfs_commits(given) == {"archive": 100.5, "views": 200}
+        status, text = asked(program, given, "/metrics")
+        other = {**given, "hdfs_user": "daemon"}
+        assert program.hdfs_commits(other) == {}, "the port is not of its account"
+    assert users == {OWN}
+    assert status == 200
+    assert 'spark_stream_last_batch_timestamp_seconds{job_name="archive"} 100.5\n' in text
+    assert 'spark_stream_late_after_seconds{job_name="archive"} 60.0\n' in text
+    assert program.hdfs_commits(given) == {}, "nobody listens"
+
+
+class Other(BaseHTTPRequestHandler):
+    """A NameNode in standby, another server, or one that hangs, by the name of the checkpoint."""
+
+    def do_GET(self) -> None:
+        kind = self.path.partition("?")[0].rpartition("/")[2]
+        if kind == "hangs":
+            with contextlib.suppress(OSError):
+                self.connection.recv(1)  # until the client leaves
+            return
+        answers = {"standby": (403, b"{}"), "text": (200, b"<html>"), "list": (200, b"[]")}
+        status, body = answers.get(kind, (200, b'{"FileStatuses": {"FileStatus": [1]}}'))
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Be quiet."""
+
+
+def test_what_is_no_namenode_ready_to_answer_gives_no_commits(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "HDFS_SECONDS", 0.5)
+    kinds = ("standby", "text", "list", "numbers", "hangs", "never asked")
+    jobs = {kind: {"checkpoint": f"/{kind}", "late_after": 60} for kind in kinds}
+    server = serving(Other)
+    try:
+        address = f"127.0.0.1:{server.server_port}"
+        begun = time.monotonic()
+        found = program.hdfs_commits(settings(hdfs_streams=jobs, namenode=address))
+        assert found == {}
+        assert time.monotonic() - begun < 10
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_labels_are_escaped(program: ModuleType) -> None:

@@ -30,9 +30,7 @@ _CONFIG = f"/etc/{PRODUCT}"
 AUTHORITY = f"{_CONFIG}/{AUTHORITY_FILE}"
 _STORE, _PAGE, VIEWS = (f"{_CONFIG}/{name}" for name in ("console.pem", "page.html", "views.json"))
 _PANELS = "roles/monitoring/files/dashboards/panels.yml"
-_AT_WORK = frozenset(
-    {"certificate", "checkpoint", "connector", "debezium", "sink", "source", "stream"}
-)
+_AT_WORK = frozenset({"certificate", "connector", "debezium", "sink", "source", "stream"})
 """What panels may need that does not follow from the inventory."""
 
 

@@ -7,16 +7,17 @@ The layers of a property: topology < security < hdfs_config < owned keys. Those 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import files, spark_sessions
+from . import files, spark_jobs, spark_sessions
 from .files import Entry
 from .host import HostSettings
 from .inventory import HDFS_GROUPS, SPARK_GROUPS, Inventory
 from .security import OPEN
 from .service import CLIENTS, LOOPBACK, NODES, Service
+from .spark_jobs import Job
 
 LAYERS = ("hdfs_config",)
 CONFIG = "/etc/hdfs"
@@ -28,6 +29,7 @@ _INCLUDE = f"{CONFIG}/datanodes"
 _CHECKPOINTS = "/var/lib/hdfs/checkpoint"
 _LOOPBACK = "127.0.0.1"
 _WEB_PORTS = ("hdfs_namenode_ui_port", "hdfs_secondarynamenode_ui_port", "hdfs_datanode_ui_port")
+_DEFAULT_PORT = ":8020"  # of a URL that names none
 _COPIES = 3
 _CLASSES = {
     NAMENODE: "namenode.NameNode",
@@ -87,13 +89,14 @@ OWNED: Mapping[str, str] = {
 class HdfsHost(Service):
     """One host of HDFS; `namenodes` and `datanodes` are those of the cluster by name.
 
-    `spark_user` is the account of Spark in the inventory, empty without Spark.
+    `spark_user` is the account of Spark in the inventory, empty without Spark, `jobs` are its jobs.
     """
 
     roles: tuple[str, ...]
     namenodes: Mapping[str, HostSettings]
     datanodes: Mapping[str, HostSettings]
     spark_user: str = ""
+    jobs: Sequence[Job] = ()
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"
@@ -168,6 +171,20 @@ class HdfsHost(Service):
             {"path": HOME, **own},
             {"path": WAREHOUSE, **own},
         ]
+
+    @property
+    def streams(self) -> dict[str, dict[str, Any]]:
+        """Job -> path and late_after, of those that run all the time with a checkpoint in HDFS."""
+        return {
+            job.name: {"checkpoint": path, "late_after": job.late_after}
+            for job in self.jobs
+            if job.present and job.services and (path := self._path(job.checkpoint))
+        }
+
+    def _path(self, url: str) -> str:
+        """Return the path of a URL of this file system, empty for that of another one."""
+        starts = [self.url, self.url.removesuffix(_DEFAULT_PORT)] if self.url else []
+        return next((url[len(one) :] for one in starts if url.startswith(f"{one}/")), "")
 
     @property
     def units(self) -> list[str]:
@@ -319,11 +336,13 @@ def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str
     """Return host -> its part of HDFS, of all hosts of HDFS's groups."""
     sparks = [hosts[name] for group in SPARK_GROUPS for name in inventory.members(group)]
     spark_user = next((str(one.settings["spark_user"]) for one in sparks), "")
+    drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
+    jobs = [job for one in drivers for job in spark_jobs.of_settings(one)]
     namenodes, datanodes = (
         {name: hosts[name] for name in inventory.members(group)} for group in HDFS_GROUPS
     )
     return {
-        name: HdfsHost(host, roles, namenodes, datanodes, spark_user)
+        name: HdfsHost(host, roles, namenodes, datanodes, spark_user, jobs)
         for name, host in hosts.items()
         if (
             roles := (

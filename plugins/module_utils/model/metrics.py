@@ -15,6 +15,7 @@ from . import files, java_agent
 from .artifacts import HOMES, Distribution, cache_directory
 from .connect import Worker
 from .files import Entry
+from .hdfs import NAMENODE, HdfsHost
 from .host import HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
@@ -137,6 +138,26 @@ class Metrics(Packaged):
         return found if isinstance(found, SparkHost) else None
 
     @property
+    def _hdfs(self) -> HdfsHost | None:
+        """HDFS, where its NameNode is."""
+        found = self.parts.get("hdfs")
+        return found if isinstance(found, HdfsHost) and NAMENODE in found.roles else None
+
+    @property
+    def _streams(self) -> dict[str, Any]:
+        """Job -> checkpoint and late_after, of those that are in files of this host."""
+        spark = self._spark
+        if not spark or not spark.runs_jobs:
+            return {}
+        elsewhere = spark.hdfs.streams if spark.hdfs else {}
+        return {
+            one.name: {"checkpoint": spark.checkpoint(one), "late_after": one.late_after}
+            for one in spark.jobs
+            # Another job commits when it is its time: its last commit says nothing.
+            if one.present and one.services and one.name not in elsewhere
+        }
+
+    @property
     def _spark_sources(self) -> dict[str, str]:
         """Module -> address, of interfaces that may ask for a token which the proxy cannot give."""
         return self._spark.metrics_addresses if self._spark else {}
@@ -229,17 +250,14 @@ class Metrics(Packaged):
         return self._spark.ui_token if self._spark else ""
 
     def _settings_text(self) -> str:
-        spark = self._spark
-        # Another job commits when it is its time: its last commit says nothing.
-        jobs = spark.jobs if spark and spark.runs_jobs else []
+        spark, hdfs = self._spark, self._hdfs
         found = {
             "port": self.settings["metrics_host_port"],
             "certificates": self._certificate_paths,
-            "streams": {
-                one.name: {"checkpoint": spark.checkpoint(one), "late_after": one.late_after}
-                for one in jobs
-                if spark and one.present and one.services
-            },
+            "streams": self._streams,
+            "hdfs_streams": hdfs.streams if hdfs else {},
+            "namenode": hdfs.namenode_ui if hdfs else "",
+            "hdfs_user": hdfs.user if hdfs else "",
             "sources": self._spark_sources,
             "drivers": self._driver_ports or [0],
             "user": spark.user if spark else "",

@@ -54,6 +54,11 @@ def _hdfs_health(cluster: Cluster, host: str) -> Options:
     }
 
 
+def _hdfs_job_health(cluster: Cluster, host: str) -> Options:
+    own = cluster.hdfs[host]
+    return {"namenode": own.namenode_ui, "user": own.user, "jobs": own.streams}
+
+
 def _hdfs_storage(cluster: Cluster, host: str) -> Options:
     own = cluster.hdfs[host]
     return {
@@ -170,6 +175,7 @@ def _monitoring_health(cluster: Cluster, host: str) -> Options:
 
 def _spark_job_health(cluster: Cluster, host: str) -> Options:
     spark = cluster.spark[host]
+    in_hdfs = spark.hdfs.streams if spark.hdfs else {}
     return {
         "jobs": [
             {
@@ -177,7 +183,8 @@ def _spark_job_health(cluster: Cluster, host: str) -> Options:
                 "unit": job.unit,
                 "timer": job.timer,
                 "continuous": job.schedule == SERVICE,
-                "late_after": job.late_after,
+                # hdfs_job_health finds those in HDFS that are late.
+                "late_after": 0 if job.name in in_hdfs else job.late_after,
                 "checkpoint": spark.checkpoint(job),
             }
             for job in spark.jobs
@@ -343,6 +350,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "spark_health": _spark_health,
     "spark_job_health": _spark_job_health,
     "hdfs_health": _hdfs_health,
+    "hdfs_job_health": _hdfs_job_health,
     "hdfs_storage": _hdfs_storage,
     "hdfs_directories": _hdfs_directories,
     "hdfs_image": _hdfs_image,

@@ -5,11 +5,14 @@ Pure: `problems` and `facts` judge what the module has found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..host.unit import State
+
+
+_NO_COMMIT = "committed no micro-batch"
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def problems(jobs: Iterable[FoundJob]) -> list[str]:
 
 
 def _of_job(job: FoundJob) -> list[str]:
-    journal = f"see its journal (spark-job-{job.name})"
+    journal = _journal(job.name)
     service = job.service
     if not service.file_state:
         return [f"job {job.name} is not deployed: run jobs.yml"]
@@ -55,11 +58,33 @@ def _of_job(job: FoundJob) -> list[str]:
         return [f"the last run of job {job.name} failed ({service.result}): {journal}"]
     if not job.is_late:
         return []
-    missing = "committed no micro-batch" if job.continuous else "ended no run"
-    return [
-        f"job {job.name} has {missing} for {job.since:.0f} s, at most {job.late_after:.0f} s are "
-        f"expected: {journal}"
-    ]
+    missing = _NO_COMMIT if job.continuous else "ended no run"
+    return [_late(job.name, missing, job.since or 0, job.late_after)]
+
+
+def _late(name: str, missing: str, since: float, longest: float) -> str:
+    return (
+        f"job {name} has {missing} for {since:.0f} s, at most {longest:.0f} s are expected: "
+        f"{_journal(name)}"
+    )
+
+
+def _journal(name: str) -> str:
+    return f"see its journal (spark-job-{name})"
+
+
+def late_streams(
+    ages: Mapping[str, float | None], limits: Mapping[str, float]
+) -> dict[str, str]:
+    """Return job -> what is wrong, of those whose last commit is older than their limit.
+
+    Both are seconds by job; a limit of 0 is none, and an age of None is no commit.
+    """
+    return {
+        name: _late(name, _NO_COMMIT, age, limits[name])
+        for name, age in ages.items()
+        if age is not None and limits[name] and age > limits[name]
+    }
 
 
 def facts(jobs: Iterable[FoundJob]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..model.inventory import GROUPS
 
 Result = Mapping[str, Any]
 VERSION = 1
+JOBS, HDFS_JOBS = "jobs", "hdfs_jobs"
 NO_HOST = "none of its hosts can be reached"
 NOT_READ = "it was not read"
 LEFT_OUT = "the run left it out (--limit)"
@@ -45,7 +46,8 @@ PARTS = (
     Part("postgresql", "postgresql_checks", ("postgresql",), "problems", may_fail=False),
     Part("hdfs", "hdfs_health", ("hdfs_namenode",), "healthy"),
     Part("spark", "spark_health", ("spark_masters",), "healthy"),
-    Part("jobs", "spark_job_health", ("spark_masters",), "healthy"),
+    Part(JOBS, "spark_job_health", ("spark_masters",), "healthy"),
+    Part(HDFS_JOBS, "hdfs_job_health", ("hdfs_namenode",), "healthy"),
 )
 """`may_fail` says that the module fails at an unhealthy service unless its option says not to."""
 
@@ -80,8 +82,16 @@ def snapshot(
         for part in PARTS
         if members(part, cluster)
     }
-    if not found.get("jobs", {}).get("jobs") and not found.get("jobs", {}).get("error"):
-        found.pop("jobs", None)
+    for name in (JOBS, HDFS_JOBS):
+        if not found.get(name, {}).get("jobs", True):
+            found.pop(name)
+    if JOBS in found and HDFS_JOBS in found:
+        in_hdfs = found[HDFS_JOBS].get("jobs", {})
+        jobs = found[JOBS].get("jobs", {}).items()
+        found[JOBS] = {
+            **found[JOBS],
+            "jobs": {name: {**one, **in_hdfs.get(name, {})} for name, one in jobs},
+        }
     return {
         "version": VERSION,
         "name": PurePath(cluster.inventory.directory).name or "cluster",

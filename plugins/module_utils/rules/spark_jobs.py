@@ -363,14 +363,17 @@ def _spark_job_checkpoint(host: SparkHost) -> Findings:
         yield Finding(what, "Give each job a checkpoint of its own.", VARIABLE)
 
 
-@rule("spark-job-late", each=_jobs)
-def _spark_job_late(_: Cluster, job: Job) -> Findings:
-    """health.yml reads a checkpoint that is a directory on the hosts, and would call the stream
-    late although it is not.
+@rule("spark-job-late", each=_driver)
+def _spark_job_late(host: SparkHost) -> Findings:
+    """health.yml reads a checkpoint that is a directory on the hosts, or in HDFS of the inventory,
+    and would call another stream late although it is not.
     """
-    if job.late_after and not job.timer and "://" in job.checkpoint:
-        what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
-        yield Finding(what, "Delete late_after.", _at(job, "late_after"))
+    known = host.hdfs.streams if host.hdfs else {}
+    for job in host.jobs:
+        elsewhere = "://" in job.checkpoint and job.name not in known
+        if job.present and job.late_after and not job.timer and elsewhere:
+            what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
+            yield Finding(what, "Delete late_after.", _at(job, "late_after"))
 
 
 @rule("spark-job-user", each=_every_job)

@@ -4,26 +4,29 @@
 
 It listens on the loopback address: `/metrics` is what it finds itself, `/NAME` the answer of one of
 the `sources`, `/spark_streams` what the drivers of this host say of their queries. The token is for
-Spark's account alone: what another account listens on is not asked. It changes nothing.
+Spark's account alone: what another account listens on is not asked. On the NameNode's host it reads
+checkpoints in HDFS, too. It changes nothing.
 """
 
 from __future__ import annotations
 
 import base64
 import calendar
+import contextlib
 import json
 import pwd
 import re
 import sys
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode, urlsplit
 
 RECORD = Path("/var/lib/millrace/operation.json")
 RUN = Path("/run")
@@ -35,6 +38,8 @@ SHOWN_NODES = ("plan", "done", "left")
 LONGEST_TEXT = 1000
 SOURCE_SECONDS = 8.0
 DRIVER_SECONDS = 2.0
+HDFS_SECONDS = 3.0
+"""For all checkpoints together: the other metrics of the host are in the same answer."""
 _LISTEN = "0A"  # in NET/tcp
 STREAMS = "spark_streams"
 # A query's gauge (MetricsReporter.scala) -> our name, what it means, the factor to its unit.
@@ -46,6 +51,8 @@ QUERY_METRICS: Mapping[str, tuple[str, str, float]] = {
     "states-usedBytes": ("spark_stream_state_bytes", "Memory of the state.", 1),
 }
 _QUERY = re.compile(r".+?\.driver\.spark\.streaming\.(?P<query>.+)\.(?P<gauge>[^.]+)")
+# What a request raises where no server answers, or one of another kind, or one that ends.
+_NO_ANSWER = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError)
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 # The validity in DER: two times, each UTCTime or GeneralizedTime (RFC 5280, 4.1.2.5).
@@ -153,7 +160,7 @@ def restart_marks(run: Path) -> Metric:
     return metric
 
 
-def streams(jobs: Mapping[str, Mapping[str, Any]]) -> list[Metric]:
+def streams(jobs: Mapping[str, Mapping[str, Any]], commits: Mapping[str, float]) -> list[Metric]:
     """Return when each job on Spark last committed a micro-batch, and when it is late."""
     last = Metric(
         "spark_stream_last_batch_timestamp_seconds",
@@ -165,12 +172,17 @@ def streams(jobs: Mapping[str, Mapping[str, Any]]) -> list[Metric]:
     )
     for job, one in jobs.items():
         labels = {"job_name": job}
-        newest = max(_commits(Path(one["checkpoint"])), default=None)
-        if newest is not None:
-            last.samples.append((labels, round(newest, 3)))
+        if job in commits:
+            last.samples.append((labels, round(commits[job], 3)))
         if one["late_after"]:
             late.samples.append((labels, float(one["late_after"])))
     return [last, late]
+
+
+def commits(jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return job -> its last commit, where checkpoints are directories of this host."""
+    found = {job: max(_commits(Path(one["checkpoint"])), default=None) for job, one in jobs.items()}
+    return {job: newest for job, newest in found.items() if newest is not None}
 
 
 def _commits(checkpoint: Path) -> Iterator[float]:
@@ -181,6 +193,42 @@ def _commits(checkpoint: Path) -> Iterator[float]:
             yield folder.stat().st_mtime
         except OSError:
             continue
+
+
+def hdfs_commits(settings: Mapping[str, Any], net: Path = NET) -> dict[str, float]:
+    """Return job -> its last commit, where checkpoints are in HDFS and the NameNode is here.
+
+    What is not answered within `HDFS_SECONDS` is left out, and all of it in standby.
+    """
+    jobs, namenode, user = (settings[key] for key in ("hdfs_streams", "namenode", "hdfs_user"))
+    if not jobs or urlsplit(f"//{namenode}").port not in ports_of(user, net):
+        return {}
+    end = time.monotonic() + HDFS_SECONDS
+
+    def asked(path: str, operation: str) -> Any:  # noqa: ANN401 - JSON
+        query = urlencode({"op": operation, "user.name": user})
+        url = f"http://{namenode}/webhdfs/v1{quote(path)}?{query}"
+        # Without any time left it fails at once.
+        return json.loads(fetched(url, "", max(0.0, end - time.monotonic())))
+
+    found = {}
+    for job, one in jobs.items():
+        with contextlib.suppress(*_NO_ANSWER):
+            found[job] = max(_hdfs_commits(asked, one["checkpoint"]))
+    return found
+
+
+def _hdfs_commits(asked: Callable[[str, str], Any], checkpoint: str) -> Iterator[float]:
+    """Yield as `_commits` does; times of WebHDFS are in milliseconds."""
+    found = asked(checkpoint, "LISTSTATUS")["FileStatuses"]["FileStatus"]
+    folders = {one["pathSuffix"]: one for one in found if one["type"] == "DIRECTORY"}
+    if "commits" in folders:
+        yield folders["commits"]["modificationTime"] / 1000
+        return
+    for name in folders:
+        with contextlib.suppress(HTTPError):  # no checkpoint
+            status = asked(f"{checkpoint}/{name}/commits", "GETFILESTATUS")["FileStatus"]
+            yield status["modificationTime"] / 1000
 
 
 def written(metrics: Iterable[Metric]) -> str:
@@ -194,7 +242,10 @@ def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) ->
         certificates(settings["certificates"]),
         *operation(record),
         restart_marks(run),
-        *streams(settings["streams"]),
+        *streams(
+            {**settings["streams"], **settings["hdfs_streams"]},
+            {**commits(settings["streams"]), **hdfs_commits(settings)},
+        ),
     ]
     return written(metrics)
 
@@ -227,8 +278,8 @@ def queries(ports: Iterable[int], token: str) -> list[Metric]:
                 0
             ]["name"]
             gauges = json.loads(fetched(f"{own}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
-        except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
-            continue  # no driver, or one that ends
+        except _NO_ANSWER:
+            continue
         for name, one in gauges.items():
             match = _QUERY.fullmatch(name)
             if match and match["gauge"] in found and isinstance(one.get("value"), (int, float)):

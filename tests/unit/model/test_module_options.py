@@ -165,6 +165,32 @@ def test_jobs_are_asked_about_where_their_drivers_are() -> None:
     assert (second["late_after"], second["checkpoint"]) == (0, "/c")
 
 
+def test_commits_in_hdfs_are_asked_about_at_its_namenode() -> None:
+    at = "hdfs://h1:8020/user/spark"
+    jobs = [
+        {"name": "a", "source": "/a", "late_after": 60, "checkpoint": f"{at}/a"},
+        {"name": "b", "source": "/b", "checkpoint": "hdfs://h1/b"},
+        {"name": "c", "source": "/c", "schedule": "daily", "late_after": 60, "checkpoint": at},
+        {"name": "d", "source": "/d", "late_after": 60, "checkpoint": "hdfs://other:8020/d"},
+        {"name": "e", "source": "/e", "late_after": 60},
+        {"name": "f", "source": "/f", "state": "absent", "checkpoint": f"{at}/f"},
+    ]
+    groups = {"hdfs_namenode": ["h1"], "hdfs_datanodes": ["h1"], "spark_masters": ["m1"]}
+    found = cluster({**groups, "spark_workers": ["m1"]}, spark_jobs=jobs)
+    assert options("hdfs_job_health", found, "h1") == {
+        "namenode": "127.0.0.1:9870",
+        "user": "hdfs",
+        "jobs": {
+            "a": {"checkpoint": "/user/spark/a", "late_after": 60},
+            "b": {"checkpoint": "/b", "late_after": 0},
+        },
+    }
+    limits = options("spark_job_health", found, "m1")["jobs"]
+    assert {one["name"]: one["late_after"] for one in limits} == {
+        **{"a": 0, "b": 0, "c": 60, "d": 60, "e": 60},
+    }
+
+
 def test_checkpoints_are_read_where_the_drivers_are() -> None:
     jobs = [
         {"name": "a", "source": "/a", "topics": ["clicks"]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import yaml
@@ -21,6 +22,7 @@ GROUPS = {
 }
 WATCHED = {**GROUPS, "monitoring": ["m1"]}
 NODE = {"k1": {"kafka_node_id": 1}}
+HOST = "/etc/metrics/host.json"
 CLOSED: dict[str, Any] = {"metrics_security": "standard", "monitoring_security": "standard"}
 
 
@@ -208,3 +210,21 @@ def test_a_host_keeps_what_the_inventory_has() -> None:
     ]
     kept = desired.of_former_units(watched(), "m1", FORMER)
     assert kept == {"state": "absent", "units": [], "masks": [], "removed": []}
+
+
+def test_commits_are_read_where_checkpoints_are() -> None:
+    in_hdfs = {"name": "a", "source": "/a", "checkpoint": "hdfs://k1:8020/a", "late_after": 60}
+    jobs = [in_hdfs, {"name": "b", "source": "/b"}, {"name": "c", "source": "/c", "schedule": "daily"}]
+    store = {"hdfs_namenode": ["k1"], "hdfs_datanodes": ["k1", "k2"]}
+    found = cluster({**WATCHED, **store}, NODE, spark_jobs=jobs).metrics
+    settings = {name: json.loads(one.files()[HOST]["content"]) for name, one in found.items()}
+    here = {"namenode": "127.0.0.1:9870", "hdfs_user": "hdfs"}
+    none = {"namenode": "", "hdfs_user": "", "hdfs_streams": {}}
+    streams = {"b": {"checkpoint": "/srv/spark/b/checkpoint", "late_after": 0}}
+    of_hdfs = {"a": {"checkpoint": "/a", "late_after": 60}}
+    for name, expected in {
+        "k1": {**here, "hdfs_streams": of_hdfs, "streams": {}},
+        "k2": {**none, "streams": streams},
+        "m1": {**none, "streams": {}},
+    }.items():
+        assert expected.items() <= settings[name].items(), name

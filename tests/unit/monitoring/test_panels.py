@@ -23,7 +23,7 @@ KNOWN = {
 }
 _OF_BROKERS = {"kraft": "kafka", "zookeeper_brokers": "kafka_zookeeper"}
 JOBS = {*KNOWN, *_OF_BROKERS} - {"of_each_target", "kafka_zookeeper"}
-PARTS = {"certificate", "checkpoint", "connector", "sink", "source", "stream"}
+PARTS = {"certificate", "connector", "sink", "source", "stream"}
 AGGREGATIONS = {"avg", "count", "max", "min", "sum", "topk"}
 WORDS = AGGREGATIONS | {"and", "or", "unless", "on", "by", "offset", "group_left"}
 QUERIES = [

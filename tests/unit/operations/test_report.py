@@ -109,6 +109,24 @@ def test_an_operation_is_shown_once_as_it_was_written_last(cluster: Cluster) -> 
     assert found["operations"] == [{**other, "hosts": ["k3"]}, {**later, "hosts": ["k1", "k2"]}]
 
 
+def test_jobs_have_their_commits_in_hdfs() -> None:
+    cluster = small.cluster({**GROUPS, "hdfs_namenode": ["k1"], "hdfs_datanodes": ["k1"]}, IDS)
+    hosts = dict.fromkeys(cluster.hosts, HOST)
+    job = {"state": "active", "checkpoint_age": None, "late": False}
+    jobs = {"healthy": True, "jobs": {"archive": job}, "problems": []}
+    for in_hdfs, expected in (
+        ({"archive": {"checkpoint_age": 90, "late": True}}, {"checkpoint_age": 90, "late": True}),
+        ({}, {}),
+    ):
+        of_hdfs = {"healthy": True, "jobs": in_hdfs, "problems": []}
+        parts = {"k3": {"parts": {"jobs": jobs}}, "k1": {"parts": {"hdfs_jobs": of_hdfs}}}
+        found = snapshot(cluster, hosts, parts)
+        assert found["jobs"]["jobs"] == {"archive": {**job, **expected}}
+        assert ("hdfs_jobs" in found) == bool(in_hdfs)
+    parts["k1"] = {"parts": {"hdfs_jobs": {"healthy": False, "problems": ["no answer"]}}}
+    assert "hdfs_jobs: no answer" in report.problems(snapshot(cluster, hosts, parts))
+
+
 def test_problems_of_services_are_named(cluster: Cluster) -> None:
     parts = {"k1": {"parts": {"connect": {"healthy": False, "problems": ["a task has failed"]}}}}
     found = snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), parts)

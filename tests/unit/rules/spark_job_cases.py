@@ -152,11 +152,20 @@ REFUSED: list[Case] = [
     ),
     ("spark-job-room", "memory", jobs(job(memory="3g")), ("3072 MiB", "2048m or less")),
     ("spark-job-room", "no size", jobs(job(memory="much")), ("much", "1g")),
+    *(
+        (
+            "spark-job-late",
+            url,
+            lambda d, url=url: jobs(job(checkpoint=url, late_after=60))(d.hdfs()),
+            (url, "Delete late_after", "spark_jobs[clicks].late_after"),
+        )
+        for url in ("hdfs://other:8020/user/spark/it", "s3a://bucket/it")
+    ),
     (
         "spark-job-late",
-        "in HDFS",
-        jobs(job(checkpoint="hdfs://h1:8020/user/spark/it", late_after=60)),
-        ("hdfs://h1:8020/user/spark/it", "Delete late_after"),
+        "without HDFS",
+        jobs(job(checkpoint="hdfs://k1:8020/it", late_after=60)),
+        ("hdfs://k1:8020/it",),
     ),
     ("spark-job-room", "too small", jobs(job(memory="100m")), ("100m", "450m")),
     *(
@@ -282,6 +291,14 @@ LEGAL: list[Legal] = [
     ("spark-job-schedule", "late", jobs(job(late_after=600))),
     ("spark-job-checkpoint", "its own", jobs(job(checkpoint="file:///srv/c"), job(name="views"))),
     ("spark-job-late", "on the hosts", jobs(job(checkpoint="file:///srv/x", late_after=60))),
+    *(
+        (
+            "spark-job-late",
+            url,
+            lambda d, url=url: jobs(job(checkpoint=url, late_after=60))(d.hdfs()),
+        )
+        for url in ("hdfs://k1:8020/user/spark/it", "hdfs://k1/it")
+    ),
     ("spark-job-late", "never late", jobs(job(checkpoint="hdfs://h1:8020/user/spark/it"))),
     ("spark-job-user", "its own", jobs(job(**OWN_USER))),
     ("spark-job-user", "without Kafka", jobs(job())),
