@@ -82,16 +82,11 @@ def snapshot(
         for part in PARTS
         if members(part, cluster)
     }
-    for name in (JOBS, HDFS_JOBS):
-        if not found.get(name, {}).get("jobs", True):
-            found.pop(name)
-    if JOBS in found and HDFS_JOBS in found:
-        in_hdfs = found[HDFS_JOBS].get("jobs", {})
-        jobs = found[JOBS].get("jobs", {}).items()
-        found[JOBS] = {
-            **found[JOBS],
-            "jobs": {name: {**one, **in_hdfs.get(name, {})} for name, one in jobs},
-        }
+    in_hdfs = found.pop(HDFS_JOBS, {})
+    if not found.get(JOBS, {}).get("jobs") and not found.get(JOBS, {}).get("error"):
+        found.pop(JOBS, None)
+    elif "jobs" in found[JOBS]:
+        found[JOBS] = _with_commits(found[JOBS], in_hdfs)
     return {
         "version": VERSION,
         "name": PurePath(cluster.inventory.directory).name or "cluster",
@@ -128,6 +123,16 @@ def _part(
     if part.answer not in result:
         return {"error": str(result.get("msg") or NOT_READ)}
     return {key: one for key, one in result.items() if key not in _OTHER}
+
+
+def _with_commits(jobs: Mapping[str, Any], in_hdfs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the jobs with what HDFS says of those that have their checkpoint there."""
+    commits = in_hdfs.get("jobs", {})
+    return {
+        **jobs,
+        "jobs": {name: {**one, **commits.get(name, {})} for name, one in jobs["jobs"].items()},
+        "problems": [*jobs.get("problems", ()), *in_hdfs.get("problems", ())],
+    }
 
 
 def _host(cluster: Cluster, name: str, result: Result) -> dict[str, Any]:

@@ -111,20 +111,21 @@ def test_an_operation_is_shown_once_as_it_was_written_last(cluster: Cluster) -> 
 
 def test_jobs_have_their_commits_in_hdfs() -> None:
     cluster = small.cluster({**GROUPS, "hdfs_namenode": ["k1"], "hdfs_datanodes": ["k1"]}, IDS)
-    hosts = dict.fromkeys(cluster.hosts, HOST)
     job = {"state": "active", "checkpoint_age": None, "late": False}
     jobs = {"healthy": True, "jobs": {"archive": job}, "problems": []}
-    for in_hdfs, expected in (
-        ({"archive": {"checkpoint_age": 90, "late": True}}, {"checkpoint_age": 90, "late": True}),
-        ({}, {}),
-    ):
-        of_hdfs = {"healthy": True, "jobs": in_hdfs, "problems": []}
+    late = {"checkpoint_age": 90, "late": True}
+
+    def shown(**of_hdfs: Any) -> dict[str, Any]:
         parts = {"k3": {"parts": {"jobs": jobs}}, "k1": {"parts": {"hdfs_jobs": of_hdfs}}}
-        found = snapshot(cluster, hosts, parts)
-        assert found["jobs"]["jobs"] == {"archive": {**job, **expected}}
-        assert ("hdfs_jobs" in found) == bool(in_hdfs)
-    parts["k1"] = {"parts": {"hdfs_jobs": {"healthy": False, "problems": ["no answer"]}}}
-    assert "hdfs_jobs: no answer" in report.problems(snapshot(cluster, hosts, parts))
+        return snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), parts)
+
+    found = shown(healthy=False, jobs={"archive": late}, problems=["archive is late"])
+    assert found["jobs"]["jobs"] == {"archive": {**job, **late}}
+    assert "jobs: archive is late" in report.problems(found)
+    found = shown(healthy=False, problems=["no answer"])
+    assert found["jobs"]["jobs"] == {"archive": job}
+    assert "jobs: no answer" in report.problems(found)
+    assert "hdfs_jobs" not in found
 
 
 def test_problems_of_services_are_named(cluster: Cluster) -> None:
