@@ -20,9 +20,9 @@ DOCUMENTATION = r"""
 module: hdfs_job_health
 short_description: Whether the jobs of spark_jobs with checkpoints in HDFS are late
 description:
-  - Asks the NameNode on its own host, by WebHDFS, when C(commits) of the checkpoint of each job that
-    runs all the time was last changed. With C(late_after) a job may not be late. Whether it runs is
-    what M(millrace.streaming.spark_job_health) checks.
+  - Asks the NameNode on its own host, by WebHDFS, when C(commits) in the checkpoint of each job
+    that runs all the time was last changed. With C(late_after) a job may not be late. Whether it
+    runs is what M(millrace.streaming.spark_job_health) checks.
 options:
   wait:
     description: Seconds to wait until none is late; with 0 they are checked once.
@@ -109,7 +109,7 @@ def main() -> None:
             ages = {name: commit_age(ask, one["checkpoint"]) for name, one in jobs.items()}
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
             why = f"{error}; see journalctl -u hdfs-namenode"
-            return {}, [f"the NameNode at {namenode} of its host does not say: {why}"]
+            return {}, [f"the NameNode at {namenode} of its host does not answer: {why}"]
         limits = {name: one["late_after"] for name, one in jobs.items()}
         wrong = job_health.late_streams(ages, limits)
         shown = {

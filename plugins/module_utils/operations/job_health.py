@@ -11,7 +11,6 @@ from typing import Any
 
 from ..host.unit import State
 
-
 _NO_COMMIT = "committed no micro-batch"
 
 
@@ -73,9 +72,7 @@ def _journal(name: str) -> str:
     return f"see its journal (spark-job-{name})"
 
 
-def late_streams(
-    ages: Mapping[str, float | None], limits: Mapping[str, float]
-) -> dict[str, str]:
+def late_streams(ages: Mapping[str, float | None], limits: Mapping[str, float]) -> dict[str, str]:
     """Return job -> what is wrong, of those whose last commit is older than their limit.
 
     Both are seconds by job; a limit of 0 is none, and an age of None is no commit.

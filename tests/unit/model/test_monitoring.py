@@ -214,7 +214,11 @@ def test_a_host_keeps_what_the_inventory_has() -> None:
 
 def test_commits_are_read_where_checkpoints_are() -> None:
     in_hdfs = {"name": "a", "source": "/a", "checkpoint": "hdfs://k1:8020/a", "late_after": 60}
-    jobs = [in_hdfs, {"name": "b", "source": "/b"}, {"name": "c", "source": "/c", "schedule": "daily"}]
+    jobs = [
+        in_hdfs,
+        {"name": "b", "source": "/b"},
+        {"name": "c", "source": "/c", "schedule": "daily"},
+    ]
     store = {"hdfs_namenode": ["k1"], "hdfs_datanodes": ["k1", "k2"]}
     found = cluster({**WATCHED, **store}, NODE, spark_jobs=jobs).metrics
     settings = {name: json.loads(one.files()[HOST]["content"]) for name, one in found.items()}
