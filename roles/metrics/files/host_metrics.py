@@ -160,7 +160,7 @@ def restart_marks(run: Path) -> Metric:
     return metric
 
 
-def streams(jobs: Mapping[str, Mapping[str, Any]], commits: Mapping[str, float]) -> list[Metric]:
+def streams(jobs: Mapping[str, Mapping[str, Any]], newest: Mapping[str, float]) -> list[Metric]:
     """Return when each job on Spark last committed a micro-batch, and when it is late."""
     last = Metric(
         "spark_stream_last_batch_timestamp_seconds",
@@ -172,8 +172,8 @@ def streams(jobs: Mapping[str, Mapping[str, Any]], commits: Mapping[str, float])
     )
     for job, one in jobs.items():
         labels = {"job_name": job}
-        if job in commits:
-            last.samples.append((labels, round(commits[job], 3)))
+        if job in newest:
+            last.samples.append((labels, round(newest[job], 3)))
         if one["late_after"]:
             late.samples.append((labels, float(one["late_after"])))
     return [last, late]
