@@ -348,7 +348,7 @@ def alerts() -> dict[Path, str]:
     page = ROOT / "docs/alerts.md"
     above, _, _ = page.read_text(encoding="utf-8").partition(title)
     rows = [
-        [_alert(one["alert"]), one["fault"], *(str(one[key]) for key in ("fired", "cleared"))]
+        [_alert(one["alert"]), *(str(one[key]) for key in ("fault", "lab", "fired", "cleared"))]
         for one in found["alerts"]
     ]
     lines = [
@@ -356,14 +356,14 @@ def alerts() -> dict[Path, str]:
         "",
         _generated("alerts", "docs/alerts.json"),
         "",
-        f"On {found['date']}, on the lab `monitoring`, metrics read every 5 s. The faults were",
+        f"On {found['date']}, on labs with that topology, metrics read every 5 s. The faults were",
         "injected on real daemons, several at a time; each alert went through Alertmanager to a",
         "webhook. Seconds are from the fault until the receiver had the alert, and from when its",
         "healing began until it had the message that the alert is over.",
         "",
-        *_table(["alert", "fault", "fired after (s)", "cleared after (s)"], rows),
+        *_table(["alert", "fault", "lab", "fired after (s)", "cleared after (s)"], rows),
         "",
-        "Not seen there:",
+        "Seen on no lab:",
         "",
         *_table(["alert", "why"], [[_alert(one), why] for one, why in found["not_seen"].items()]),
     ]

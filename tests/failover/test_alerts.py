@@ -93,7 +93,7 @@ class Expected:
 
     @property
     def row(self) -> dict[str, Any]:
-        """What the documentation shows."""
+        """What the documentation shows, but for the lab."""
         seconds = {"fired": self.fired - self.there, "cleared": self.cleared - self.healed}
         rounded = {what: round(value, 1) for what, value in seconds.items()}
         return {"alert": self.alert, "fault": self.fault.name, **rounded}
@@ -125,7 +125,7 @@ def test_alerts_fire_and_clear(
                 wanted += own
             wait_until_fired(notifications, wanted)
         wait_until_cleared(notifications, wanted)
-    seen += [one.row for one in wanted]
+    seen += [{**one.row, "lab": watched.topology.name} for one in wanted]
 
 
 def heals(alerts: list[Expected]) -> None:

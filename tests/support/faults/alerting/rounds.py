@@ -78,6 +78,5 @@ NOT_HERE = {
 NOT_SEEN = {
     "ConsumerGroupAbandoned": "a group is abandoned after a day",
     "ClockOffset": "hosts of the lab are containers, and have the clock of the machine",
-    "ZooKeeperWithoutLeader": "the lab has no ZooKeeper that is watched",
 }
-"""Alerts that are not seen in the lab `monitoring`, and why."""
+"""Alerts that are seen in no lab, and why."""
