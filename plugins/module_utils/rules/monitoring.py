@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 
 from ..model.cluster import Cluster
 from ..model.monitoring import DATA, GROUP, RECEIVERS, ROUTES, SIZE, Monitoring
@@ -132,7 +133,10 @@ def _monitoring_site_units(host: InspectedHost) -> Findings:
     """Millrace masks the units of the packages, which would be open to the network: what the site
     runs with them would not start again.
     """
-    for name in host.found.site_units:
+    found = (host.cluster.metrics.get(host.name), host.cluster.monitoring.get(host.name))
+    masked = {PurePosixPath(path).stem for part in found if part for path in part.masks()}
+    # Other families have other names, which may be units of the site's own here.
+    for name in (one for one in host.found.site_units if one in masked):
         what = f"The site has enabled {name}, or has written its unit."
         fix = f"Run `systemctl disable --now {name}` and delete /etc/systemd/system/{name}.service "
         yield Finding(what, f"{fix}if it is there, or delete the group {GROUP}.")

@@ -786,7 +786,13 @@ CASES = [
         "monitoring-site-units",
         ("prometheus", "systemctl disable --now prometheus"),
         watching(30 * GIB, site_units=("prometheus",)),
-        watching(30 * GIB),
+        watching(30 * GIB, site_units=("alertmanager",)),
+    ),
+    Case(
+        "monitoring-site-units",
+        ("alertmanager",),
+        watching(30 * GIB, site_units=("alertmanager",), **ROCKY_9),
+        watching(30 * GIB, site_units=("prometheus-alertmanager",), **ROCKY_9),
     ),
     Case(
         "monitoring-without-room",
