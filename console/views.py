@@ -44,8 +44,7 @@ def described(views: Sequence[View]) -> list[dict[str, Any]]:
 
 def lag_of(group: str) -> Panel:
     """Return the panel with the lag of one consumer group."""
-    named = json.dumps(group, ensure_ascii=False)  # a text of PromQL, as of JSON
-    text = f"sum by (topic) (kafka_consumer_group_lag_records{{group={named}}})"
+    text = f"sum by (topic) (kafka_consumer_group_lag_records{{group={_quoted(group)}}})"
     return Panel("Lag in records, by topic", "short", (Query(text, "{{topic}}"),))
 
 
@@ -57,18 +56,19 @@ def shown(server: Prometheus, panel: Panel, seconds: int, host: str = "") -> dic
 
     """
     end = time.time()
-    start = end - seconds
     hosts = re.escape(host).replace("\\", "\\\\") if host else ".+"
     found: list[tuple[str, Series]] = []
+    total = 0
     for query in panel.queries:
         text = query.of(hosts)
-        answer = (
-            server.now(text)
-            if panel.kind == NUMBER
-            else server.between(text, start, end, max(1.0, seconds / POINTS))
-        )
+        if panel.kind == NUMBER:
+            answer = server.now(text)
+            count = len(answer)
+        else:
+            answer, count = _largest(server, text, end, seconds)
         found += [(query.name(one.labels) or panel.title, one) for one in answer if one.points]
-    found.sort(key=lambda one: (-_largest(one[1]), one[0]))
+        total += count
+    found.sort(key=lambda one: (-_maximum(one[1]), one[0]))
     lines = sorted(found[:MOST_LINES], key=lambda one: one[0])
     values = [
         {
@@ -82,14 +82,51 @@ def shown(server: Prometheus, panel: Panel, seconds: int, host: str = "") -> dic
         "title": panel.title,
         "kind": panel.kind,
         "series": values,
-        "more": len(found) - len(lines),
+        "total": total,
     }
     if lines and panel.kind != NUMBER:
         label = f"{panel.title} over {RANGES[seconds]}; the values are below"
-        chart = drawing([one for _, one in lines], start, end, panel.unit, label)
+        chart = drawing([one for _, one in lines], end - seconds, end, panel.unit, label)
         made["svg"] = chart
     return made
 
 
-def _largest(one: Series) -> float:
+def _largest(
+    server: Prometheus, text: str, end: float, seconds: int
+) -> tuple[list[Series], int]:
+    """Return the series with the largest values before a time, and how many there are in all.
+
+    Prometheus chooses them: all of them, of each partition perhaps, would be a very large answer.
+    """
+    step = max(1, seconds // POINTS)
+    maximum = f"max_over_time(({text})[{seconds}s:{step}s])"
+    total = sum(int(one.value) for one in server.now(f"count({maximum})"))
+    if total > MOST_LINES:
+        chosen = server.now(f"topk({MOST_LINES}, {maximum})")
+        if not chosen:  # no value is a number
+            return [], total
+        text = f"({text}) {_only([one.labels for one in chosen])}"
+    return server.between(text, end - seconds, end, step), total
+
+
+def _only(chosen: Sequence[Mapping[str, str]]) -> str:
+    """Return what, after a query, leaves the series with these labels of its answer."""
+    names = sorted({name for labels in chosen for name in labels})
+    return f"and on ({', '.join(names)}) ({' or '.join(map(_vector, chosen))})"
+
+
+def _vector(labels: Mapping[str, str]) -> str:
+    """Return a query that finds one series with these labels."""
+    found = "vector(1)"
+    for name, value in labels.items():
+        found = f'label_replace({found}, "{name}", {_quoted(value.replace("$", "$$"))}, "", "")'
+    return found
+
+
+def _quoted(text: str) -> str:
+    """Return a text of PromQL, which is one of JSON."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _maximum(one: Series) -> float:
     return max((value for _, value in one.points if math.isfinite(value)), default=0.0)

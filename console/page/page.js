@@ -321,7 +321,7 @@ function drawn(text) {
   return picture;
 }
 
-function panelContent({ kind, series, more, svg }) {
+function panelContent({ kind, series, total, svg }) {
   if (!series.length) return h("p", { class: "quiet" }, "No data.");
   const value = (one) => (one.bad ? mark("bad", one.value) : h("strong", {}, one.value));
   if (kind === "number") {
@@ -329,7 +329,7 @@ function panelContent({ kind, series, more, svg }) {
   }
   return [drawn(svg),
     h("ul", { class: "legend" }, series.map((one, at) => h("li", {}, h("b", { class: `swatch line${at % 8}`, "aria-hidden": "true" }), `${one.name}: `, value(one)))),
-    more ? h("p", { class: "quiet" }, `${number(more)} more are smaller, and not shown`) : null];
+    total > series.length ? h("p", { class: "quiet" }, `${series.length} of ${number(total)} series, those with the largest values`) : null];
 }
 
 async function fillPanel(box, query) {

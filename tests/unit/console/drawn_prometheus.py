@@ -68,8 +68,10 @@ CLUSTER: Drawn = {
 
 
 @contextmanager
-def prometheus(drawn: Drawn = CLUSTER, status: int = 200) -> Iterator[dict[str, Any]]:
-    """Yield the settings of a server; it answers with `status`."""
+def prometheus(
+    drawn: Drawn = CLUSTER, status: int = 200, asked: list[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the settings of a server; it answers with `status`, and adds queries to `asked`."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -88,7 +90,16 @@ def prometheus(drawn: Drawn = CLUSTER, status: int = 200) -> Iterator[dict[str, 
             fires = {"state": "firing", "activeAt": "2026-11-27T01:00:00Z"}
             return {"alerts": [{"labels": labels, "annotations": {"summary": "full"}, **fires}]}
         query = given["query"]
+        if asked is not None:
+            asked.append(query)
         series = next((found for text, found in drawn.items() if text in query), [])
+        if "label_replace(vector(1)" in query:
+            series = [(of, at) for of, at in series if all(f'"{one}"' in query for one in of.values())]
+        if query.startswith("count(max_over_time"):
+            series = [({}, len(series))] if series else []
+        if query.startswith("topk("):
+            most = int(query[len("topk(") :].partition(",")[0])
+            series = sorted(series, key=lambda one: one[1], reverse=True)[:most]
         if path.endswith("/query"):
             return {"result": [{"metric": of, "value": [NOW, str(at)]} for of, at in series]}
         start, end, step = (float(given[name]) for name in ("start", "end", "step"))

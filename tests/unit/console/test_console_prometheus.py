@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ from console import charts, prometheus, views
 from console.observed import Observed
 from console.prometheus import Prometheus, Series
 from monitoring.panels import NUMBER, Panel, Query, panels
+from tests.support import promtool
 from tests.unit.console import drawn_prometheus
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -112,12 +115,40 @@ def test_a_panel_is_a_drawing_with_the_last_values() -> None:
     with drawn_prometheus.prometheus({'host=~"k\\\\.1"': series}) as given:
         found = views.shown(Prometheus(given), LINE, 3600, "k.1")
     assert len(found["series"]) == views.MOST_LINES
-    assert found["more"] == 40 - views.MOST_LINES
+    assert found["total"] == 40
     values = {one["name"]: one["value"] for one in found["series"]}
     assert values["k39, in"] == "39 MB/s"
     assert "k0, in" not in values, "the largest are shown"
     lines = ElementTree.fromstring(found["svg"]).findall(f"{SVG}path[@d]")  # noqa: S314 - our own
     assert len([one for one in lines if "line" in str(one.get("class"))]) == views.MOST_LINES
+
+
+def test_prometheus_leaves_the_series_that_were_chosen(tmp_path: Path) -> None:
+    """Whatever is in their names, and also those that lack a label of others."""
+    chosen = [{"topic": 'a "b" \\ $1'}, {"topic": "b", "group": "g"}]
+    every: list[dict[str, str]] = [*chosen, {"topic": "b"}, {"topic": "b", "group": "h"}]
+    samples = [{"labels": written(labels), "value": 1} for labels in chosen]
+    evaluated = {"expr": f"x {views._only(chosen)}", "eval_time": "1m", "exp_samples": samples}
+    series = [{"series": written(labels), "values": "1 1"} for labels in every]
+    document = {"tests": [{"input_series": series, "promql_expr_test": [evaluated]}]}
+    assert not promtool.run("test", "rules", file=tmp_path / "test.yml", document=document)
+    evaluated["exp_samples"] = samples[1:]
+    assert promtool.run("test", "rules", file=tmp_path / "test.yml", document=document)
+
+
+def written(labels: Mapping[str, str]) -> str:
+    """The series `x` with these labels."""
+    return f"x{{{', '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}}}"
+
+
+def test_an_answer_is_small_however_many_series_there_are() -> None:
+    many = [({"host": f"k{number}"}, float(number)) for number in range(20_000)]
+    with drawn_prometheus.prometheus({"host=~": many}) as given:
+        found = views.shown(Prometheus(given), LINE, 1209600)
+    assert found["total"] == len(many)
+    assert {one["name"] for one in found["series"]} == {
+        f"k{number}, in" for number in range(20_000 - views.MOST_LINES, 20_000)
+    }
 
 
 def test_a_number_is_bad_above_its_limit() -> None:
@@ -147,6 +178,17 @@ def test_every_panel_of_the_file_can_be_drawn() -> None:
         assert all(one["name"] and "{" not in one["name"] for one in found["series"])
         if panel.kind != NUMBER:
             ElementTree.fromstring(found["svg"])  # noqa: S314 - our own
+
+
+def test_prometheus_reads_what_it_is_asked_of_every_panel(tmp_path: Path) -> None:
+    drawn = {"": [({"host": f"k{number}"}, 1.0) for number in range(views.MOST_LINES + 1)]}
+    asked: list[str] = []
+    with drawn_prometheus.prometheus(drawn, asked=asked) as given:
+        for _, panel in panels():
+            views.shown(Prometheus(given), panel, 86400, "k.1")
+    rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(asked)]
+    document = {"groups": [{"name": "asked", "rules": rules}]}
+    assert not promtool.run("check", "rules", file=tmp_path / "rules.yml", document=document)
 
 
 @pytest.mark.parametrize(
