@@ -91,9 +91,7 @@ def shown(server: Prometheus, panel: Panel, seconds: int, host: str = "") -> dic
     return made
 
 
-def _largest(
-    server: Prometheus, text: str, end: float, seconds: int
-) -> tuple[list[Series], int]:
+def _largest(server: Prometheus, text: str, end: float, seconds: int) -> tuple[list[Series], int]:
     """Return the series with the largest values before a time, and how many there are in all.
 
     Prometheus chooses them: all of them, of each partition perhaps, would be a very large answer.

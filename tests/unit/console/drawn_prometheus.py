@@ -94,7 +94,9 @@ def prometheus(
             asked.append(query)
         series = next((found for text, found in drawn.items() if text in query), [])
         if "label_replace(vector(1)" in query:
-            series = [(of, at) for of, at in series if all(f'"{one}"' in query for one in of.values())]
+            series = [
+                (of, at) for of, at in series if all(f'"{one}"' in query for one in of.values())
+            ]
         if query.startswith("count(max_over_time"):
             series = [({}, len(series))] if series else []
         if query.startswith("topk("):

@@ -184,8 +184,8 @@ def test_prometheus_reads_what_it_is_asked_of_every_panel(tmp_path: Path) -> Non
     drawn = {"": [({"host": f"k{number}"}, 1.0) for number in range(views.MOST_LINES + 1)]}
     asked: list[str] = []
     with drawn_prometheus.prometheus(drawn, asked=asked) as given:
-        for _, panel in panels():
-            views.shown(Prometheus(given), panel, 86400, "k.1")
+        for query in (one.of() for _, panel in panels() for one in panel.queries):
+            views._largest(Prometheus(given), query, 100, 2)
     rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(asked)]
     document = {"groups": [{"name": "asked", "rules": rules}]}
     assert not promtool.run("check", "rules", file=tmp_path / "rules.yml", document=document)
