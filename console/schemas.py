@@ -7,11 +7,13 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import avro.io
+import avro.name
 import avro.schema
 from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
     CONFLUENT,
@@ -23,6 +25,12 @@ AVRO, JSON = "AVRO", "JSON"
 HEADER_BYTES = 5
 """Before a value: zero, and the id of its schema."""
 MOST_SCHEMAS = 200
+MOST_TEXT = 1_000_000
+"""Of a schema, and of all together that it refers to."""
+MOST_KEPT = 4_000_000
+"""Of the texts of all that are kept."""
+MOST_REFERENCES = 50
+"""Of a schema, together with those of the schemas that it refers to."""
 MOST_SIGNS = 20_000
 """Of the text of a value."""
 MOST_PARTS = 20_000
@@ -39,14 +47,15 @@ class SchemaError(Exception):
 class SchemaRegistry(Registry):
     """A registry of which no answer is large."""
 
-    largest = 1_000_000
+    largest = MOST_TEXT
 
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema; `parsed` is that of Avro."""
+    """A schema; `size` is that of its text, with all that it refers to, `parsed` that of Avro."""
 
     kind: str
+    size: int
     parsed: avro.schema.Schema | None = None
 
     def text(self, data: bytes) -> str:
@@ -82,11 +91,9 @@ class Schemas:
             number = schema_id(value)
             if number in failed:
                 raise failed[number]
-            if time.monotonic() >= deadline:
-                message = "there was no time left to decode it"
-                raise SchemaError(message)
+            _refuse_after(deadline)
             try:
-                schema = self._schema(number)
+                schema = self._schema(number, deadline)
             except SchemaError as error:
                 failed[number] = error
                 raise
@@ -94,26 +101,49 @@ class Schemas:
 
         return decode
 
-    def _schema(self, number: int) -> Schema:
+    def _schema(self, number: int, deadline: float) -> Schema:
         with self._lock:
             found = self._found.get(number)
         if found is None:
-            found = _parsed(self._asked(number))
+            found = _parsed(self._with_references(f"schemas/ids/{number}", deadline))
             with self._lock:
                 self._found[number] = found
-                while len(self._found) > MOST_SCHEMAS:
+                while len(self._found) > MOST_SCHEMAS or self._size > MOST_KEPT:
                     self._found.popitem(last=False)
         return found
 
-    def _asked(self, number: int) -> Mapping[str, Any]:
+    @property
+    def _size(self) -> int:
+        return sum(one.size for one in self._found.values())
+
+    def _with_references(self, path: str, deadline: float) -> list[Mapping[str, Any]]:
+        """Return a schema, and before it all that it refers to, each after its own references."""
+        found: dict[str, Mapping[str, Any]] = {}
+        ordered: list[Mapping[str, Any]] = []
+
+        def add(path: str) -> None:
+            if path in found:
+                return
+            _refuse_after(deadline)
+            found[path] = self._asked(path)
+            if len(found) > MOST_REFERENCES or sum(map(_size, found.values())) > MOST_TEXT:
+                message = "its schema refers to too much"
+                raise SchemaError(message)
+            for reference in _references(found[path]):
+                add(reference)
+            ordered.append(found[path])
+
+        add(path)
+        return ordered
+
+    def _asked(self, path: str) -> Mapping[str, Any]:
         registry = self._registry
         if registry is None:
             message = "there is no schema registry"
             raise SchemaError(message)
-        path = f"{CONFLUENT}/schemas/ids/{number}"
 
         def ask(instance: str) -> bytes:
-            return registry.ask(instance, "GET", path, timeout=REQUEST_SECONDS)
+            return registry.ask(instance, "GET", f"{CONFLUENT}/{path}", timeout=REQUEST_SECONDS)
 
         try:
             found = json.loads(registry.first(ask))
@@ -136,21 +166,49 @@ def schema_id(value: bytes) -> int:
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 
-def _parsed(found: Mapping[str, Any]) -> Schema:
-    kind = str(found.get("schemaType") or AVRO)
+def _refuse_after(deadline: float) -> None:
+    if time.monotonic() >= deadline:
+        message = "there was no time left to decode it"
+        raise SchemaError(message)
+
+
+def _references(found: Mapping[str, Any]) -> list[str]:
+    """Return where the registry has those that a schema refers to, if they are needed."""
+    if _kind(found) != AVRO:
+        return []
+    try:
+        return [
+            f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']:d}"
+            for one in found.get("references") or ()
+        ]
+    except (LookupError, TypeError, ValueError) as error:
+        message = "a reference of its schema cannot be read"
+        raise SchemaError(message) from error
+
+
+def _kind(found: Mapping[str, Any]) -> str:
+    return str(found.get("schemaType") or AVRO)
+
+
+def _size(found: Mapping[str, Any]) -> int:
+    return len(str(found.get("schema")))
+
+
+def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
+    """Return a schema, the last one, that refers to those before it."""
+    kind, size = _kind(found[-1]), sum(map(_size, found))
     if kind not in {AVRO, JSON}:
         message = f"{kind} is not decoded here"
         raise SchemaError(message)
-    if found.get("references") and kind == AVRO:
-        message = "a schema that refers to others is not decoded here"
-        raise SchemaError(message)
     if kind == JSON:
-        return Schema(kind)
+        return Schema(kind, size)
+    names = avro.name.Names()
     try:
-        return Schema(kind, avro.schema.parse(str(found["schema"])))
+        parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
     except Exception as error:  # noqa: BLE001, RUF100 - avro raises many kinds
         message = f"its schema cannot be understood ({type(error).__name__})"
         raise SchemaError(message) from error
+    return Schema(kind, size, parsed[-1])
 
 
 class _Reader(avro.io.DatumReader):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import unquote
 
 import avro.io
 import avro.schema
@@ -28,17 +29,50 @@ PLANE: dict[str, Any] = {
         {"name": "raw", "type": "bytes"},
     ],
 }
+
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    shown = [{"name": field, "type": of} for field, of in fields.items()]
+    return {"type": "record", "name": name, "namespace": "air", "fields": shown}
+
+
+def reference(subject: str) -> dict[str, Any]:
+    return {"name": subject, "subject": subject, "version": 2}
+
+
 NULLS = {"type": "array", "items": "null"}
 EMPTY = {"type": "array", "items": {"type": "record", "name": "E", "fields": []}}
+FLIGHT = record("Flight", legs={"type": "array", "items": "Leg"}, home="Port")
 SCHEMAS: dict[int, Any] = {
     1: {"schema": json.dumps(PLANE)},
     2: {"schema": "{}", "schemaType": "JSON"},
     3: {"schema": 'syntax = "proto3";', "schemaType": "PROTOBUF"},
-    4: {"schema": json.dumps(PLANE), "references": [{"name": "x", "subject": "x", "version": 1}]},
+    4: {"schema": json.dumps(FLIGHT), "references": [reference("leg"), reference("air/a port")]},
     5: {"schema": '{"type": "nothing"}'},
     6: {"schema": json.dumps(NULLS)},
     7: {"schema": json.dumps(EMPTY)},
     8: [],
+    9: {"schema": "{}", "references": [reference("absent")]},
+    10: {"schema": '"string"', "references": [reference("circle")]},
+    11: {"schema": '"string"', "references": [reference("chain-0")]},
+    12: {"schema": "{}", "schemaType": "JSON", "references": [reference("absent")]},
+    13: {"schema": '"string"', "references": [{"subject": "gate"}]},
+}
+SUBJECTS: dict[str, Any] = {
+    "gate": {"schema": json.dumps(record("Gate", number="int"))},
+    "air/a port": {
+        "schema": json.dumps(record("Port", code="string", gate="Gate")),
+        "references": [reference("gate")],
+    },
+    "leg": {
+        "schema": json.dumps(record("Leg", to="air.Port", gate="air.Gate")),
+        "references": [reference("air/a port"), reference("gate")],
+    },
+    "circle": {"schema": '"string"', "references": [reference("circle")]},
+    **{
+        f"chain-{number}": {"schema": '"string"', "references": [reference(f"chain-{number + 1}")]}
+        for number in range(schemas.MOST_REFERENCES + 1)
+    },
 }
 asked: list[str] = []
 
@@ -48,7 +82,11 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked.append(self.path)
-        found = SCHEMAS.get(int(self.path.removeprefix(f"{CONFLUENT}/schemas/ids/")))
+        match self.path.removeprefix(f"{CONFLUENT}/").split("/"):
+            case ["schemas", "ids", number]:
+                found = SCHEMAS.get(int(number))
+            case ["subjects", name, "versions", "2"]:
+                found = SUBJECTS.get(unquote(name))
         self.send_response(200 if found is not None else 404)
         self.end_headers()
         self.wfile.write(json.dumps({"message": "not found"} if found is None else found).encode())
@@ -99,6 +137,23 @@ def test_a_record_in_avro_is_shown_as_its_schema_says(found: Schemas) -> None:
     assert len(asked) == 1, "a schema never changes"
 
 
+def test_a_record_is_shown_whose_schema_refers_to_others(found: Schemas) -> None:
+    """Each is read once, also where several refer to it, or it to itself."""
+    data = b"\x02" + b"\x06ZRH\x02" + b"\x04" + b"\x00" + b"\x06BSL\x06"
+    shown = json.loads(decoder(found)(value(4, data)))
+    leg = {"to": {"code": "ZRH", "gate": {"number": 1}}, "gate": {"number": 2}}
+    assert shown == {"legs": [leg], "home": {"code": "BSL", "gate": {"number": 3}}}
+    assert len(asked) == len({*asked}) == 4
+    assert decoder(found)(value(10, b"\x02a")) == '"a"'
+    assert decoder(found)(value(12, b"1")) == "1"
+
+
+def test_references_are_bounded_in_size(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "MOST_TEXT", 300)
+    with pytest.raises(SchemaError, match="too much"):
+        decoder(found)(value(4, b""))
+
+
 def test_json_is_shown_without_its_header(found: Schemas) -> None:
     shown = records.text(value(2, b'{"a": [1, "\\u00fc"]}'), decoder(found))
     assert shown is not None
@@ -112,7 +167,8 @@ def test_json_is_shown_without_its_header(found: Schemas) -> None:
         *((1, b"", "no value of its schema"), (1, b"\xff" * 40, "no value of its schema")),
         *((2, b"{", "no value of its schema"), (2, b"[" * 100_000, "no value of its schema")),
         (3, b"\x00\x08\x01", "PROTOBUF"),
-        *((4, b"", "refers to others"), (5, b"", "cannot be understood")),
+        *((5, b"", "cannot be understood"), (9, b"", "not found")),
+        *((11, b"", "too much"), (13, b"", "a reference of its schema")),
         *((8, b"", "cannot be read"), (99, b"", "not found")),
     ],
 )
