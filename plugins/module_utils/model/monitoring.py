@@ -32,7 +32,8 @@ SETTINGS = {"prometheus": "prometheus.yml", "alertmanager": "alertmanager.yml"}
 RECEIVERS, ROUTES, ROUTE = "monitoring_receivers", "monitoring_routes", "monitoring_route"
 DATA, SIZE = "monitoring_data_dir", "monitoring_retention_size"
 NOBODY = "nobody"
-"""The receiver that notifies nobody, where the inventory has none."""
+"""The receiver that notifies nobody."""
+_CAN_WAIT = 'severity = "info"'
 _ALERTS, _SITE = f"roles/{PRODUCT}/files/alerts", "site.yml"
 _WEB, _STORE = "web.yml", "certificates/web.pem"
 _PASSWORD_FILE, _TOKEN_FILE = "password", "token"
@@ -122,9 +123,10 @@ class Monitoring(Packaged):
 
     @property
     def receivers(self) -> list[dict[str, Any]]:
-        """The receivers of notifications."""
+        """The receivers of notifications; one notifies nobody."""
         given = [by_name(mapping(one)) for one in self.settings[RECEIVERS]]
-        return given or [{"name": NOBODY}]
+        known = {one.get("name") for one in given}
+        return given if NOBODY in known else [*given, {"name": NOBODY}]
 
     @property
     def route(self) -> dict[str, Any]:
@@ -136,7 +138,8 @@ class Monitoring(Packaged):
             "group_interval": "1m",
             "repeat_interval": "4h",
             **by_name(self.settings[ROUTE]),
-            "routes": list(self.settings[ROUTES]),
+            # After the routes of the inventory, which may have a receiver for it.
+            "routes": [*self.settings[ROUTES], {"receiver": NOBODY, "matchers": [_CAN_WAIT]}],
         }
 
     @property
