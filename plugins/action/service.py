@@ -33,7 +33,7 @@ class ActionModule(Action):
     """Ask the host, and transfer the tarball only if it is not unpacked there."""
 
     TRANSFERS_FILES = True
-    OWN = frozenset({"product", "parts", "job", "former_jobs", "former_units"})
+    OWN = frozenset({"product", "parts", "job", "former_jobs", "former_monitoring"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
@@ -67,8 +67,8 @@ class ActionModule(Action):
     def _from_model(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the product or the job that the task names."""
         product, job, former = args["product"], args["job"], args["former_jobs"]
-        units = args["former_units"]
-        if not (product or job or former is not None or units is not None):
+        watching = args["former_monitoring"]
+        if not (product or job or former is not None or watching is not None):
             return {}
         try:
             if job and args["parts"] == [PACKAGES]:
@@ -78,9 +78,9 @@ class ActionModule(Action):
             if former is not None:
                 self._refuse_defaults()
                 return desired.of_former_jobs(self._spark, former)
-            if units is not None:
+            if watching is not None:
                 self._refuse_defaults()
-                return desired.of_former_units(self.cluster, self.host, units)
+                return desired.of_former_monitoring(self.cluster, self.host, watching)
             if args["parts"] == [LOGINS]:
                 self._refuse_missing_secrets(product)
                 return {"files": self._logins(product)}

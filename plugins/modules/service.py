@@ -23,8 +23,8 @@ description:
   - Everything is checked before anything is changed; all problems are reported at once.
   - Each file is replaced atomically, with its final owner and mode from the first moment. What lies
     in C(/etc/sysusers.d) is written first, and its accounts are made.
-  - With O(product), O(job), O(former_jobs) or O(former_units) the options come from the model of
-    the cluster; those of the task take precedence.
+  - With O(product), O(job), O(former_jobs) or O(former_monitoring) the options come from the model
+    of the cluster; those of the task take precedence.
 options:
   product:
     description: Service whose options come from the model.
@@ -49,10 +49,10 @@ options:
       removed.
     type: list
     elements: str
-  former_units:
-    description: For O(state=absent) the units of exporters, of servers and of what else watches the
-      cluster that are on the host, by the names of their files. What the inventory does not have
-      there is removed.
+  former_monitoring:
+    description: For O(state=absent) the paths of the files in C(/etc/sysusers.d) of exporters, of
+      servers and of what else watches the cluster, that are on the host. What the inventory does
+      not have there is removed, its file there last.
     type: list
     elements: str
   distribution:

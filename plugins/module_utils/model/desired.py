@@ -110,10 +110,10 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     }
 
 
-def of_former_units(cluster: Cluster, host: str, found: Collection[str]) -> State:
+def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) -> State:
     """Return the options of the module `service` that remove what watches the cluster no more.
 
-    `found` are the files of units that are there, by their names. What the inventory has stays.
+    `found` are the files of accounts that are there. What the inventory has stays.
     """
     there, parts = cluster.host(host), cluster.deployed(host)
     secrets = cluster.inventory.secrets
@@ -123,8 +123,7 @@ def of_former_units(cluster: Cluster, host: str, found: Collection[str]) -> Stat
         Monitoring(there, secrets, {host: there}),
         Metrics(there, secrets, parts),
     ]
-    names = {file.removesuffix(".service") for file in found}
-    gone = [one for one in every if one.product not in parts and names.intersection(one.units)]
+    gone = [one for one in every if one.product not in parts and one.account_file in found]
     removals = [one.removal for one in gone]
     lists = ("units", "masks", "removed")
     return {"state": "absent", **{x: [y for one in removals for y in one[x]] for x in lists}}

@@ -105,9 +105,19 @@ class Packaged(ABC):
         return self.product
 
     @property
+    def account_file(self) -> str:
+        """The file of its account: written first, removed last, so that it says what is there."""
+        return f"/etc/sysusers.d/millrace-{self.product}.conf"
+
+    @property
     def config_dir(self) -> str:
         """The directory of its configuration."""
         return f"/etc/{self.product}"
+
+    @property
+    def own_directories(self) -> list[str]:
+        """The directories that are removed with it, whatever is in them."""
+        return [self.config_dir, *([self.distribution.home] if self.distribution else [])]
 
     @property
     def binaries(self) -> list[str]:
@@ -182,7 +192,7 @@ class Packaged(ABC):
         account = f'u {self.user} - "{self.title}" /nonexistent /usr/sbin/nologin\n'
         return {
             "/etc/sysusers.d": files.directory(),
-            f"/etc/sysusers.d/millrace-{self.product}.conf": files.text(account),
+            self.account_file: files.text(account),
             self.config_dir: files.directory(),
             **self.masks(),
             **self.own_files(),
@@ -203,6 +213,7 @@ class Packaged(ABC):
         """The options of the module `service` that remove it; the packages stay, and do not run."""
         there = {path: one for path, one in self.files().items() if path not in self.masks()}
         own = [path for path, one in there.items() if one.get("state") != "directory"]
+        own.remove(self.account_file)
         data = [path for _, path in self.data_directories]
         return {
             "state": "absent",
@@ -210,8 +221,8 @@ class Packaged(ABC):
             "masks": self.all_masks(),
             "removed": [
                 *own,
-                self.config_dir,
-                *([self.distribution.home] if self.distribution else []),
+                *self.own_directories,
                 *(data if self.settings.get(f"{self.product}_remove_data") else []),
+                self.account_file,
             ],
         }

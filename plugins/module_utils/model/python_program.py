@@ -89,6 +89,11 @@ class PythonProgram(Packaged):
         return f"{HOMES}/{self.product}-program"
 
     @property
+    def own_directories(self) -> list[str]:
+        """The directories that are removed with it, whatever is in them."""
+        return [*super().own_directories, self.directory]
+
+    @property
     def python_path(self) -> str:
         """Where Python finds modules."""
         return self.directory
@@ -127,12 +132,6 @@ class PythonProgram(Packaged):
         """The options of the module `service` for it."""
         # So the task ends with the journal of a program that does not start.
         return {**super().state, "ready": {self.service: f"/run/{self.service}/ready"}}
-
-    @property
-    def removal(self) -> dict[str, Any]:
-        """The options of the module `service` that remove it."""
-        found = super().removal
-        return {**found, "removed": [*found["removed"], self.directory]}
 
     @classmethod
     def modules(cls, directory: str) -> dict[str, Entry]:

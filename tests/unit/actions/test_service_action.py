@@ -182,11 +182,12 @@ def test_former_jobs_are_removed_with_the_options_of_the_model(clicks: AnsibleRu
     assert options(clicks, former_jobs=[], state="absent")["units"] == []
 
 
-def test_former_units_are_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    found = options(ansible, former_units=["millrace-host-metrics.service"], state="absent")
-    assert (found["state"], "former_units" in found) == ("absent", False)
+def test_former_monitoring_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
+    account, other = (f"/etc/sysusers.d/millrace-{name}.conf" for name in ("metrics", "kafka"))
+    found = options(ansible, former_monitoring=[account], state="absent")
+    assert (found["state"], "former_monitoring" in found) == ("absent", False)
     assert "millrace-host-metrics" in found["units"]
-    assert options(ansible, former_units=["kafka.service"], state="absent")["units"] == []
+    assert options(ansible, former_monitoring=[other], state="absent")["units"] == []
 
 
 def test_logins_are_written_alone(closed: AnsibleRun) -> None:

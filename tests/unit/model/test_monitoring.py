@@ -8,7 +8,9 @@ from typing import Any
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.model import desired
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.files import read
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
+from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged import Packaged
 from ansible_collections.millrace.streaming.plugins.module_utils.model.service import restart_mark
 
 from tests.unit.model.small import DEBIAN_12, ROCKY_9, cluster, with_secrets
@@ -156,11 +158,18 @@ def test_routes_and_receivers_are_those_of_the_inventory() -> None:
     routes = [{"receiver": "hook", "matchers": ['severity = "critical"']}]
     found = watched(monitoring_receivers=[hook], monitoring_routes=routes).monitoring["m1"]
     settings = yaml.safe_load(found.configuration["alertmanager.yml"]["content"])
-    assert settings["receivers"] == [hook]
+    nobody = {"name": "nobody"}
+    assert settings["receivers"] == [hook, nobody]
     assert settings["route"]["receiver"] == "hook"
-    assert settings["route"]["routes"] == routes
-    nobody = watched().monitoring["m1"]
-    assert nobody.receivers == [{"name": "nobody"}]
+    assert settings["route"]["routes"][:-1] == routes
+    assert watched().monitoring["m1"].receivers == [nobody]
+
+
+def test_alerts_that_can_wait_notify_nobody_unless_a_route_of_the_inventory_has_them() -> None:
+    hook = {"name": "nobody", "webhook_configs": [{"url": "http://127.0.0.1:9/"}]}
+    found = watched(monitoring_receivers=[hook]).monitoring["m1"]
+    assert found.receivers == [hook]
+    assert found.route["routes"] == [{"receiver": "nobody", "matchers": ['severity = "info"']}]
 
 
 def test_rules_of_the_inventory_are_a_file_of_their_own_and_go_with_it() -> None:
@@ -191,12 +200,13 @@ def test_removal_leaves_neither_units_nor_packages_that_start() -> None:
     assert "/var/lib/monitoring" in gone
 
 
-FORMER = [f"millrace-{name}.service" for name in ("node-exporter", "prometheus", "console")]
+FORMER = [f"/etc/sysusers.d/millrace-{name}.conf" for name in ("metrics", "monitoring", "console")]
 
 
 def test_a_host_loses_what_watches_no_more() -> None:
-    found = desired.of_former_units(cluster(GROUPS, NODE), "k1", FORMER)
-    assert {f"{unit}.service" for unit in found["units"]} >= {*FORMER}
+    found = desired.of_former_monitoring(cluster(GROUPS, NODE), "k1", FORMER)
+    units = {f"millrace-{name}" for name in ("node-exporter", "prometheus", "console")}
+    assert units <= {*found["units"]}
     assert "millrace-lag-exporter" not in found["units"], "it is not there"
     paths = {"/etc/metrics", "/opt/millrace/jmx_exporter", "/etc/monitoring", "/etc/console"}
     assert {*found["removed"]} >= paths
@@ -205,10 +215,10 @@ def test_a_host_loses_what_watches_no_more() -> None:
 
 
 def test_a_host_keeps_what_the_inventory_has() -> None:
-    assert desired.of_former_units(watched(), "k1", FORMER)["units"] == [
+    assert desired.of_former_monitoring(watched(), "k1", FORMER)["units"] == [
         *("millrace-console", "millrace-prometheus", "millrace-alertmanager"),
     ]
-    kept = desired.of_former_units(watched(), "m1", FORMER)
+    kept = desired.of_former_monitoring(watched(), "m1", FORMER)
     assert kept == {"state": "absent", "units": [], "masks": [], "removed": []}
 
 
@@ -232,3 +242,13 @@ def test_commits_are_read_where_checkpoints_are() -> None:
         "m1": {**none, "streams": {}},
     }.items():
         assert expected.items() <= settings[name].items(), name
+
+
+def test_a_removal_that_was_interrupted_is_done_again() -> None:
+    """What it is found by is there as long as anything else is."""
+    every = watched().deployed("m1").values()
+    parts = [part for part in every if isinstance(part, Packaged)]
+    for part in parts:
+        assert part.removal["removed"][-1] == part.account_file
+    find = yaml.safe_load(read("roles/metrics/tasks/former.yml"))[0]["ansible.builtin.find"]
+    assert {f"{find['paths']}/{one}" for one in find["patterns"]} == {x.account_file for x in parts}
