@@ -97,26 +97,29 @@ def _largest(server: Prometheus, text: str, end: float, seconds: int) -> tuple[l
     Prometheus chooses them: all of them, of each partition perhaps, would be a very large answer.
     """
     step = max(1, seconds // POINTS)
-    maximum = f"max_over_time(({text})[{seconds}s:{step}s])"
-    total = sum(int(one.value) for one in server.now(f"count({maximum})"))
+    # The steps of a subquery are those of the clock: what is new has none yet.
+    maximum = f"max_over_time(({text})[{seconds}s:{step}s]) or ({text})"
+    found = server.now(f"topk({MOST_LINES + 1}, {maximum})")
+    if not found:
+        return [], 0
+    total = len(found)
     if total > MOST_LINES:
-        chosen = server.now(f"topk({MOST_LINES}, {maximum})")
-        if not chosen:  # no value is a number
-            return [], total
-        text = f"({text}) {_only([one.labels for one in chosen])}"
-    return server.between(text, end - seconds, end, step), total
+        total = max([total, *(int(one.value) for one in server.now(f"count(({text}))"))])
+    chosen = sorted(found, key=lambda one: one.value, reverse=True)[:MOST_LINES]
+    only = _only([one.labels for one in chosen])
+    return server.between(f"({text}) {only}", end - seconds, end, step), total
 
 
 def _only(chosen: Sequence[Mapping[str, str]]) -> str:
     """Return what, after a query, leaves the series with these labels of its answer."""
-    names = sorted({name for labels in chosen for name in labels})
+    names = sorted({name for labels in chosen for name in labels} - {"__name__"})
     return f"and on ({', '.join(names)}) ({' or '.join(map(_vector, chosen))})"
 
 
 def _vector(labels: Mapping[str, str]) -> str:
     """Return a query that finds one series with these labels."""
     found = "vector(1)"
-    for name, value in labels.items():
+    for name, value in ((one, labels[one]) for one in sorted({*labels} - {"__name__"})):
         found = f'label_replace({found}, "{name}", {_quoted(value.replace("$", "$$"))}, "", "")'
     return found
 
