@@ -198,7 +198,7 @@ def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
     """Return a schema, the last one, that refers to those before it."""
     kind, size = _kind(found[-1]), sum(map(_size, found))
     if kind not in {AVRO, JSON}:
-        message = f"{kind} is not decoded here"
+        message = f"it is {kind}, which is not decoded here"
         raise SchemaError(message)
     if kind == JSON:
         return Schema(kind, size)

@@ -166,7 +166,7 @@ def test_json_is_shown_without_its_header(found: Schemas) -> None:
     [
         *((1, b"", "no value of its schema"), (1, b"\xff" * 40, "no value of its schema")),
         *((2, b"{", "no value of its schema"), (2, b"[" * 100_000, "no value of its schema")),
-        (3, b"\x00\x08\x01", "PROTOBUF"),
+        (3, b"\x00\x08\x01", "it is PROTOBUF"),
         *((5, b"", "cannot be understood"), (9, b"", "not found")),
         *((11, b"", "too much"), (13, b"", "a reference of its schema")),
         *((8, b"", "cannot be read"), (99, b"", "not found")),
