@@ -220,6 +220,7 @@ USER, PASSWORD = "anna", "anna's password"
 DRAWN: Drawn = {
     "kafka_consumer_group_lag_records": [({"topic": "topic-0001"}, 3)],
     "offlinepartitionscount": [({}, 2)],
+    "topic_bytesin_total": [({"topic": f"topic-{one:04}"}, one) for one in range(2000)],
     "bytesin_total": [({"host": f"k{one}"}, 1e6 * one) for one in (1, 2, 3)],
     'leadercount{host=~"k2"': [({"host": "k2"}, 40)],
     "leadercount": [({"host": f"k{one}"}, 40) for one in (1, 2)],
@@ -352,6 +353,17 @@ def test_charts_are_chosen_with_the_keyboard(chromium: Browser, address: str) ->
     assert 0 < chromium.run(lines) < every
     chromium.run("location.hash = 'metrics/none'")
     chromium.settle("return document.querySelector('main').innerText.includes('no view none')")
+    sign_out(chromium)
+
+
+def test_of_many_series_the_largest_are_shown_with_their_number(
+    chromium: Browser, address: str
+) -> None:
+    sign_in(chromium, address, "metrics/topics")
+    chromium.settle(ALL_READ)
+    assert f"{views.MOST_LINES} of 2,000 series" in shown(chromium)
+    assert "topic-1999" in shown(chromium)
+    assert "topic-0001" not in shown(chromium)
     sign_out(chromium)
 
 
