@@ -327,7 +327,7 @@ def _sentence(text: str | Sequence[str]) -> str:
 
 
 def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 
 
 def dashboards() -> dict[Path, str]:

@@ -70,7 +70,7 @@ def views(file: Path = FILE) -> list[View]:
     """
     import yaml  # where the console runs it has JSON
 
-    return of(yaml.safe_load(file.read_text(encoding="utf-8")))
+    return of(yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
 def of(found: Iterable[Mapping[str, Any]]) -> list[View]:

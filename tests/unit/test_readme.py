@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ STAGES = {
 }
 
 
+@cache
 def usage() -> list[str]:
     """The commands that `./lab help` prints."""
     printed = subprocess.run(

@@ -11,6 +11,7 @@ import importlib.metadata
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def entries_differ(
     ]
 
 
+@cache
 def entry_points_used() -> set[tuple[str, str]]:
     """Role and entry point of every include_role."""
     return {

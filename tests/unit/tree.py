@@ -15,7 +15,7 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir()
 SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
 
 
-class Loader(yaml.SafeLoader):
+class Loader(yaml.CSafeLoader):
     """Reads Ansible's own tags as plain values."""
 
 
