@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
 from . import files, report_page
 from .files import Entry
 from .host import HostSettings
@@ -176,7 +174,7 @@ class Console(PythonProgram):
 
 @functools.cache
 def _all_views() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load(files.read(_PANELS))
+    found: list[dict[str, Any]] = files.parse_yaml(files.read(_PANELS))
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ..files import parse_yaml
 
 DEFAULT = "debian"
 
@@ -50,7 +50,7 @@ class Family:
 def families() -> Mapping[str, Family]:
     """Return file name -> family."""
     files = sorted(Path(__file__).parent.glob("*.yml"))
-    return {path.stem: Family(**yaml.safe_load(path.read_text("utf-8"))) for path in files}
+    return {path.stem: Family(**parse_yaml(path.read_text("utf-8"))) for path in files}
 
 
 def family_of(os_release: Mapping[str, str]) -> Family | None:
