@@ -94,7 +94,7 @@ class Cluster:
             raise NoServiceError(message)
         return self.hosts[name]
 
-    @property
+    @cached_property
     def by_product(self) -> dict[str, Mapping[str, Part]]:
         """Product -> host -> what it is there."""
         return {

@@ -90,11 +90,15 @@ class RemoteControl:
 
 def java_words(given: object) -> list[str]:
     """Return the options of a JVM as systemd and Spark split them."""
-    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
+    return [*_words(given if isinstance(given, str) else " ".join(map(str, sequence(given))))]
+
+
+@functools.lru_cache
+def _words(text: str) -> tuple[str, ...]:
     try:
-        return shlex.split(text)
+        return tuple(shlex.split(text))
     except ValueError:  # a quote that does not end
-        return text.split()
+        return tuple(text.split())
 
 
 def opened_ports(words: Iterable[str]) -> list[OpenedPort]:

@@ -480,7 +480,7 @@ class KafkaNode(Server):
         """The users that need a password and have none yet."""
         return [one for one in self.users if one.present and one.scram and not one.password]
 
-    @property
+    @cached_property
     def table(self) -> key_table.Table:
         """The keys that its version knows, none for a version that is not known."""
         return key_table.load(self.version)

@@ -60,7 +60,8 @@ def parameters() -> Mapping[str, Option]:
 
 def defaults() -> dict[str, Any]:
     """Return variable -> default of every documented variable, None where there is none."""
-    return {name: copy.deepcopy(option.get("default")) for name, option in documented().items()}
+    found = {name: option.get("default") for name, option in documented().items()}
+    return {x: copy.deepcopy(y) if isinstance(y, (list, dict)) else y for x, y in found.items()}
 
 
 def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:

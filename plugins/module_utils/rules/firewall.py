@@ -10,7 +10,7 @@ from ..model.firewall import NETWORKS, NFTABLES, network
 from ..model.host import HostSettings
 from ..model.service import NODES
 from ..model.values import listing, sequence
-from ..model.variables import defaults
+from ..model.variables import documented
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 
@@ -44,9 +44,8 @@ def _firewall_off(settings: HostSettings) -> Findings:
     """Without the firewall these networks are not compared, and everybody reaches every port."""
     if settings.settings[_VARIABLE] == NFTABLES:
         return
-    standard = defaults()
     for variable in NETWORKS.values():
-        if settings.settings[variable] != standard[variable]:
+        if settings.settings[variable] != documented()[variable].get("default"):
             what = f"{variable} is set, and {_VARIABLE} is none."
             yield Finding(what, f"Set {_VARIABLE}: {NFTABLES}, or delete {variable}.", variable)
 
