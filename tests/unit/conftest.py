@@ -30,6 +30,11 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests on Spark first: one process starts it, and others run what is at the end."""
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture
 def local_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory in which a run of Ansible keeps its state, one for each test."""
@@ -71,6 +76,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     jars = f"{compile_operators(folder / 'operators.jar')},{avro()}"
     builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
+    # Its most thorough compilation does not pay in a process of a minute.
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.jars", jars)
     builder = builder.config("spark.driver.host", "127.0.0.1")  # from where it loads that jar
     session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
