@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+@cache  # deriving the key of a vault is slow on purpose
 def encrypted(text: str) -> str:
     return str(VaultLib([("default", VAULT)]).encrypt(text).decode())
 
