@@ -41,10 +41,19 @@ def checks(name: str, case: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def refused(file: str, cases: Mapping[str, Any], folder: Path) -> str:
     """What promtool has against the cases."""
+    intervals = {title: case.get("interval", "15s") for title, case in cases.items()}
+    return "".join(
+        refused_at(one, file, {x: case for x, case in cases.items() if intervals[x] == one}, folder)
+        for one in sorted({*intervals.values()})
+    )
+
+
+def refused_at(interval: str, file: str, cases: Mapping[str, Any], folder: Path) -> str:
+    """What promtool has against cases whose metrics and rules have an interval."""
     tests = [
         {
             "name": title,
-            "interval": "15s",
+            "interval": interval,
             "input_series": [
                 {"series": series, "values": values} for series, values in case["series"].items()
             ],
@@ -54,7 +63,7 @@ def refused(file: str, cases: Mapping[str, Any], folder: Path) -> str:
     ]
     document = {
         "rule_files": [str(FOLDER / f"{file}.yml")],
-        "evaluation_interval": "15s",
+        "evaluation_interval": interval,
         "tests": tests,
     }
     return promtool.run("test", "rules", file=folder / "test.yml", document=document)
