@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ def _pairs(cluster: Cluster) -> Iterator[tuple[str, DataDirectory, DataDirectory
             yield host, one, other
 
 
+@functools.lru_cache
 def _place(one: DataDirectory) -> PurePosixPath:
     """Return its path without doubled slashes and `..`."""
     return PurePosixPath(posixpath.normpath(re.sub("/+", "/", one.path)))
