@@ -126,7 +126,7 @@ class Schemas:
                 return
             _refuse_after(deadline)
             found[path] = self._asked(path)
-            if len(found) > MOST_REFERENCES or sum(map(_size, found.values())) > MOST_TEXT:
+            if len(found) > MOST_REFERENCES + 1 or sum(map(_size, found.values())) > MOST_TEXT:
                 message = "its schema refers to too much"
                 raise SchemaError(message)
             for reference in _references(found[path]):

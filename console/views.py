@@ -104,7 +104,7 @@ def _largest(server: Prometheus, text: str, end: float, seconds: int) -> tuple[l
         return [], 0
     total = len(found)
     if total > MOST_LINES:
-        total = max([total, *(int(one.value) for one in server.now(f"count(({text}))"))])
+        total = max([total, *(int(one.value) for one in server.now(f"count(({maximum}))"))])
     chosen = sorted(found, key=lambda one: one.value, reverse=True)[:MOST_LINES]
     only = _only([one.labels for one in chosen])
     return server.between(f"({text}) {only}", end - seconds, end, step), total

@@ -23,6 +23,8 @@ from tests.support.lab.topology import ROOT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HERE = Path(__file__).parent
+
 # The same examples in every run, however busy the machine is.
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -32,7 +34,11 @@ settings.load_profile("repeatable")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests on Spark first: one process starts it, and others run what is at the end."""
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: not _starts_spark(item))
+
+
+def _starts_spark(item: pytest.Item) -> bool:
+    return item.path.is_relative_to(HERE) and "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,23 @@ def test_entry_points_have_a_spec_and_tasks(role: str) -> None:
     assert used, "nobody uses this role"
     specs = load(folder / "meta/argument_specs.yml")["argument_specs"]
     assert not entries_differ(set(specs), set(files), included, used | {"main"})
+
+
+def counted_restarts(tasks: list[dict[str, Any]]) -> list[str]:
+    """The tasks that restart a unit whose starts have been counted until then."""
+    return [
+        task["name"]
+        for before, task in pairwise([{}, *tasks])
+        if task.get("ansible.builtin.systemd_service", {}).get("state") == "restarted"
+        and "reset-failed" not in str(before.get("ansible.builtin.command"))
+    ]
+
+
+def test_units_are_restarted_however_often_they_were_started() -> None:
+    """After some starts systemd refuses another one, also one that it is asked for."""
+    files = list(ROOT.glob("roles/*/tasks/*.yml"))
+    assert files
+    assert not [name for path in files for name in counted_restarts(load(path) or [])]
 
 
 # References
@@ -500,3 +518,10 @@ def test_smoke_needs_nothing_that_tests_alone_install() -> None:
         if not {one.lower() for one in known[name]} & installed
     }
     assert not missing
+
+
+def test_a_restart_that_counts_is_found() -> None:
+    restart = {"name": "a", "ansible.builtin.systemd_service": {"state": "restarted"}}
+    allowed = {"name": "b", "ansible.builtin.command": {"argv": ["systemctl", "reset-failed"]}}
+    assert counted_restarts([restart]) == ["a"]
+    assert not counted_restarts([allowed, restart])

@@ -6,6 +6,7 @@ The layers of a property: topology < security < hdfs_config < owned keys. Those 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -184,7 +185,9 @@ class HdfsHost(Service):
     def _path(self, url: str) -> str:
         """Return the path of a URL of this file system, empty for that of another one."""
         starts = [self.url, self.url.removesuffix(_DEFAULT_PORT)] if self.url else []
-        return next((url[len(one) :] for one in starts if url.startswith(f"{one}/")), "")
+        found = next((url[len(one) :] for one in starts if url.startswith(f"{one}/")), "")
+        # WebHDFS refuses a path with two slashes.
+        return posixpath.normpath(f"/{found.lstrip('/')}") if found else ""
 
     @property
     def units(self) -> list[str]:

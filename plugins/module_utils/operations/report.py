@@ -86,6 +86,8 @@ def snapshot(
     if not found.get(JOBS, {}).get("jobs") and not found.get(JOBS, {}).get("error"):
         found.pop(JOBS, None)
     elif "jobs" in found[JOBS]:
+        if not any(one.streams for one in cluster.hdfs.values()):
+            in_hdfs.pop("error", None)  # there is nothing to read
         found[JOBS] = _with_commits(found[JOBS], in_hdfs)
     return {
         "version": VERSION,
@@ -128,10 +130,11 @@ def _part(
 def _with_commits(jobs: Mapping[str, Any], in_hdfs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the jobs with what HDFS says of those that have their checkpoint there."""
     commits = in_hdfs.get("jobs", {})
+    unread = [str(in_hdfs["error"])] if "error" in in_hdfs else []
     return {
         **jobs,
         "jobs": {name: {**one, **commits.get(name, {})} for name, one in jobs["jobs"].items()},
-        "problems": [*jobs.get("problems", ()), *in_hdfs.get("problems", ())],
+        "problems": [*jobs.get("problems", ()), *in_hdfs.get("problems", ()), *unread],
     }
 
 

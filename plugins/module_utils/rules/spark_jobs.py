@@ -371,7 +371,7 @@ def _spark_job_late(host: SparkHost) -> Findings:
     known = host.hdfs.streams if host.hdfs else {}
     for job in host.jobs:
         elsewhere = "://" in job.checkpoint and job.name not in known
-        if job.present and job.late_after and not job.timer and elsewhere:
+        if job.present and job.late_after and job.services and elsewhere:
             what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
             yield Finding(what, "Delete late_after.", _at(job, "late_after"))
 

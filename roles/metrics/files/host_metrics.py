@@ -38,7 +38,7 @@ SHOWN_NODES = ("plan", "done", "left")
 LONGEST_TEXT = 1000
 SOURCE_SECONDS = 8.0
 DRIVER_SECONDS = 2.0
-HDFS_SECONDS = 3.0
+HDFS_SECONDS = 2.0
 """For all checkpoints together: the other metrics of the host are in the same answer."""
 _LISTEN = "0A"  # in NET/tcp
 STREAMS = "spark_streams"
