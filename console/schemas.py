@@ -173,7 +173,7 @@ def _refuse_after(deadline: float) -> None:
 
 
 def _references(found: Mapping[str, Any]) -> list[str]:
-    """Return where the registry has those that a schema refers to, if they are needed."""
+    """Return the paths of the references of an Avro schema; others are decoded without them."""
     if _kind(found) != AVRO:
         return []
     try:

@@ -111,13 +111,13 @@ def _largest(server: Prometheus, text: str, end: float, seconds: int) -> tuple[l
 
 
 def _only(chosen: Sequence[Mapping[str, str]]) -> str:
-    """Return what, after a query, leaves the series with these labels of its answer."""
+    """Return the part of a query that keeps only the series with these labels."""
     names = sorted({name for labels in chosen for name in labels} - {"__name__"})
     return f"and on ({', '.join(names)}) ({' or '.join(map(_vector, chosen))})"
 
 
 def _vector(labels: Mapping[str, str]) -> str:
-    """Return a query that finds one series with these labels."""
+    """Return a query whose answer is one series with these labels."""
     found = "vector(1)"
     for name, value in ((one, labels[one]) for one in sorted({*labels} - {"__name__"})):
         found = f'label_replace({found}, "{name}", {_quoted(value.replace("$", "$$"))}, "", "")'
@@ -125,7 +125,7 @@ def _vector(labels: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text of PromQL, which is one of JSON."""
+    """Return a string literal of PromQL, which is written as in JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 

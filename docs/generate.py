@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 # Key and release that changed its default -> what a cluster notices of it.
 CHANGED_DEFAULTS = {
     ("log.message.timestamp.after.max.ms", "4.0"): "a record dated more than an hour ahead is "
@@ -327,8 +325,9 @@ def _sentence(text: str | Sequence[str]) -> str:
 
 
 def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe one
+    from ansible_collections.millrace.streaming.plugins.module_utils.model.files import parse_yaml
+
+    return parse_yaml(path.read_text(encoding="utf-8"))
 
 
 def dashboards() -> dict[Path, str]:
@@ -357,14 +356,14 @@ def alerts() -> dict[Path, str]:
         "",
         _generated("alerts", "docs/alerts.json"),
         "",
-        f"On {found['date']}, on the lab of each row, metrics read every 5 s. The faults were",
+        f"On {found['date']}, on the lab named in each row, scraped every 5 s. The faults were",
         "injected on real daemons, several at a time; each alert went through Alertmanager to a",
         "webhook. Seconds are from the fault until the receiver had the alert, and from when its",
         "healing began until it had the message that the alert is over.",
         "",
         *_table(["alert", "fault", "lab", "fired after (s)", "cleared after (s)"], rows),
         "",
-        "Seen on no lab:",
+        "Not seen on a lab:",
         "",
         *_table(["alert", "why"], [[_alert(one), why] for one, why in found["not_seen"].items()]),
     ]

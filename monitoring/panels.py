@@ -68,10 +68,10 @@ def views(file: Path = FILE) -> list[View]:
         TypeError: a panel or query has a key that is unknown, or lacks one.
 
     """
-    import yaml  # where the console runs it has JSON
+    # Where the console runs it has JSON.
+    from ansible_collections.millrace.streaming.plugins.module_utils.model.files import parse_yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return of(yaml.load(file.read_text(encoding="utf-8"), Loader=loader))  # noqa: S506 - a safe one
+    return of(parse_yaml(file.read_text(encoding="utf-8")))
 
 
 def of(found: Iterable[Mapping[str, Any]]) -> list[View]:

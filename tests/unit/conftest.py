@@ -82,7 +82,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     jars = f"{compile_operators(folder / 'operators.jar')},{avro()}"
     builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
-    # Compilation by C2 does not pay in a process of a minute.
+    # A process that lives for a minute does not benefit from the C2 compiler.
     builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.jars", jars)
     builder = builder.config("spark.driver.host", "127.0.0.1")  # from where it loads that jar

@@ -20,7 +20,7 @@ def test_its_tests_pass_where_it_is_copied_to(tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603 - the commands of the page
         ["/bin/sh", "-c", script],
         cwd=ROOT,
-        # Spark's JVM lives for seconds, in which the compilation by C2 does not pay.
+        # A JVM that lives for seconds does not benefit from the C2 compiler.
         env={**os.environ, "PATH": path, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
         capture_output=True,
         text=True,

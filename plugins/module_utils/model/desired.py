@@ -111,9 +111,9 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
 
 
 def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) -> State:
-    """Return the options of the module `service` that remove what watches the cluster no more.
+    """Return the options of the module `service` that remove former monitoring from a host.
 
-    `found` are the files of accounts that are there. What the inventory has stays.
+    `found` are the paths of the account files (`account_file`) on the host.
     """
     there, parts = cluster.host(host), cluster.deployed(host)
     secrets = cluster.inventory.secrets

@@ -139,7 +139,7 @@ class Metrics(Packaged):
 
     @property
     def _hdfs(self) -> HdfsHost | None:
-        """HDFS, where its NameNode is."""
+        """HDFS, if this host has its NameNode."""
         found = self.parts.get("hdfs")
         return found if isinstance(found, HdfsHost) and NAMENODE in found.roles else None
 
