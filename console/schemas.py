@@ -21,20 +21,26 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 
-AVRO, JSON = "AVRO", "JSON"
+from . import protobuf_schemas
+
+AVRO, JSON, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
 HEADER_BYTES = 5
 """Before a value: zero, and the id of its schema."""
 MOST_SCHEMAS = 200
 MOST_TEXT = 1_000_000
 """Of a schema, and of all together that it refers to."""
 MOST_KEPT = 4_000_000
-"""Of the texts of all that are kept."""
+"""Of all that are kept, by their sizes."""
+PROTOBUF_WEIGHT = 10
+"""Of a byte of a schema in Protobuf: its types need as much more memory."""
 MOST_REFERENCES = 50
 """Of a schema, together with those of the schemas that it refers to."""
 MOST_SIGNS = 20_000
 """Of the text of a value."""
 MOST_PARTS = 20_000
 """Of a value in Avro: a few bytes may claim that there are billions."""
+MOST_REASON = 200
+"""Of the text of an error."""
 REQUEST_SECONDS = 3.0
 Decode = Callable[[bytes], str]
 """Returns the text of a value, or raises SchemaError."""
@@ -52,11 +58,10 @@ class SchemaRegistry(Registry):
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema; `size` is that of its text, with all that it refers to, `parsed` that of Avro."""
+    """A schema; `size` is that of its text with all that it refers to, `read` reads a value."""
 
-    kind: str
     size: int
-    parsed: avro.schema.Schema | None = None
+    read: Callable[[bytes], object]
 
     def text(self, data: bytes) -> str:
         """Return the beginning of a value without its header as JSON for people.
@@ -66,10 +71,9 @@ class Schema:
 
         """
         try:
-            value = _avro(self.parsed, data) if self.parsed else json.loads(data)
-            found = _beginning(value)
+            found = _beginning(self.read(data))
         except Exception as error:  # noqa: BLE001, RUF100 - any bytes may be in a record
-            message = f"it is no value of its schema ({type(error).__name__})"
+            message = f"it is no value of its schema ({_reason(error)})"
             raise SchemaError(message) from error
         return "".join(map(_visible, found))
 
@@ -121,7 +125,7 @@ class Schemas:
         found: dict[str, Mapping[str, Any]] = {}
         ordered: list[Mapping[str, Any]] = []
 
-        def add(path: str) -> None:
+        def add(name: str, path: str) -> None:
             if path in found:
                 return
             _refuse_after(deadline)
@@ -130,10 +134,10 @@ class Schemas:
                 message = "its schema refers to too much"
                 raise SchemaError(message)
             for reference in _references(found[path]):
-                add(reference)
-            ordered.append(found[path])
+                add(*reference)
+            ordered.append({**found[path], "name": name})
 
-        add(path)
+        add(path, path)
         return ordered
 
     def _asked(self, path: str) -> Mapping[str, Any]:
@@ -172,13 +176,16 @@ def _refuse_after(deadline: float) -> None:
         raise SchemaError(message)
 
 
-def _references(found: Mapping[str, Any]) -> list[str]:
-    """Return the paths of the references of an Avro schema; others are decoded without them."""
-    if _kind(found) != AVRO:
+def _references(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return names and paths of what a schema refers to; JSON is decoded without it."""
+    if _kind(found) == JSON:
         return []
     try:
         return [
-            f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']:d}"
+            (
+                str(one["name"]),
+                f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']:d}",
+            )
             for one in found.get("references") or ()
         ]
     except (LookupError, TypeError, ValueError) as error:
@@ -196,19 +203,20 @@ def _size(found: Mapping[str, Any]) -> int:
 
 def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
     """Return a schema, the last one, that refers to those before it."""
-    kind, size = _kind(found[-1]), sum(map(_size, found))
-    if kind not in {AVRO, JSON}:
+    kind = _kind(found[-1])
+    if kind not in _KINDS:
         message = f"it is {kind}, which is not decoded here"
         raise SchemaError(message)
-    if kind == JSON:
-        return Schema(kind, size)
-    names = avro.name.Names()
     try:
-        parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
-    except Exception as error:  # noqa: BLE001, RUF100 - avro raises many kinds
-        message = f"its schema cannot be understood ({type(error).__name__})"
+        return _KINDS[kind](found)
+    except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
+        message = f"its schema, in {kind}, cannot be understood ({_reason(error)})"
         raise SchemaError(message) from error
-    return Schema(kind, size, parsed[-1])
+
+
+def _reason(error: Exception) -> str:
+    name, text = type(error).__name__, "".join(map(_visible, str(error)[:MOST_REASON]))
+    return f"{name}: {text}" if text else name
 
 
 class _Reader(avro.io.DatumReader):
@@ -223,13 +231,37 @@ class _Reader(avro.io.DatumReader):
         return super().read_data(*given)
 
 
-def _avro(schema: avro.schema.Schema, data: bytes) -> object:
-    stream = io.BytesIO(data)
-    found: object = _Reader(schema).read(avro.io.BinaryDecoder(stream))
-    # Other data may begin as if it had a schema.
-    if stream.tell() != len(data):
-        raise ValueError
-    return found
+def _avro(found: Sequence[Mapping[str, Any]]) -> Schema:
+    names = avro.name.Names()
+    parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
+
+    def read(data: bytes) -> object:
+        stream = io.BytesIO(data)
+        value: object = _Reader(parsed[-1]).read(avro.io.BinaryDecoder(stream))
+        # Other data may begin as if it had a schema.
+        if stream.tell() != len(data):
+            raise ValueError
+        return value
+
+    return Schema(sum(map(_size, found)), read)
+
+
+def _json(found: Sequence[Mapping[str, Any]]) -> Schema:
+    return Schema(sum(map(_size, found)), json.loads)
+
+
+def _protobuf(found: Sequence[Mapping[str, Any]]) -> Schema:
+    sources = [protobuf_schemas.Source(one["name"], one["schema"]) for one in found]
+    types = protobuf_schemas.Types(sources)
+    return Schema(PROTOBUF_WEIGHT * types.size, types.decode)
+
+
+_KINDS: dict[str, Callable[[Sequence[Mapping[str, Any]]], Schema]] = {
+    AVRO: _avro,
+    JSON: _json,
+    PROTOBUF: _protobuf,
+}
+"""What parses a schema, the last one, and those that it refers to."""
 
 
 def _beginning(value: object) -> str:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
+# As on hosts, which have no compiled library.
+os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = "python"
+
 # The same examples in every run, however busy the machine is.
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -46,7 +46,7 @@ FLIGHT = record("Flight", legs={"type": "array", "items": "Leg"}, home="Port")
 SCHEMAS: dict[int, Any] = {
     1: {"schema": json.dumps(PLANE)},
     2: {"schema": "{}", "schemaType": "JSON"},
-    3: {"schema": 'syntax = "proto3";', "schemaType": "PROTOBUF"},
+    3: {"schema": "anything", "schemaType": "XSD"},
     4: {"schema": json.dumps(FLIGHT), "references": [reference("leg"), reference("air/a port")]},
     5: {"schema": '{"type": "nothing"}'},
     6: {"schema": json.dumps(NULLS)},
@@ -57,6 +57,14 @@ SCHEMAS: dict[int, Any] = {
     11: {"schema": '"string"', "references": [reference("chain-0")]},
     12: {"schema": "{}", "schemaType": "JSON", "references": [reference("absent")]},
     13: {"schema": '"string"', "references": [{"subject": "gate"}]},
+    14: {
+        "schema": 'import "a/leg.proto"; message Flight { repeated air.Leg legs = 1; }',
+        "schemaType": "PROTOBUF",
+        "references": [{"name": "a/leg.proto", "subject": "leg.proto", "version": 2}],
+    },
+    15: {"schema": "message A {\u202e", "schemaType": "PROTOBUF"},
+    16: {"schema": f"message A {{}} //{'.' * 400_000}", "schemaType": "PROTOBUF"},
+    17: {"schema": 'import "b"; message A { optional B b = 1; }', "schemaType": "PROTOBUF"},
 }
 SUBJECTS: dict[str, Any] = {
     "gate": {"schema": json.dumps(record("Gate", number="int"))},
@@ -67,6 +75,15 @@ SUBJECTS: dict[str, Any] = {
     "leg": {
         "schema": json.dumps(record("Leg", to="air.Port", gate="air.Gate")),
         "references": [reference("air/a port"), reference("gate")],
+    },
+    "leg.proto": {
+        "schema": 'package air; import "port.proto"; message Leg { optional Port to = 1; }',
+        "schemaType": "PROTOBUF",
+        "references": [{"name": "port.proto", "subject": "port", "version": 2}],
+    },
+    "port": {
+        "schema": "package air; message Port { optional string code = 1; }",
+        "schemaType": "PROTOBUF",
     },
     "circle": {"schema": '"string"', "references": [reference("circle")]},
     **{
@@ -148,6 +165,15 @@ def test_a_record_is_shown_whose_schema_refers_to_others(found: Schemas) -> None
     assert decoder(found)(value(12, b"1")) == "1"
 
 
+def test_a_record_in_protobuf_is_shown_whose_schema_refers_to_others(found: Schemas) -> None:
+    decode = decoder(found)
+    data = value(14, b"\0" + b"\x0a\x07\x0a\x05\x0a\x03ZRH" + b"\x0a\x00")
+    shown = json.loads(decode(data))
+    assert shown == {"legs": [{"to": {"code": "ZRH"}}, {}]}
+    assert decode(data)
+    assert len(asked) == 3
+
+
 def test_references_are_bounded_in_size(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas, "MOST_TEXT", 300)
     with pytest.raises(SchemaError, match="too much"):
@@ -166,7 +192,9 @@ def test_json_is_shown_without_its_header(found: Schemas) -> None:
     [
         *((1, b"", "no value of its schema"), (1, b"\xff" * 40, "no value of its schema")),
         *((2, b"{", "no value of its schema"), (2, b"[" * 100_000, "no value of its schema")),
-        (3, b"\x00\x08\x01", "it is PROTOBUF"),
+        *((3, b"", "it is XSD"), (14, b"\0\x0a", "no value of its schema")),
+        *((15, b"\0", "PROTOBUF"), (15, b"\0", "line 1"), (16, b"\0", "bytes")),
+        *((17, b"\0", "PROTOBUF"), (14, b"\0\x18\1", "a field that its schema")),
         *((5, b"", "cannot be understood"), (9, b"", "not found")),
         *((11, b"", "too much"), (13, b"", "a reference of its schema")),
         *((8, b"", "cannot be read"), (99, b"", "not found")),
@@ -178,6 +206,7 @@ def test_what_cannot_be_decoded_has_a_reason(
     shown = records.text(value(number, data), decoder(found))
     assert shown is not None
     assert reason in shown["undecoded"]
+    assert shown["undecoded"].isprintable()
     assert ("text" in shown) != ("hex" in shown)
 
 

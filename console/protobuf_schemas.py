@@ -1,0 +1,290 @@
+"""Schemas in Protobuf, as text or as descriptors, and the values that they describe."""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from antlr4 import Token
+from antlr4.error.ErrorListener import ErrorListener
+from google.protobuf import (
+    any_pb2,
+    api_pb2,
+    descriptor_pb2,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    json_format,
+    source_context_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    type_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from proto_schema_parser import ast
+from proto_schema_parser.antlr.ProtobufLexer import ProtobufLexer
+from proto_schema_parser.parser import Parser
+
+MOST_BYTES = 100_000
+"""Of a schema with all that it imports, and of a value: each may need 500 times its size."""
+_FILE, _FIELD = descriptor_pb2.FileDescriptorProto, descriptor_pb2.FieldDescriptorProto
+_SCALARS = {
+    name.removeprefix("TYPE_").lower(): number
+    for name, number in _FIELD.Type.items()
+    if number not in {_FIELD.TYPE_ENUM, _FIELD.TYPE_GROUP, _FIELD.TYPE_MESSAGE}
+}
+_COMMENTS = (ProtobufLexer.LINE_COMMENT, ProtobufLexer.BLOCK_COMMENT)
+_MODULES = (
+    *(any_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2),
+    *(source_context_pb2, struct_pb2, timestamp_pb2, type_pb2, wrappers_pb2),
+)
+_DECIMAL = """
+syntax = "proto3"; package confluent.type;
+message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+"""
+_STANDARD = {
+    "confluent/type/decimal.proto": _DECIMAL,
+    **{
+        one.DESCRIPTOR.name: base64.b64encode(one.DESCRIPTOR.serialized_pb).decode()
+        for one in _MODULES
+    },
+}
+"""What every schema may import: name -> schema."""
+_parsing = threading.Lock()
+"""The parser needs much memory, and its state is shared."""
+
+
+class Source(NamedTuple):
+    """A schema of a registry: the name by which it is imported, and its text or descriptor."""
+
+    name: str
+    schema: str
+
+
+class Types:
+    """The types of a schema, the last one, and of those before it that it imports.
+
+    `size` is that of all of them.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        """Parse them.
+
+        Raises:
+            Exception: one of them is not a schema, a type is missing, or they are too large.
+
+        """
+        self.size = sum(len(one.schema) for one in sources)
+        _refuse_large(self.size)
+        self._pool = DescriptorPool()
+        self._names: list[str] = []
+        for one in sources:
+            if one.name not in _STANDARD:
+                self._add(one)
+        file = self._pool.FindFileByName(self._names[-1])
+        self._messages = list(file.message_types_by_name.values())
+
+    def decode(self, data: bytes) -> object:
+        """Return a value without its header, in Protobuf's JSON with the names of the schema.
+
+        Raises:
+            Exception: it is no value of this schema, or too large.
+
+        """
+        _refuse_large(len(data))
+        indexes, begin = _indexes(data)
+        kind = self._messages[indexes[0]]
+        for index in indexes[1:]:
+            kind = kind.nested_types[index]
+        message = GetMessageClass(kind).FromString(data[begin:])
+        written = message.SerializePartialToString()
+        message.DiscardUnknownFields()
+        # Other data may begin as if it had a schema.
+        if message.SerializePartialToString() != written:
+            reason = "it has a field that its schema does not have"
+            raise ValueError(reason)
+        return json_format.MessageToDict(
+            message, preserving_proto_field_name=True, descriptor_pool=_TypesOfAny(self._pool)
+        )
+
+    def _add(self, source: Source) -> None:
+        """Add a schema after the standard ones that it imports.
+
+        It may use all that were added before it, by whatever names it imports them. Other imports
+        are left out: they may be needed by options alone.
+        """
+        file = _file(source)
+        for name in file.dependency:
+            if name in _STANDARD and name not in self._names:
+                self._add(Source(name, _STANDARD[name]))
+        file.ClearField("public_dependency")
+        file.ClearField("weak_dependency")
+        file.dependency[:] = self._names
+        self._pool.Add(file)
+        self._names.append(file.name)
+
+
+class _TypesOfAny:
+    """What a value of `Any` may be; of a type that the schema does not have no field is shown."""
+
+    def __init__(self, pool: DescriptorPool) -> None:
+        self._pool = pool
+
+    def FindMessageTypeByName(self, name: str) -> Any:  # noqa: ANN401 - as in DescriptorPool
+        """Return the descriptor of a message."""
+        try:
+            return self._pool.FindMessageTypeByName(name)
+        except KeyError:
+            return empty_pb2.Empty.DESCRIPTOR
+
+
+class _Refuse(ErrorListener):  # type: ignore[misc]
+    """Refuses what is not in the grammar, instead of the guesses of a parser's recovery."""
+
+    def syntaxError(self, *given: Any) -> None:  # noqa: ANN401 - as in ErrorListener
+        """Raise an error with line and message."""
+        _, _, line, _, message, _ = given
+        reason = f"line {line}: {message}"
+        raise ValueError(reason)
+
+
+def _refuse_large(size: int) -> None:
+    if size > MOST_BYTES:
+        message = f"it has more than {MOST_BYTES} bytes"
+        raise ValueError(message)
+
+
+def _file(source: Source) -> Any:  # noqa: ANN401 - Protobuf has no types
+    """Return the descriptor of a schema."""
+    try:
+        file = _FILE.FromString(base64.b64decode(source.schema, validate=True))
+    except ValueError:
+        file = _parsed(source.schema)
+    file.name = source.name
+    return file
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - as above
+    with _parsing:
+        tree = Parser(setup_lexer=_set_up_lexer, setup_parser=_set_up).parse(text)
+    file = _FILE(syntax=tree.syntax or "proto2")
+    if tree.edition:
+        file = _FILE(syntax="editions", edition=f"EDITION_{tree.edition}")
+    for one in tree.file_elements:
+        match one:
+            case ast.Package():
+                file.package = one.name
+            case ast.Import():
+                file.dependency.append(one.name)
+            case ast.Message():
+                _add_message(file.message_type.add(), one)
+            case ast.Enum():
+                _add_enum(file.enum_type.add(), one)
+    return file
+
+
+def _set_up(recognizer: Any) -> None:  # noqa: ANN401 - ANTLR has no types
+    recognizer.removeErrorListeners()
+    recognizer.addErrorListener(_Refuse())
+
+
+def _set_up_lexer(lexer: ProtobufLexer) -> None:
+    """Hide comments: the grammar has them among elements, where a thousand need minutes."""
+    emit = lexer.emitToken
+
+    def emit_token(token: Token) -> None:
+        if token.type in _COMMENTS:
+            token.channel = Token.HIDDEN_CHANNEL
+        emit(token)
+
+    lexer.emitToken = emit_token
+    _set_up(lexer)
+
+
+def _add_message(message: Any, found: ast.Message | ast.Group) -> None:  # noqa: ANN401 - as above
+    message.name = found.name
+    for one in found.elements:
+        match one:
+            case ast.Message():
+                _add_message(message.nested_type.add(), one)
+            case ast.Enum():
+                _add_enum(message.enum_type.add(), one)
+    # Fields follow, since the indexes of a value do not count the entries of maps.
+    for one in found.elements:
+        match one:
+            case ast.OneOf():
+                _add_oneof(message, one)
+            case ast.Field(cardinality=ast.FieldCardinality.OPTIONAL):
+                # One of one: it is shown also where it has its default, whatever the syntax.
+                _add_oneof(message, ast.OneOf(f"_{one.name}", [one]))
+            case ast.Field() | ast.Group() | ast.MapField():
+                _add_field(message, one)
+
+
+def _add_oneof(message: Any, found: ast.OneOf) -> None:  # noqa: ANN401 - as above
+    index = len(message.oneof_decl)
+    message.oneof_decl.add(name=found.name)
+    for one in found.elements:
+        if isinstance(one, (ast.Field, ast.Group)):
+            _add_field(message, one).oneof_index = index
+
+
+def _add_field(message: Any, one: ast.Field | ast.Group | ast.MapField) -> Any:  # noqa: ANN401 - as above
+    field = message.field.add(name=one.name, number=one.number, label=_FIELD.LABEL_REPEATED)
+    if not isinstance(one, ast.MapField):
+        cardinality = one.cardinality or ast.FieldCardinality.OPTIONAL
+        field.label = _FIELD.Label.Value(f"LABEL_{cardinality.value}")
+    match one:
+        case ast.MapField():
+            entry = message.nested_type.add(name=_entry_name(one.name), options={"map_entry": True})
+            _add_field(entry, ast.Field("key", 1, one.key_type))
+            _add_field(entry, ast.Field("value", 2, one.value_type))
+            field.type_name = entry.name
+        case ast.Group():
+            _add_message(message.nested_type.add(), one)
+            field.name, field.type, field.type_name = one.name.lower(), _FIELD.TYPE_GROUP, one.name
+        case ast.Field() if one.type in _SCALARS:
+            field.type = _SCALARS[one.type]
+        case ast.Field():
+            field.type_name = one.type
+    return field
+
+
+def _entry_name(field: str) -> str:
+    return re.sub(r"(?:^|_)(.?)", lambda found: found[1].upper(), field) + "Entry"
+
+
+def _add_enum(enum: Any, found: ast.Enum) -> None:  # noqa: ANN401 - as above
+    enum.name = found.name
+    for one in found.elements:
+        if isinstance(one, ast.EnumValue):
+            enum.value.add(name=one.name, number=one.number)
+
+
+def _indexes(data: bytes) -> tuple[list[int], int]:
+    """Return which message a value is, and where this ends: its index, then those of nested ones.
+
+    Instead of the index of the first message there is a single zero.
+    """
+    count, at = _index(data, 0)
+    found = []
+    for _ in range(count):
+        index, at = _index(data, at)
+        found.append(index)
+    return found or [0], at
+
+
+def _index(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins there, in Protobuf's zigzag encoding, and where it ends."""
+    found = 0
+    for place, byte in enumerate(data[at : at + 5]):
+        found |= (byte & 0x7F) << 7 * place
+        if byte < 0x80 and found % 2 == 0:
+            return found // 2, at + place + 1
+    message = "it does not begin with the indexes of a message"
+    raise ValueError(message)

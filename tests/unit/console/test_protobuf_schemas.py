@@ -1,0 +1,333 @@
+"""Values in Protobuf: what its own library has written is shown, and anything else refused."""
+
+from __future__ import annotations
+
+import base64
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from google.protobuf import (
+    any_pb2,
+    descriptor_pb2,
+    descriptor_pool,
+    json_format,
+    message_factory,
+    struct_pb2,
+    timestamp_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.internal import api_implementation
+
+from console.protobuf_schemas import MOST_BYTES, Source, Types
+
+FLIGHT = """
+/* message Never { */ syntax = "proto3"; // }
+package air.planes;
+import "google/protobuf/timestamp.proto";
+import public "ports.proto";
+import "confluent/meta.proto";
+option java_package = "a;}\\"b";
+enum State {
+  option allow_alias = true;
+  reserved 7, 9 to 11;
+  UNKNOWN = 0; GONE = 1 [deprecated = true]; LEFT = 1; LOST = -2;
+}
+message First { string a = 1; }
+message Flight {
+  reserved 20, 30 to max; reserved "b", 'c';
+  string tail = 1 [json_name = "x", (own.option) = { a: [1], b { c: 2 } }];
+  google.protobuf.Timestamp at = 2;
+  map<string, Leg> legs_by_name = 3;
+  State state = 4; // the last one
+  message Leg { ports.Port to = 1; repeated sint64 heights = 2; message Inner { bytes raw = 1; } }
+  oneof one { option (x) = { y: 1 }; string x = 7; .air.planes.Flight back = 8; }
+  optional int32 maybe = 9 [(confluent.field_meta).doc = "Zürich"];
+  map<int32, bool> seats = 10;
+  repeated string notes = 11;
+  repeated State states = 12;
+  string message = 13;
+}
+service Flights { rpc Get(First) returns (stream Flight) { option (http) = { get: "/" }; } }
+"""
+PORT = 'syntax = "proto3"; package air.ports; message Port { string code = 1; }'
+SCALARS = {
+    "double": (-1.5, 1e300),
+    "float": (-0.5, 2.0**100),
+    "int64": (-(2**63), 2**63 - 1, 1),
+    "uint64": (2**64 - 1, 1),
+    "int32": (-(2**31), 2**31 - 1, -1),
+    "fixed64": (2**64 - 1, 1),
+    "fixed32": (2**32 - 1, 1),
+    "bool": (True,),
+    "string": ("Zürich", "x" * 300),
+    "bytes": (b"\0\xff",),
+    "uint32": (2**32 - 1, 1),
+    "sfixed32": (-(2**31), 2**31 - 1),
+    "sfixed64": (-(2**63), 2**63 - 1),
+    "sint32": (-(2**31), 2**31 - 1, -1),
+    "sint64": (-(2**63), 2**63 - 1, -1),
+}
+FIELD = descriptor_pb2.FieldDescriptorProto
+
+
+def types(*schemas: str, names: tuple[str, ...] = ()) -> Types:
+    """The types of a schema, the last one, that imports those before it."""
+    return Types([Source(*one) for one in zip((*names, "root"), schemas, strict=True)])
+
+
+def scalars() -> Any:
+    """A message with each type alone, repeated, and as values of a map."""
+    found = descriptor_pb2.FileDescriptorProto(name="s.proto", package="all", syntax="proto3")
+    message = found.message_type.add(name="Scalars")
+    for number, kind in enumerate(SCALARS, 1):
+        of = FIELD.Type.Value(f"TYPE_{kind.upper()}")
+        message.field.add(name=f"one_{kind}", number=number, type=of, label=1)
+        message.field.add(name=f"many_{kind}", number=100 + number, type=of, label=3)
+        entry = message.nested_type.add(name=f"Map{kind}Entry")
+        entry.options.map_entry = True
+        entry.field.add(name="key", number=1, type=FIELD.TYPE_STRING, label=1)
+        entry.field.add(name="value", number=2, type=of, label=1)
+        entry_name = f".all.Scalars.Map{kind}Entry"
+        place = {"number": 200 + number, "type": FIELD.TYPE_MESSAGE, "type_name": entry_name}
+        message.field.add(name=f"map_{kind}", label=3, **place)
+    return found
+
+
+def scalars_text(syntax: str) -> str:
+    fields = [
+        f"{'optional' if syntax == 'proto2' else ''} {kind} one_{kind} = {number};"
+        f" repeated {kind} many_{kind} = {100 + number};"
+        f" map<string, {kind}> map_{kind} = {200 + number};"
+        for number, kind in enumerate(SCALARS, 1)
+    ]
+    begin = 'edition = "2023"' if syntax == "2023" else f'syntax = "{syntax}"'
+    return f"{begin}; package all; message Scalars {{ {' '.join(fields)} }}"
+
+
+def in_base64(file: Any) -> str:
+    return base64.b64encode(file.SerializeToString()).decode()
+
+
+def message_class(file: Any, name: str) -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+
+
+def field(number: int, data: bytes) -> bytes:
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def test_the_library_is_that_of_hosts() -> None:
+    assert api_implementation.Type() == "python"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [*map(scalars_text, ("proto3", "proto2", "2023")), in_base64(scalars())],
+    ids=["proto3", "proto2", "edition", "base64"],
+)
+def test_every_type_is_read_as_protobuf_itself_writes_it(schema: str) -> None:
+    """Also where the schema says that numbers are not packed, as in proto2, and they are."""
+    written = message_class(scalars(), "all.Scalars")()
+    for kind, values in SCALARS.items():
+        setattr(written, f"one_{kind}", values[0])
+        getattr(written, f"many_{kind}").extend(values)
+        getattr(written, f"map_{kind}").update({str(at): one for at, one in enumerate(values)})
+    expected = json_format.MessageToDict(written, preserving_proto_field_name=True)
+    assert types(schema).decode(b"\0" + written.SerializeToString()) == expected
+    assert expected["many_sint64"] == [str(one) for one in SCALARS["sint64"]]
+
+
+def test_a_schema_as_people_write_it_is_understood() -> None:
+    leg = b"\x0a\x05\x0a\x03ZRH" + b"\x12\x02\x05\x06"
+    data = (
+        *(b"\x02\x02", b"\x0a\x02N1", b"\x12\x02\x08\x05"),
+        *(b"\x1a\x13\x0a\x02k1\x12\x0d" + leg + b"\x10\x02", b"\x1a\x04\x0a\x02k2"),
+        *(b"\x20\x01", b"\x42\x03\x0a\x01B", b"\x48" + b"\xff" * 9 + b"\x01", b"\x52\x02\x10\x01"),
+        *(b"\x5a\x01a\x5a\x00", b"\x62\x0b\x05" + b"\xfe" + b"\xff" * 8 + b"\x01"),
+    )
+    assert types(PORT, FLIGHT, names=("ports.proto",)).decode(b"".join(data)) == {
+        "tail": "N1",
+        "at": "1970-01-01T00:00:05Z",
+        "legs_by_name": {"k1": {"to": {"code": "ZRH"}, "heights": ["-3", "3", "1"]}, "k2": {}},
+        "state": "GONE",
+        "back": {"tail": "B"},
+        "maybe": -1,
+        "seats": {"0": True},
+        "notes": ["a", ""],
+        "states": [5, "LOST"],
+    }
+
+
+@pytest.mark.parametrize("schema", ["", 'syntax = "proto2";', 'syntax = "proto3";'])
+def test_an_optional_field_is_shown_with_its_default(schema: str) -> None:
+    schema += "message A { optional int32 a = 1; optional string b = 2; }"
+    assert types(schema).decode(b"\0\x08\0") == {"a": 0}
+
+
+@pytest.mark.parametrize(
+    ("indexes", "data", "expected"),
+    [
+        (b"\x00", b"\x0a\x01x", {"a": "x"}),
+        (b"\x02\x00", b"\x0a\x01x", {"a": "x"}),
+        (b"\x06\x02\x00\x00", b"\x0a\x01x", {"raw": "eA=="}),
+        (b"\x04\x02\x00", b"\x10\x01", {"heights": ["-1"]}),
+        (b"\x02\x02", b"", {}),
+    ],
+)
+def test_the_message_is_found_by_its_indexes(indexes: bytes, data: bytes, expected: object) -> None:
+    found = types(PORT, FLIGHT, names=("ports.proto",))
+    assert found.decode(indexes + data) == expected
+
+
+def test_groups_of_proto2_are_read() -> None:
+    schema = (
+        "message A { repeated group Leg = 1 { required int32 height = 2; } optional Leg b = 3; }"
+    )
+    found = types(schema).decode(b"\0\x0b\x10\x01\x0c\x0b\x10\x02\x0c\x1a\x02\x10\x03")
+    assert found == {"leg": [{"height": 1}, {"height": 2}], "b": {"height": 3}}
+
+
+def test_types_that_every_schema_may_import_are_shown_as_protobuf_does() -> None:
+    schema = """
+    syntax = "proto3";
+    import "google/protobuf/struct.proto"; import "google/protobuf/wrappers.proto";
+    import "confluent/type/decimal.proto"; import "google/protobuf/any.proto";
+    message A {
+      google.protobuf.Struct struct = 1; google.protobuf.Int64Value number = 2;
+      confluent.type.Decimal decimal = 3; repeated google.protobuf.Any any = 4;
+    }
+    """
+    struct, own, absent = struct_pb2.Struct(), any_pb2.Any(), any_pb2.Any()
+    json_format.ParseDict({"a": [1.5, None, {"b": True}]}, struct)
+    own.type_url, own.value = "type.googleapis.com/A", b"\x12\x02\x08\x01"
+    absent.Pack(timestamp_pb2.Timestamp(seconds=1))
+    absent.type_url = "type.googleapis.com/of.another"
+    parts = (struct, wrappers_pb2.Int64Value(value=5), wrappers_pb2.BytesValue(value=b"\1"))
+    data = b"".join(
+        field(number, one.SerializeToString())
+        for number, one in zip((1, 2, 3, 4, 4), (*parts, own, absent), strict=True)
+    )
+    assert types(schema).decode(b"\0" + data) == {
+        "struct": {"a": [1.5, None, {"b": True}]},
+        "number": "5",
+        "decimal": {"value": "AQ=="},
+        "any": [{"@type": own.type_url, "number": "1"}, {"@type": absent.type_url}],
+    }
+
+
+def test_a_registry_may_have_the_standard_types_as_subjects() -> None:
+    standard = timestamp_pb2.DESCRIPTOR
+    schema = f'import "{standard.name}"; message A {{ optional google.protobuf.Timestamp a = 1; }}'
+    text = 'syntax = "proto3"; package google.protobuf; message Timestamp { int64 seconds = 1; }'
+    found = types(text, schema, names=(standard.name,))
+    assert found.decode(b"\0\x0a\x02\x08\x01") == {"a": "1970-01-01T00:00:01Z"}
+
+
+def test_a_schema_may_be_a_descriptor_that_imports_text() -> None:
+    file = descriptor_pb2.FileDescriptorProto(name="a.proto", dependency=["ports.proto"])
+    message = file.message_type.add(name="A")
+    message.field.add(name="to", number=1, type=11, label=1, type_name=".air.ports.Port")
+    found = types(PORT, in_base64(file), names=("ports.proto",))
+    assert found.decode(b"\0\x0a\x03\x0a\x01Z") == {"to": {"code": "Z"}}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"\x01", b"\x02", b"\x02\x02", b"\x02\x01", b"\x04\x00\x00", b"\xff" * 20),
+        *(b"\0\x0a", b"\0\x0a\x05a", b"\0\x0a\x01\xff", b"\0\x08\x01", b"\0\x0b\x0c"),
+        *(b"\0\x0d\x01", b"\0\x10\x01", b"\0\x0a" + b"\xff" * 9 + b"\x01"),
+        b"\xfe\xff\xff\xff\x0f" + b"\0" * 9,
+    ],
+)
+def test_what_is_no_value_of_its_schema_is_refused(data: bytes) -> None:
+    with pytest.raises(Exception, match=r"."):
+        types(PORT).decode(data)
+
+
+def test_a_field_of_a_nested_message_that_the_schema_does_not_have_is_refused() -> None:
+    found = types("message A { repeated A a = 1; }")
+    assert found.decode(b"\0\x0a\x02\x0a\x00") == {"a": [{"a": [{}]}]}
+    with pytest.raises(ValueError, match="field"):
+        found.decode(b"\0\x0a\x02\x10\x01")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *("message A {", "}", "message A {]}", "message A { string a = b; }", "anything"),
+        *("message A { string a; }", "message A { Absent a = 1; }", "AAAA", "[", "{", "\0"),
+        *("enum E { A }", "edition = '1'; message A {}", 'message A { string a = "; }'),
+        *("message A {} message A {}", "message A { string a = 1 [(x) = {]; }", "/* message A {}"),
+    ],
+)
+def test_what_is_no_schema_is_refused(schema: str) -> None:
+    with pytest.raises(Exception, match=r"."):
+        types(schema)
+
+
+@pytest.mark.parametrize(
+    ("fields", "data"),
+    [
+        ("repeated A a = 1;", b"\x0a\x00" * (MOST_BYTES // 2)),
+        ("map<int32, A> a = 1;", b"\x0a\x00" * (MOST_BYTES // 2)),
+        ("repeated int32 a = 1;", b"\x08\x00" * (MOST_BYTES // 2)),
+    ],
+)
+def test_a_value_is_bounded_in_size(fields: str, data: bytes) -> None:
+    found = types(f"message A {{ {fields} }}")
+    assert found.decode(b"\0" + data[:-2])
+    with pytest.raises(ValueError, match="bytes"):
+        found.decode(b"\0" + data)
+
+
+def test_a_value_that_is_nested_without_end_is_refused() -> None:
+    found, data = types("message A { optional A a = 1; }"), b""
+    for _ in range(5000):
+        size = len(data)
+        length = bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+        data = b"\x0a" + length + data
+    with pytest.raises(Exception, match=r"."):
+        found.decode(b"\0" + data)
+
+
+def test_any_within_any_without_end_is_refused() -> None:
+    found = types(
+        'import "google/protobuf/any.proto"; message A { repeated google.protobuf.Any a = 1; }'
+    )
+    data = any_pb2.Any()
+    for _ in range(1500):
+        outer = any_pb2.Any()
+        outer.Pack(data)
+        data = outer
+    value = b"\0" + _field(data.SerializeToString())
+    with pytest.raises(RecursionError):
+        found.decode(value)
+
+
+def _field(data: bytes) -> bytes:
+    size, length = len(data), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return b"\x0a" + length + bytes([size]) + data
+
+
+SCHEMAS = (
+    *("/*", '"\\"', '"', "'", "message A{", "{", "map < ", "a . ", "// a\n", ";", "(", "["),
+    *("message A{}", "enum E{A=0;}", "message A{/**/;/**/}", "import 'a';", "option a = "),
+)
+
+
+@pytest.mark.parametrize("part", SCHEMAS)
+@pytest.mark.parametrize("begin", ["", "message A { int32 a = ", "option (a) = {"])
+def test_no_schema_needs_long(begin: str, part: str) -> None:
+    begun = time.monotonic()
+    for size in (20_000, 1_000_000):
+        with suppress(Exception):
+            types(begin + part * (size // len(part)))
+    assert time.monotonic() - begun < 30
