@@ -151,16 +151,18 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
             Path(place).write_text(entry["content"])
     site = tmp_path / "site"
     site.mkdir()
-    for name in ("avro", "kafka", "starlette", "uvicorn", "anyio", "idna", "h11", "click"):
+    for name in (
+        *("antlr4", "anyio", "avro", "click", "google.protobuf", "h11", "idna", "kafka"),
+        *("proto_schema_parser", "starlette", "typing_extensions", "uvicorn"),
+    ):
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None
-        (site / name).symlink_to(Path(spec.origin).parent)
-    for name in ("typing_extensions",):
-        spec = find_spec(name)
-        assert spec is not None
-        assert spec.origin is not None
-        (site / f"{name}.py").symlink_to(spec.origin)
+        origin = Path(spec.origin)
+        found = origin.parent if spec.submodule_search_locations else origin
+        place = (site / name.replace(".", "/")).with_suffix(found.suffix)
+        place.parent.mkdir(exist_ok=True)
+        place.symlink_to(found)
     done = subprocess.run(  # noqa: S603 - this program and its own words
         [sys.executable, "-S", "-P", "-m", "console", str(tmp_path / "none.json")],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{site}", "PYTHONNOUSERSITE": "1"},
