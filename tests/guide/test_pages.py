@@ -141,14 +141,31 @@ def test_the_console_shows_a_new_topic_and_its_records(
     wait_for(is_shown, seconds=60, what="the new topic in the snapshot")
 
 
+AVRO = {"type": "record", "name": "Plane", "fields": [{"name": "seats", "type": "int"}]}
+PROTOBUF = 'syntax = "proto3"; message Plane { int32 seats = 1; }'
+
+
+@pytest.mark.parametrize(
+    ("schema", "data"),
+    [
+        ({"schema": json.dumps(AVRO)}, b"\x54"),
+        ({"schema": PROTOBUF, "schemaType": "PROTOBUF"}, b"\0\x08\x2a"),
+    ],
+    ids=["avro", "protobuf"],
+)
 def test_the_console_decodes_records_with_their_schema(
-    topology: Topology, console: Browser, browsed: str, registry: Registry
+    *,
+    topology: Topology,
+    console: Browser,
+    browsed: str,
+    registry: Registry,
+    schema: dict[str, str],
+    data: bytes,
 ) -> None:
-    plane = {"type": "record", "name": "Plane", "fields": [{"name": "seats", "type": "int"}]}
     subject = f"{CONFLUENT}/subjects/{browsed}-value"
-    number = registry.call("POST", f"{subject}/versions", {"schema": json.dumps(plane)})["id"]
+    number = registry.call("POST", f"{subject}/versions", schema)["id"]
     try:
-        write(topology, browsed, b"\0" + number.to_bytes(4, "big") + b"\x54")  # 42 in Avro
+        write(topology, browsed, b"\0" + number.to_bytes(4, "big") + data)
 
         def value() -> Any:
             code, found = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")

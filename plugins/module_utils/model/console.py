@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from . import files, report_page
 from .files import Entry
@@ -52,6 +52,8 @@ class Console(PythonProgram):
     library_version = "1.10.0"  # of Starlette
     service = "millrace-console"
     package = PRODUCT
+    # Not the compiled part of another version, which the host may have.
+    environment: ClassVar[Mapping[str, str]] = {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
     memory = "512M"
     sources = (f"{PRODUCT}/*.py", "monitoring/__init__.py", "monitoring/panels.py")
     # It is tried alone by test_console_host.py.

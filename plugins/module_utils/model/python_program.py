@@ -28,7 +28,8 @@ class PythonProgram(Packaged):
     `library_version` names the unpacked libraries, `service` is its unit, `package` what
     Python runs, with the settings as its argument. `sources` are patterns of its own modules, by
     their paths in the collection, `imported` the modules below `module_utils` that these import.
-    `memory` is the most that the unit may use, as systemd has it, empty for any.
+    `environment` is of its process, in addition to what Python needs. `memory` is the most that the
+    unit may use, as systemd has it, empty for any.
     """
 
     broker: KafkaNode | None = None
@@ -39,6 +40,7 @@ class PythonProgram(Packaged):
     sources: ClassVar[tuple[str, ...]]
     imported: ClassVar[tuple[str, ...]]
     stop_timeout: ClassVar[int]
+    environment: ClassVar[Mapping[str, str]] = {}
     memory: ClassVar[str] = ""
 
     @property
@@ -113,7 +115,7 @@ class PythonProgram(Packaged):
         """Return its modules and libraries, its client properties, and its unit."""
         own = {"mode": "0640", "group": self.user, "secret": True}
         environment = f"{self.config_dir}/environment"
-        values = {"PYTHONPATH": self.python_path, "PYTHONUNBUFFERED": "1"}
+        python = {"PYTHONPATH": self.python_path, "PYTHONUNBUFFERED": "1"}
         command = f"/usr/bin/python3 -m {self.package} {self.settings_file}"
         more = {"environment_file": environment, "stop_timeout": self.stop_timeout}
         if self.memory:
@@ -122,7 +124,7 @@ class PythonProgram(Packaged):
             HOMES: files.directory(),
             self.distribution.link: files.link(self.distribution.home),
             self.properties_file: files.property_file(self.client, **own),
-            environment: files.environment(values),
+            environment: files.environment({**python, **self.environment}),
             **self.modules(self.directory),
             **self.unit(self.service, self.title, command, **more),
         }

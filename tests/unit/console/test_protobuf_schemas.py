@@ -8,6 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import (
     any_pb2,
     descriptor_pb2,
@@ -225,6 +228,36 @@ def test_a_registry_may_have_the_standard_types_as_subjects() -> None:
     text = 'syntax = "proto3"; package google.protobuf; message Timestamp { int64 seconds = 1; }'
     found = types(text, schema, names=(standard.name,))
     assert found.decode(b"\0\x0a\x02\x08\x01") == {"a": "1970-01-01T00:00:01Z"}
+
+
+def test_what_a_client_of_confluent_writes_is_read() -> None:
+    """With the schemas that it registers: descriptors, with one reference for each import."""
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(timestamp_pb2.DESCRIPTOR.serialized_pb)
+    port = descriptor_pb2.FileDescriptorProto(name="port.proto", package="air")
+    port.message_type.add(name="Port").field.add(name="code", number=1, type=9, label=1)
+    flight = descriptor_pb2.FileDescriptorProto(name="flight.proto", package="air")
+    flight.dependency.extend(["port.proto", timestamp_pb2.DESCRIPTOR.name])
+    outer = flight.message_type.add(name="Flight")
+    outer.nested_type.add(name="Other")
+    leg = outer.nested_type.add(name="Leg")
+    leg.field.add(name="to", number=1, type_name="Port", label=1)
+    leg.field.add(name="at", number=2, type_name="google.protobuf.Timestamp", label=3)
+    for file in (port, flight):
+        pool.Add(file)
+    kind = message_factory.GetMessageClass(pool.FindMessageTypeByName("air.Flight.Leg"))
+    shown = {"to": {"code": "ZRH"}, "at": ["1970-01-01T00:00:01Z"]}
+    registry = SchemaRegistryClient.new_client({"url": "mock://air"})
+    written = ProtobufSerializer(kind, registry)(
+        json_format.ParseDict(shown, kind()),
+        SerializationContext("flights", MessageField.VALUE),
+    )
+    assert written
+    found = registry.get_schema(int.from_bytes(written[1:5], "big"))
+    [one] = found.references or []
+    imported = registry.get_version(str(one.subject), one.version or 0).schema
+    texts = (str(imported.schema_str), str(found.schema_str))
+    assert types(*texts, names=(str(one.name),)).decode(written[5:]) == shown
 
 
 def test_a_schema_may_be_a_descriptor_that_imports_text() -> None:

@@ -160,9 +160,9 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
         assert spec.origin is not None
         origin = Path(spec.origin)
         found = origin.parent if spec.submodule_search_locations else origin
-        place = (site / name.replace(".", "/")).with_suffix(found.suffix)
-        place.parent.mkdir(exist_ok=True)
-        place.symlink_to(found)
+        link = (site / name.replace(".", "/")).with_suffix(found.suffix)
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(found)
     done = subprocess.run(  # noqa: S603 - this program and its own words
         [sys.executable, "-S", "-P", "-m", "console", str(tmp_path / "none.json")],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{site}", "PYTHONNOUSERSITE": "1"},
