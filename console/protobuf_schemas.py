@@ -26,6 +26,21 @@ from google.protobuf import (
 )
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
+from google.type import (
+    calendar_period_pb2,
+    color_pb2,
+    date_pb2,
+    datetime_pb2,
+    dayofweek_pb2,
+    expr_pb2,
+    fraction_pb2,
+    latlng_pb2,
+    money_pb2,
+    month_pb2,
+    postal_address_pb2,
+    quaternion_pb2,
+    timeofday_pb2,
+)
 from proto_schema_parser import ast
 from proto_schema_parser.antlr.ProtobufLexer import ProtobufLexer
 from proto_schema_parser.parser import Parser
@@ -42,19 +57,27 @@ _COMMENTS = (ProtobufLexer.LINE_COMMENT, ProtobufLexer.BLOCK_COMMENT)
 _MODULES = (
     *(any_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2),
     *(source_context_pb2, struct_pb2, timestamp_pb2, type_pb2, wrappers_pb2),
+    *(calendar_period_pb2, color_pb2, date_pb2, datetime_pb2, dayofweek_pb2, expr_pb2),
+    *(fraction_pb2, latlng_pb2, money_pb2, month_pb2, postal_address_pb2, quaternion_pb2),
+    timeofday_pb2,
 )
-_DECIMAL = """
-syntax = "proto3"; package confluent.type;
-message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
-"""
+_DECIMAL = "confluent/type/decimal.proto"
 _STANDARD = {
-    "confluent/type/decimal.proto": _DECIMAL,
+    _DECIMAL: """
+        syntax = "proto3"; package confluent.type;
+        message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+    """,
+    "confluent/types/decimal.proto": f'import public "{_DECIMAL}";',
+    "confluent/type/variant.proto": """
+        syntax = "proto3"; package confluent.type;
+        message Variant { bytes metadata = 1; bytes value = 2; }
+    """,
     **{
         one.DESCRIPTOR.name: base64.b64encode(one.DESCRIPTOR.serialized_pb).decode()
         for one in _MODULES
     },
 }
-"""What every schema may import: name -> schema."""
+"""What Confluent's clients let every schema import without a reference: name -> schema."""
 _parsing = threading.Lock()
 """The parser needs much memory, and its state is shared."""
 

@@ -22,8 +22,9 @@ from google.protobuf import (
     wrappers_pb2,
 )
 from google.protobuf.internal import api_implementation
+from google.type import money_pb2
 
-from console.protobuf_schemas import MOST_BYTES, Source, Types
+from console.protobuf_schemas import _STANDARD, MOST_BYTES, Source, Types
 
 FLIGHT = """
 /* message Never { */ syntax = "proto3"; // }
@@ -198,10 +199,12 @@ def test_types_that_every_schema_may_import_are_shown_as_protobuf_does() -> None
     schema = """
     syntax = "proto3";
     import "google/protobuf/struct.proto"; import "google/protobuf/wrappers.proto";
-    import "confluent/type/decimal.proto"; import "google/protobuf/any.proto";
+    import "confluent/types/decimal.proto"; import "confluent/type/decimal.proto";
+    import "google/protobuf/any.proto"; import "google/type/money.proto";
     message A {
       google.protobuf.Struct struct = 1; google.protobuf.Int64Value number = 2;
       confluent.type.Decimal decimal = 3; repeated google.protobuf.Any any = 4;
+      google.type.Money price = 5;
     }
     """
     struct, own, absent = struct_pb2.Struct(), any_pb2.Any(), any_pb2.Any()
@@ -209,17 +212,25 @@ def test_types_that_every_schema_may_import_are_shown_as_protobuf_does() -> None
     own.type_url, own.value = "type.googleapis.com/A", b"\x12\x02\x08\x01"
     absent.Pack(timestamp_pb2.Timestamp(seconds=1))
     absent.type_url = "type.googleapis.com/of.another"
-    parts = (struct, wrappers_pb2.Int64Value(value=5), wrappers_pb2.BytesValue(value=b"\1"))
+    # The first field of Decimal, too, is of bytes.
+    decimal, price = wrappers_pb2.BytesValue(value=b"\1"), money_pb2.Money(units=3)
+    parts = (struct, wrappers_pb2.Int64Value(value=5), decimal, own, absent, price)
     data = b"".join(
         field(number, one.SerializeToString())
-        for number, one in zip((1, 2, 3, 4, 4), (*parts, own, absent), strict=True)
+        for number, one in zip((1, 2, 3, 4, 4, 5), parts, strict=True)
     )
     assert types(schema).decode(b"\0" + data) == {
         "struct": {"a": [1.5, None, {"b": True}]},
         "number": "5",
         "decimal": {"value": "AQ=="},
         "any": [{"@type": own.type_url, "number": "1"}, {"@type": absent.type_url}],
+        "price": {"units": "3"},
     }
+
+
+@pytest.mark.parametrize("name", sorted(_STANDARD))
+def test_each_of_them_can_be_imported(name: str) -> None:
+    assert types(f'import "{name}"; message A {{ optional bool a = 1; }}').decode(b"\0\x08\1")
 
 
 def test_a_registry_may_have_the_standard_types_as_subjects() -> None:

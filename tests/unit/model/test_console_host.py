@@ -152,14 +152,12 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     for name in (
-        *("antlr4", "anyio", "avro", "click", "google.protobuf", "h11", "idna", "kafka"),
-        *("proto_schema_parser", "starlette", "typing_extensions", "uvicorn"),
+        *("antlr4", "anyio", "avro", "click", "google.protobuf", "google.type", "h11"),
+        *("idna", "kafka", "proto_schema_parser", "starlette", "typing_extensions", "uvicorn"),
     ):
         spec = find_spec(name)
         assert spec is not None
-        assert spec.origin is not None
-        origin = Path(spec.origin)
-        found = origin.parent if spec.submodule_search_locations else origin
+        found = Path(str(next(iter(spec.submodule_search_locations or (spec.origin,)))))
         link = (site / name.replace(".", "/")).with_suffix(found.suffix)
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(found)
