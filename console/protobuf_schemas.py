@@ -90,10 +90,7 @@ class Source(NamedTuple):
 
 
 class Types:
-    """The types of a schema, the last one, and of those before it that it imports.
-
-    `size` is that of all of them.
-    """
+    """The types of a schema, the last one, and of those before it that it imports."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         """Parse them.
@@ -102,8 +99,7 @@ class Types:
             Exception: one of them is not a schema, a type is missing, or they are too large.
 
         """
-        self.size = sum(len(one.schema) for one in sources)
-        _refuse_large(self.size)
+        _refuse_large(sum(len(one.schema) for one in sources))
         self._pool = DescriptorPool()
         self._names: list[str] = []
         for one in sources:

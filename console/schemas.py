@@ -30,9 +30,9 @@ MOST_SCHEMAS = 200
 MOST_TEXT = 1_000_000
 """Of a schema, and of all together that it refers to."""
 MOST_KEPT = 4_000_000
-"""Of all that are kept, by their sizes."""
-PROTOBUF_WEIGHT = 10
-"""Of a byte of a schema in Protobuf: its types need as much more memory."""
+"""Of the sizes of all that are kept."""
+WEIGHTS = {AVRO: 1, JSON: 1, PROTOBUF: 10}
+"""Of a byte of a schema: types of Protobuf need more memory."""
 MOST_REFERENCES = 50
 """Of a schema, together with those of the schemas that it refers to."""
 MOST_SIGNS = 20_000
@@ -44,6 +44,8 @@ MOST_REASON = 200
 REQUEST_SECONDS = 3.0
 Decode = Callable[[bytes], str]
 """Returns the text of a value, or raises SchemaError."""
+Read = Callable[[bytes], object]
+"""Returns a value without its header, or raises any error."""
 
 
 class SchemaError(Exception):
@@ -58,10 +60,10 @@ class SchemaRegistry(Registry):
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema; `size` is that of its text with all that it refers to, `read` reads a value."""
+    """A schema: its weight, with all that it refers to, and what reads a value."""
 
     size: int
-    read: Callable[[bytes], object]
+    read: Read
 
     def text(self, data: bytes) -> str:
         """Return the beginning of a value without its header as JSON for people.
@@ -204,14 +206,15 @@ def _size(found: Mapping[str, Any]) -> int:
 def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
     """Return a schema, the last one, that refers to those before it."""
     kind = _kind(found[-1])
-    if kind not in _KINDS:
+    if kind not in _PARSERS:
         message = f"it is {kind}, which is not decoded here"
         raise SchemaError(message)
     try:
-        return _KINDS[kind](found)
+        read = _PARSERS[kind](found)
     except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
         message = f"its schema, in {kind}, cannot be understood ({_reason(error)})"
         raise SchemaError(message) from error
+    return Schema(WEIGHTS[kind] * sum(map(_size, found)), read)
 
 
 def _reason(error: Exception) -> str:
@@ -231,7 +234,7 @@ class _Reader(avro.io.DatumReader):
         return super().read_data(*given)
 
 
-def _avro(found: Sequence[Mapping[str, Any]]) -> Schema:
+def _avro(found: Sequence[Mapping[str, Any]]) -> Read:
     names = avro.name.Names()
     parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
 
@@ -243,25 +246,20 @@ def _avro(found: Sequence[Mapping[str, Any]]) -> Schema:
             raise ValueError
         return value
 
-    return Schema(sum(map(_size, found)), read)
+    return read
 
 
-def _json(found: Sequence[Mapping[str, Any]]) -> Schema:
-    return Schema(sum(map(_size, found)), json.loads)
+def _json(_: Sequence[Mapping[str, Any]]) -> Read:
+    return json.loads
 
 
-def _protobuf(found: Sequence[Mapping[str, Any]]) -> Schema:
+def _protobuf(found: Sequence[Mapping[str, Any]]) -> Read:
     sources = [protobuf_schemas.Source(one["name"], one["schema"]) for one in found]
-    types = protobuf_schemas.Types(sources)
-    return Schema(PROTOBUF_WEIGHT * types.size, types.decode)
+    return protobuf_schemas.Types(sources).decode
 
 
-_KINDS: dict[str, Callable[[Sequence[Mapping[str, Any]]], Schema]] = {
-    AVRO: _avro,
-    JSON: _json,
-    PROTOBUF: _protobuf,
-}
-"""What parses a schema, the last one, and those that it refers to."""
+_PARSERS = {AVRO: _avro, JSON: _json, PROTOBUF: _protobuf}
+"""What parses a schema, the last one, with those that it refers to."""
 
 
 def _beginning(value: object) -> str:
