@@ -80,6 +80,8 @@ _STANDARD = {
 """What Confluent's clients let every schema import without a reference: name -> schema."""
 _parsing = threading.Lock()
 """The parser needs much memory, and its state is shared."""
+_making_class = threading.Lock()
+"""The library makes the class of a message in steps that other threads see."""
 
 
 class Source(NamedTuple):
@@ -120,7 +122,7 @@ class Types:
         kind = self._messages[indexes[0]]
         for index in indexes[1:]:
             kind = kind.nested_types[index]
-        message = GetMessageClass(kind).FromString(data[begin:])
+        message = _class(kind).FromString(data[begin:])
         written = message.SerializePartialToString()
         message.DiscardUnknownFields()
         # Other data may begin as if it had a schema.
@@ -157,9 +159,11 @@ class _TypesOfAny:
     def FindMessageTypeByName(self, name: str) -> Any:  # noqa: ANN401 - as in DescriptorPool
         """Return the descriptor of a message."""
         try:
-            return self._pool.FindMessageTypeByName(name)
+            found = self._pool.FindMessageTypeByName(name)
         except KeyError:
             return empty_pb2.Empty.DESCRIPTOR
+        _class(found)
+        return found
 
 
 class _Refuse(ErrorListener):  # type: ignore[misc]
@@ -170,6 +174,11 @@ class _Refuse(ErrorListener):  # type: ignore[misc]
         _, _, line, _, message, _ = given
         reason = f"line {line}: {message}"
         raise ValueError(reason)
+
+
+def _class(descriptor: Any) -> Any:  # noqa: ANN401 - Protobuf has no types
+    with _making_class:
+        return GetMessageClass(descriptor)
 
 
 def _refuse_large(size: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -185,6 +187,20 @@ def test_an_optional_field_is_shown_with_its_default(schema: str) -> None:
 def test_the_message_is_found_by_its_indexes(indexes: bytes, data: bytes, expected: object) -> None:
     found = types(PORT, FLIGHT, names=("ports.proto",))
     assert found.decode(indexes + data) == expected
+
+
+def test_several_threads_decode_the_first_values_of_a_schema() -> None:
+    interval = sys.getswitchinterval()
+    schema = "message A { optional B b = 1; } message B { repeated A a = 1; }"
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as threads:
+            for _ in range(20):
+                found = types(schema)
+                data = [b"\0\x0a\x02\x0a\0"] * 8
+                assert [*threads.map(found.decode, data)] == [{"b": {"a": [{}]}}] * 8
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_groups_of_proto2_are_read() -> None:
