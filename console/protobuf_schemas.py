@@ -46,7 +46,7 @@ from proto_schema_parser.antlr.ProtobufLexer import ProtobufLexer
 from proto_schema_parser.parser import Parser
 
 MOST_BYTES = 100_000
-"""Of a schema with all that it imports, and of a value: each may need 500 times its size."""
+"""Of a schema with all that it imports, and of a value: each may need 300 times its size."""
 _FILE, _FIELD = descriptor_pb2.FileDescriptorProto, descriptor_pb2.FieldDescriptorProto
 _SCALARS = {
     name.removeprefix("TYPE_").lower(): number
