@@ -65,7 +65,7 @@ def test_the_server_takes_passwords_over_tls_alone(captured: Captured, topology:
     database = captured.database
     address = topology.addresses[database.host.name], database.ports["postgresql_port"]
     with socket.create_connection(address, timeout=10) as plain:
-        words = b"user\0debezium\0database\0" + database.name.encode() + b"\0\0"
+        words = b"user\0debezium\0database\0" + database.database.encode() + b"\0\0"
         message = (196608).to_bytes(4, "big") + words  # protocol 3.0
         plain.sendall((len(message) + 4).to_bytes(4, "big") + message)
         answer = plain.recv(4096)

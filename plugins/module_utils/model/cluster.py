@@ -33,13 +33,12 @@ from .host import Facts, HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
 from .lag_exporter import LagExporter
-from .metrics import Metrics, Part
+from .metrics import Metrics
 from .monitoring import Monitoring
-from .packaged import Packaged
 from .postgresql import Database
 from .schema_registry import Registry
 from .security import Certificate
-from .service import Listening, Service
+from .service import Listening, Part, Service
 from .spark import SparkHost
 from .values import canonical, is_public
 from .variables import Invalid
@@ -188,7 +187,7 @@ class Cluster:
     def unresolved_names(self) -> list[str]:
         """The names of which the addresses matter: to a firewall, and to whoever connects."""
         every = [one for host in self.hosts for one in self.deployed(host).values()]
-        opened = [one for one in every if isinstance(one, (Service, Packaged)) and one.is_open]
+        opened = [one for one in every if one.is_open]
         jvms = [one for one in every if isinstance(one, Service) and one.java_ports]
         if not self.firewalls and not opened and not jvms:
             return []

@@ -94,6 +94,7 @@ class Worker(KafkaService):
     title = "Apache Kafka Connect"
     address_variable = "connect_host"
     port_variable = "connect_port"
+    port_variables = (port_variable,)
     kafka_user = KAFKA_USER
     kafka_authority = KAFKA_AUTHORITY
     own_layers = LAYERS
@@ -113,11 +114,6 @@ class Worker(KafkaService):
     def group(self) -> str:
         """The name of the group of workers."""
         return str(self.settings["connect_group"])
-
-    @property
-    def ports(self) -> dict[str, int]:
-        """Variable -> port."""
-        return {"connect_port": self.settings["connect_port"]}
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects: the other workers, and who operates connectors."""
@@ -220,7 +216,7 @@ class Worker(KafkaService):
         needed = self.is_secured or self.has_database
         authorities = {AUTHORITY_FILE: self.secrets.connect_authority} if needed else {}
         return [
-            *self.missing_certificates(**authorities),
+            *self.lacking(authorities),
             *self.missing_passwords([KAFKA_USER, *(x.user for x in self.connectors if x.present)]),
             *(postgresql.missing_passwords(self.secrets) if self.has_database else []),
             *(f"passwords/{one}" for one in schema_registry.without_password(self.registry_users)),

@@ -114,7 +114,7 @@ class Console(PythonProgram):
             _PAGE: files.text(report_page.page(), restart=True),
             VIEWS: files.text(json.dumps(self._views(), indent=1) + "\n", restart=True),
             self.authority: files.text(self.secrets.authority, restart=True),
-            **self.certificate_files(restart=True),
+            **self.certificate_files(),
         }
 
     def _settings_text(self) -> str:

@@ -18,7 +18,7 @@ from .inventory import SPARK_GROUPS, Inventory, Secrets
 from .listeners import Listener, Listeners
 from .profiles import PROFILES
 from .security import Certificate, User
-from .service import CLIENTS, NODES, Server
+from .service import CLIENTS, NODES, Certified, Server
 from .transition import Transition
 from .uuids import directory_id, is_cluster_id
 from .values import bracketed, by_name, integer, texts
@@ -99,7 +99,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class KafkaNode(Server):
+class KafkaNode(Server, Certified):
     """One Kafka node, resolved from its settings and the other members of the cluster.
 
     `brokers` and `voters` are all of the cluster, the node itself included, `ensemble` the client
@@ -627,28 +627,19 @@ class KafkaNode(Server):
     @property
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
-        wanted, kept = self.certificates, self.secrets
-        lacking = [one.name for one in wanted if not kept.certificates.get(one.name)]
-        return [*lacking, *([security.AUTHORITY_FILE] if wanted and not kept.authority else [])]
+        authority = {security.AUTHORITY_FILE: self.secrets.authority}
+        return self.lacking(authority if self.certificates else {})
 
     def certificate_files(self) -> dict[str, Entry]:
         """Return the keys and certificates that Millrace makes, and those of its CAs."""
         of_client = self.identity.files(self.secrets, self.user) if self.identity else {}
-        return {**self._own_certificate_files(), **of_client}
-
-    def _own_certificate_files(self) -> dict[str, Entry]:
         if not self.certificates:
-            return {}
-        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+            return of_client
         return {
             security.DIRECTORY: files.directory(),
             security.AUTHORITY: files.text(self.secrets.authority, restart=True),
-            **{
-                one.path: files.text(
-                    self.secrets.certificates.get(one.name, ""), restart=True, **own
-                )
-                for one in self.certificates
-            },
+            **super().certificate_files(),
+            **of_client,
         }
 
     def _known(self, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from . import files
-from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
 from .kafka import KafkaNode
-from .security import STANDARD, Certificate
-from .service import Server
-from .values import canonical
+from .service import Certified, Server
 
 
 @dataclass(frozen=True)
-class KafkaService(Server):
+class KafkaService(Server, Certified):
     """Such a service on a host; `peers` are all hosts of its group by name, itself included.
 
     `broker` is one of Kafka's in the inventory, None without any. `port_variable` sets the port of
@@ -34,33 +29,12 @@ class KafkaService(Server):
     kafka_authority: ClassVar[str]
 
     @property
-    @abstractmethod
-    def certificates(self) -> list[Certificate]:
-        """What it shows to those who connect to its REST interface."""
-
-    @property
-    def data_directories(self) -> list[tuple[str, str]]:
-        """None: its state is in Kafka."""
-        return []
-
-    @property
-    def is_secured(self) -> bool:
-        """Whether the inventory wants what `standard` is for its REST interface."""
-        return bool(self.settings[f"{self.product}_security"] == STANDARD)
-
-    @property
     def rest_addresses(self) -> dict[str, str]:
         """Host -> where its REST interface is, `host:port`, of all hosts of the group."""
         return {
             name: f"{host.address(self.address_variable)}:{host.settings[self.port_variable]}"
             for name, host in self.peers.items()
         }
-
-    @property
-    def certificate_names(self) -> tuple[str, ...]:
-        """The names in its certificates."""
-        names = (self.name, self.address, "localhost")
-        return tuple(dict.fromkeys(canonical(one) for one in names))
 
     @property
     def kafka_login(self) -> Mapping[str, Any]:
@@ -78,21 +52,6 @@ class KafkaService(Server):
         """Its client properties for Kafka, without addresses."""
         known = self.kafka_login or (self.broker.client_config if self.broker else {})
         return {key: value for key, value in known.items() if key != "bootstrap.servers"}
-
-    def certificate_files(self) -> dict[str, Entry]:
-        """Return its keys with their certificates, which its account alone can read."""
-        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
-        kept = self.secrets.certificates
-        return {
-            one.path: files.text(kept.get(one.name, ""), restart=True, **own)
-            for one in self.certificates
-        }
-
-    def missing_certificates(self, **authorities: str) -> list[str]:
-        """Return its certificates that are not there, and those of `authorities`, name -> text."""
-        kept = self.secrets.certificates
-        wanted = {**{one.name: kept.get(one.name) for one in self.certificates}, **authorities}
-        return [name for name, text in wanted.items() if not text]
 
     def missing_passwords(self, users: Collection[str]) -> list[str]:
         """Return the passwords of users of Kafka that it needs and that are not there."""

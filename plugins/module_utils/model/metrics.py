@@ -9,21 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 from . import files, java_agent
 from .artifacts import HOMES, Distribution, cache_directory
-from .connect import Worker
 from .files import Entry
 from .hdfs import NAMENODE, HdfsHost
 from .host import HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
 from .packaged import Packaged
-from .postgresql import Database
 from .schema_registry import Registry
 from .security import AUTHORITY, Certificate, pem_stores
-from .service import LOOPBACK, NODES, Service
+from .service import LOOPBACK, NODES, Certified, Part
 from .spark import SparkHost
 from .values import integer
 
@@ -45,8 +43,6 @@ _COLLECTORS = (
 )
 # Product on the monitoring host that exports metrics -> its module.
 _EXPORTERS: Mapping[str, tuple[str, str]] = {"lag_exporter": ("lag", "lag_exporter_port")}
-
-Part = Union[Service, Database, Packaged]
 
 
 @dataclass(frozen=True)
@@ -176,7 +172,7 @@ class Metrics(Packaged):
         """Name -> file, of every certificate of the host whose end matters."""
         found = {one.name: one.path for one in self.certificates}
         for part in self.parts.values():
-            if isinstance(part, (KafkaNode, Worker, Registry, Database, Packaged)):
+            if isinstance(part, Certified):
                 found |= {one.name: one.path for one in part.certificates}
             if part.identity:
                 found[part.identity.certificate.name] = part.identity.certificate.path
@@ -200,7 +196,7 @@ class Metrics(Packaged):
             **self._agent_files(),
             _MODULES: files.text(self._modules_text(), **readers),
             **token,
-            **self.certificate_files(restart=True),
+            **self.certificate_files(),
             _PROGRAM: files.text(
                 files.read(f"roles/{PRODUCT}/files/host_metrics.py"), restart=True
             ),

@@ -51,12 +51,8 @@ class Monitoring(Packaged):
     product = PRODUCT
     title = "Prometheus and Alertmanager"
     address_variable = "monitoring_host"
+    port_variables = (PROMETHEUS, ALERTMANAGER)
     programs = UNITS
-
-    @property
-    def ports(self) -> dict[str, int]:
-        """Variable -> port."""
-        return {name: self.settings[name] for name in (PROMETHEUS, ALERTMANAGER)}
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects: people, and the servers of other hosts of the group."""

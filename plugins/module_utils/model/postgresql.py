@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from . import files
 from .artifacts import HOMES
@@ -20,11 +20,10 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory, Secrets
 from .security import Certificate
-from .service import NODES, Listening, restart_mark
-from .values import by_name, canonical, texts
+from .service import NODES, Certified, restart_mark
+from .values import by_name, texts
 
 PRODUCT = GROUP = "postgresql"
-TITLE = "PostgreSQL"
 ADDRESS, CONFIG_VARIABLE, PORT = "postgresql_host", "postgresql_config", "postgresql_port"
 ACCOUNT = "postgres"
 """The account of Debian's package, and the superuser, who can log in on the host alone."""
@@ -72,48 +71,34 @@ OWNED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Database:
+class Database(Certified):
     """The server of a host, with one database."""
 
     host: HostSettings
     secrets: Secrets = field(default_factory=Secrets, repr=False)
-    identity: ClassVar[None] = None
-    """It shows an ensemble of ZooKeeper nothing."""
+    product = PRODUCT
+    title = "PostgreSQL"
+    address_variable = ADDRESS
+    port_variables = (PORT,)
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """The host's variables."""
-        return self.host.settings
-
-    @property
-    def name(self) -> str:
+    def database(self) -> str:
         """The name of the database."""
         return str(self.settings["postgresql_database"])
 
     @property
-    def address(self) -> str:
-        """The name or address under which others reach it."""
-        return self.host.address(ADDRESS)
+    def is_open(self) -> bool:
+        """Never: its users show a password, over TLS."""
+        return False
 
     @property
-    def data_directories(self) -> list[tuple[str, str]]:
-        """None that the inventory sets."""
-        return []
+    def user(self) -> str:
+        """The account it runs as."""
+        return ACCOUNT
 
-    @property
-    def distribution(self) -> None:
-        """None: it is a package of the system."""
-        return
-
-    @property
-    def ports(self) -> dict[str, int]:
-        """Variable -> port."""
-        return {PORT: self.settings[PORT]}
-
-    @property
-    def listening(self) -> list[Listening]:
-        """What it listens on: workers of Kafka Connect are hosts of the inventory."""
-        return [Listening(PRODUCT, name, port, (NODES,)) for name, port in self.ports.items()]
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects: workers of Kafka Connect are hosts of the inventory."""
+        return (NODES,)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -133,32 +118,18 @@ class Database:
     @property
     def certificates(self) -> list[Certificate]:
         """What it shows clients, of the CA of Kafka Connect, which signs for nobody else."""
-        names = (self.host.name, self.address, "localhost")
-        own = tuple(dict.fromkeys(canonical(one) for one in names))
-        found = Certificate(f"{self.host.name}/{PRODUCT}", _STORE, PRODUCT, own, client=False)
-        return [found]
+        name, names = f"{self.name}/{PRODUCT}", self.certificate_names
+        return [Certificate(name, _STORE, PRODUCT, names, client=False)]
 
     @property
     def missing_secrets(self) -> list[str]:
         """What it needs and the secrets do not have, by its name."""
-        names = [one.name for one in self.certificates]
-        lacking = [name for name in names if not self.secrets.certificates.get(name)]
-        return [*lacking, *missing_passwords(self.secrets)]
+        return [*self.lacking({}), *missing_passwords(self.secrets)]
 
     def files(self) -> dict[str, Entry]:
         """Return its files; `restart` marks what only a restart brings."""
         own = {"owner": ACCOUNT, "group": ACCOUNT}
-        stores = {
-            one.path: self.secrets.certificates.get(one.name, "") for one in self.certificates
-        }
-        unit = {
-            **{"name": UNIT, "description": f"{TITLE} (database {self.name})"},
-            **{"user": ACCOUNT, "group": ACCOUNT, "write_paths": [STATE]},
-            **{"exec": f"/bin/sh {START}", "stop_timeout": 60},
-            # Asked by the usual signal, it would wait until all clients have gone.
-            "stop_signal": "SIGINT",
-        }
-        account = f'u {ACCOUNT} - "{TITLE} administrator" {STATE} /bin/bash\n'
+        account = f'u {ACCOUNT} - "{self.title} administrator" {STATE} /bin/bash\n'
         return {
             "/etc/sysusers.d": files.directory(),
             f"/etc/sysusers.d/millrace-{PRODUCT}.conf": files.text(account),
@@ -173,12 +144,14 @@ class Database:
             STATE: files.directory(ACCOUNT),
             _SETTINGS: files.text(_lines(self.config), restart=True),
             _HBA: files.text(self._access(), mode="0640", restart=True, **own),
-            **{
-                path: files.text(text, mode="0400", secret=True, restart=True, **own)
-                for path, text in stores.items()
-            },
-            f"/etc/systemd/system/{UNIT}.service": files.text(
-                files.render("service.j2", unit=unit), restart=True
+            **self.certificate_files(),
+            **self.unit(
+                UNIT,
+                f"{self.title} (database {self.database})",
+                f"/bin/sh {START}",
+                write_paths=[STATE],
+                # Asked by the usual signal, it would wait until all clients have gone.
+                stop_signal="SIGINT",
             ),
         }
 
@@ -186,7 +159,7 @@ class Database:
         """Return who may log in: the superuser on the host, the users over TLS by password."""
         users = ",".join(USERS)
         remote = [
-            f"hostssl {self.name} {users} {net} scram-sha-256" for net in ("0.0.0.0/0", "::/0")
+            f"hostssl {self.database} {users} {net} scram-sha-256" for net in ("0.0.0.0/0", "::/0")
         ]
         return "\n".join([f"local all {ACCOUNT} peer", *remote]) + "\n"
 
@@ -218,24 +191,24 @@ class Database:
         return [
             *(_user(one, kind, self._password(one)) for one, kind in USERS.items()),
             _step(
-                f"the database {self.name}",
-                f"SELECT EXISTS (SELECT FROM pg_database WHERE datname = '{self.name}')",  # noqa: S608 - names that a rule has checked
-                f'CREATE DATABASE "{self.name}" OWNER {OWNER}',
+                f"the database {self.database}",
+                f"SELECT EXISTS (SELECT FROM pg_database WHERE datname = '{self.database}')",  # noqa: S608 - names that a rule has checked
+                f'CREATE DATABASE "{self.database}" OWNER {OWNER}',
             ),
             _step(
-                f"who may connect to {self.name}",
-                f"SELECT NOT has_database_privilege('public', '{self.name}', 'CONNECT')",
+                f"who may connect to {self.database}",
+                f"SELECT NOT has_database_privilege('public', '{self.database}', 'CONNECT')",
                 # In this order: the check is true after the second one, however far a run came.
-                f'GRANT CONNECT ON DATABASE "{self.name}" TO {DEBEZIUM}, {SINK}; '
-                f'REVOKE ALL ON DATABASE "{self.name}" FROM PUBLIC',
+                f'GRANT CONNECT ON DATABASE "{self.database}" TO {DEBEZIUM}, {SINK}; '
+                f'REVOKE ALL ON DATABASE "{self.database}" FROM PUBLIC',
             ),
-            *_schema(self.name, SOURCE, DEBEZIUM, "SELECT"),
-            *_schema(self.name, RESULTS, SINK, "SELECT, INSERT, UPDATE, DELETE"),
+            *_schema(self.database, SOURCE, DEBEZIUM, "SELECT"),
+            *_schema(self.database, RESULTS, SINK, "SELECT, INSERT, UPDATE, DELETE"),
             _step(
                 f"the publication {PUBLICATION}",
                 f"SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = '{PUBLICATION}')",  # noqa: S608 - names that a rule has checked
                 f"CREATE PUBLICATION {PUBLICATION} FOR TABLES IN SCHEMA {SOURCE}",
-                self.name,
+                self.database,
             ),
         ]
 
@@ -257,7 +230,7 @@ class Database:
         """Return queries of which each line is what a connector of the inventory lacks here."""
         own = [one for one in connectors if one.present and self.has(one)]
         return [
-            {"database": self.name, "query": query}
+            {"database": self.database, "query": query}
             for one in own
             for query in (_needed_of_source(one) if not one.is_sink else _needed_of_sink(one))
         ]
@@ -266,9 +239,9 @@ class Database:
         """Return whether a connector uses this database, by its address."""
         given = connector.given
         url = str(given.get("connection.url", ""))
-        there = f"//{self.address}:{self.settings[PORT]}/{self.name}"
+        there = f"//{self.address}:{self.settings[PORT]}/{self.database}"
         source = (str(given.get("database.hostname", "")), str(given.get("database.dbname", "")))
-        own = source == (self.address.strip("[]"), self.name)
+        own = source == (self.address.strip("[]"), self.database)
         return url.partition("?")[0].endswith(there) or (own and is_source(connector))
 
 

@@ -103,6 +103,7 @@ class Registry(KafkaService):
     title = "Apicurio Registry"
     address_variable = "schema_registry_host"
     port_variable = "schema_registry_port"
+    port_variables = (port_variable, "schema_registry_management_port")
     kafka_user = KAFKA_USER
     kafka_authority = AUTHORITY
     own_layers = LAYERS
@@ -113,12 +114,6 @@ class Registry(KafkaService):
     def class_path(self) -> str:
         """The jar whose index leads to all others."""
         return f"{self.distribution.home}/quarkus-run.jar"
-
-    @property
-    def ports(self) -> dict[str, int]:
-        """Variable -> port."""
-        names = ("schema_registry_port", "schema_registry_management_port")
-        return {name: self.settings[name] for name in names}
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects: clients, and whoever looks after the other instances."""
@@ -192,7 +187,7 @@ class Registry(KafkaService):
         """What its files need and the secrets do not have, by its name."""
         authorities = {AUTHORITY_FILE: self.secrets.authority} if self.is_secured else {}
         return [
-            *self.missing_certificates(**authorities),
+            *self.lacking(authorities),
             *self.missing_passwords([KAFKA_USER]),
             *(f"passwords/{name}" for name in self.users_without_password),
         ]

@@ -1,4 +1,4 @@
-"""What all services of a host have in common; ZooKeeper, Kafka and Spark are a class each."""
+"""What all that runs on a host has in common; ZooKeeper, Kafka and Spark are a class each."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from . import files, java_agent
 from .artifacts import HOMES, Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
+from .inventory import Secrets
 from .jvm_options import OpenedPort, java_words, opened_ports
 from .key_table import Table, nearest
-from .security import OPEN, STANDARD
-from .values import by_name
+from .security import OPEN, STANDARD, Certificate
+from .values import by_name, canonical
 from .zookeeper_tls import Identity
 
 # Who connects to a port, and who that is.
@@ -41,23 +42,157 @@ class Listening:
     callers: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Service(ABC):
-    """A service on a host; a new one is one more such class.
+class Part(ABC):
+    """What a product is on a host: a service, programs of packages, or a database.
 
-    `product` begins the names of its variables, paths and units, `title` is for people.
-    `address_variable` sets `address`, `own_layers` are the variables that set properties, `closed`
-    is what to set its variable of security to, so that it is not open to everybody. `scripts` are
-    commands besides the distribution's tools, which `tool_template` starts. `previous` is the
-    file with what the service was started with, where one is kept. `leftovers` is what teardown
-    removes besides its files; with a slash at the end only if it is empty: certificates that
-    Millrace did not bring may be in it.
+    `product` begins the names of its variables and paths, `title` is for people.
+    `address_variable` sets `address`, `port_variables` are those of `ports`.
     """
 
     host: HostSettings
     product: ClassVar[str]
     title: ClassVar[str]
     address_variable: ClassVar[str]
+    port_variables: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects to one of `ports`, which is given by its name there."""
+
+    @abstractmethod
+    def files(self) -> dict[str, Entry]:
+        """Return its configuration files; `restart` marks what only a restart brings."""
+
+    @property
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """The options of the module `service` for it."""
+
+    @property
+    @abstractmethod
+    def removal(self) -> dict[str, Any]:
+        """The options of the module `service` that remove it."""
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """What it listens on: a name for messages -> port."""
+        return {name: self.settings[name] for name in self.port_variables}
+
+    @property
+    def name(self) -> str:
+        """The host's name in the inventory."""
+        return self.host.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The host's variables."""
+        return self.host.settings
+
+    @property
+    def address(self) -> str:
+        """The name or address under which others reach it."""
+        return self.host.address(self.address_variable)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the inventory wants it open to everybody who reaches it."""
+        return bool(self.settings[f"{self.product}_security"] == OPEN)
+
+    @property
+    def user(self) -> str:
+        """The account it runs as; its group has the same name."""
+        return self.product
+
+    @property
+    def config_dir(self) -> str:
+        """The directory of its configuration."""
+        return f"/etc/{self.product}"
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """What is unpacked for it."""
+        return None
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """Variable and path of each directory that holds data."""
+        return []
+
+    @property
+    def identity(self) -> Identity | None:
+        """What it shows a closed ensemble of ZooKeeper, None where it need not."""
+        return None
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        return []
+
+    @property
+    def listening(self) -> list[Listening]:
+        """All that it listens on, and who connects."""
+        found = self.ports.items()
+        return [Listening(self.product, name, port, self.callers(name)) for name, port in found]
+
+    def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+        """Return the file of a hardened systemd service."""
+        values = {
+            **{"name": name, "description": what, "user": self.user, "group": self.user},
+            **{"exec": command, "stop_timeout": 60, "write_paths": []},
+            **more,
+        }
+        text = files.render("service.j2", unit=values)
+        return {f"/etc/systemd/system/{name}.service": files.text(text, restart=True)}
+
+
+class Certified(Part):
+    """What shows certificates that Millrace makes, and has the secrets with their keys."""
+
+    secrets: Secrets
+
+    @property
+    @abstractmethod
+    def certificates(self) -> list[Certificate]:
+        """What it shows to those who connect."""
+
+    @property
+    def certificate_names(self) -> tuple[str, ...]:
+        """The names in its certificates."""
+        names = (self.name, self.address, "localhost")
+        return tuple(dict.fromkeys(canonical(one) for one in names))
+
+    def secret(self, text: str, **options: Any) -> Entry:  # noqa: ANN401 - as `files.text`
+        """Return the entry of a file that its account alone can read."""
+        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+        return files.text(text, **{**own, **options})
+
+    def certificate_files(self) -> dict[str, Entry]:
+        """Return its keys with their certificates, which are read at a start."""
+        kept = self.secrets.certificates
+        return {
+            one.path: self.secret(kept.get(one.name, ""), restart=True) for one in self.certificates
+        }
+
+    def lacking(self, texts: Mapping[str, str]) -> list[str]:
+        """Return the names of certificates and of texts, name -> text, that are not there."""
+        kept = self.secrets.certificates
+        wanted = {**{one.name: kept.get(one.name) for one in self.certificates}, **texts}
+        return [name for name, text in wanted.items() if not text]
+
+
+@dataclass(frozen=True)
+class Service(Part):
+    """A service on a host; a new one is one more such class.
+
+    `own_layers` are the variables that set properties, `closed` is what to set its variable of
+    security to, so that it is not open to everybody. `scripts` are commands besides the
+    distribution's tools, which `tool_template` starts. `previous` is the file with what the service
+    was started with, where one is kept. `leftovers` is what teardown removes besides its files;
+    with a slash at the end only if it is empty: certificates that Millrace did not bring may be in
+    it.
+    """
+
+    host: HostSettings
     own_layers: ClassVar[tuple[str, ...]]
     closed: ClassVar[str] = STANDARD
     scripts: ClassVar[tuple[str, ...]] = ()
@@ -72,22 +207,8 @@ class Service(ABC):
 
     @property
     @abstractmethod
-    def ports(self) -> Mapping[str, int]:
-        """What it listens on: a name for messages -> port."""
-
-    @abstractmethod
-    def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects to one of `ports`, which is given by its name there."""
-
-    @property
-    @abstractmethod
     def heaps(self) -> Mapping[str, str]:
         """Variable -> heap, of each JVM."""
-
-    @property
-    @abstractmethod
-    def data_directories(self) -> list[tuple[str, str]]:
-        """Variable and path of each directory that holds data."""
 
     @abstractmethod
     def _defaults(self) -> dict[str, dict[str, Any]]:
@@ -96,21 +217,6 @@ class Service(ABC):
     @abstractmethod
     def _owned_config(self) -> dict[str, Any]:
         """Return the properties that only Millrace writes."""
-
-    @property
-    def name(self) -> str:
-        """The host's name in the inventory."""
-        return self.host.name
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The host's variables."""
-        return self.host.settings
-
-    @property
-    def missing_secrets(self) -> list[str]:
-        """What its files need and the secrets do not have, by its name."""
-        return []
 
     @property
     def version(self) -> str:
@@ -131,9 +237,9 @@ class Service(ABC):
         return nearest(key, list(self.table))
 
     @property
-    def is_open(self) -> bool:
-        """Whether the inventory wants it open to everybody who reaches it."""
-        return bool(self.settings[f"{self.product}_security"] == OPEN)
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `standard` is for it."""
+        return bool(self.settings[f"{self.product}_security"] == STANDARD)
 
     @property
     def user(self) -> str:
@@ -160,11 +266,6 @@ class Service(ABC):
         return str(self.settings.get(f"{self.product}_uid", "-"))
 
     @property
-    def address(self) -> str:
-        """The name or address under which others reach it."""
-        return self.host.address(self.address_variable)
-
-    @property
     def distribution(self) -> Distribution:
         """What is installed."""
         settings, archive = self.settings, {}
@@ -172,11 +273,6 @@ class Service(ABC):
             archive = settings[f"{self.product}_archive"]
         cache = cache_directory(settings["service_cache"])
         return Distribution(self.product, self.version, cache, archive)
-
-    @property
-    def config_dir(self) -> str:
-        """The directory of its configuration."""
-        return f"/etc/{self.product}"
 
     @property
     def state_dir(self) -> str:
@@ -199,11 +295,6 @@ class Service(ABC):
         return self.units
 
     @property
-    def identity(self) -> Identity | None:
-        """What it shows a closed ensemble of ZooKeeper, None where it need not."""
-        return None
-
-    @property
     def marks(self) -> list[str]:
         """The restart mark of each unit."""
         return [restart_mark(unit) for unit in self.units]
@@ -217,8 +308,7 @@ class Service(ABC):
     def listening(self) -> list[Listening]:
         """All that it listens on, and who connects."""
         product, options = self.product, f"{self.product}_java_options"
-        own = [Listening(product, x, port, self.callers(x)) for x, port in self.ports.items()]
-        return own + [
+        return super().listening + [
             Listening(
                 product, f"{options} ({x.option})", x.port, (LOOPBACK if x.loopback else ADMINS,)
             )
@@ -321,18 +411,12 @@ class Service(ABC):
     def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
         values = {
-            "name": name,
-            "description": what,
-            "user": self.user,
-            "group": self.user,
             "environment_file": f"{self.config_dir}/environment",
-            "exec": command,
             "stop_timeout": self.settings.get(f"{self.product}_stop_timeout", 60),
             "write_paths": self.write_paths,
             **more,
         }
-        text = files.render("service.j2", unit=values)
-        return {f"/etc/systemd/system/{name}.service": files.text(text, restart=True)}
+        return super().unit(name, what, command, **values)
 
     def copy(self, name: str) -> dict[str, Entry]:
         """Return a file of the service's role as it lies among its configuration."""

@@ -315,11 +315,6 @@ class SparkHost(Service):
         }
 
     @property
-    def is_secured(self) -> bool:
-        """Whether the inventory wants what `spark_security: standard` is."""
-        return bool(self.settings["spark_security"] == security.STANDARD)
-
-    @property
     def lacks_secret(self) -> bool:
         """Whether Millrace has to make the secret that its processes share, and has none yet."""
         return security.SPARK_SECRET in self.missing_texts

@@ -13,7 +13,6 @@ from . import files, zookeeper_tls
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory, Secrets
-from .security import STANDARD
 from .service import NODES, Server
 from .values import integer
 from .zookeeper_tls import Identity
@@ -54,6 +53,7 @@ class Member(Server):
     product = "zookeeper"
     title = "Apache ZooKeeper"
     address_variable = "zookeeper_host"
+    port_variables = ("zookeeper_client_port", "zookeeper_peer_port", "zookeeper_election_port")
     own_layers = LAYERS
     leftovers = ("/etc/zookeeper",)
 
@@ -72,12 +72,6 @@ class Member(Server):
         """Variable and path of each directory that holds data."""
         return [("zookeeper_data_dir", self.data_dir)]
 
-    @property
-    def ports(self) -> dict[str, int]:
-        """Variable -> port."""
-        variables = [f"zookeeper_{kind}_port" for kind in ("client", "peer", "election")]
-        return {name: self.settings[name] for name in variables}
-
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects: brokers, Spark's masters and the other members."""
         return (NODES,)
@@ -94,11 +88,6 @@ class Member(Server):
     def owned(self) -> dict[str, str]:
         """The keys that only Millrace writes here; an open member may have a port with TLS."""
         return {k: by for k, by in OWNED.items() if self.is_secured or k != "secureClientPort"}
-
-    @property
-    def is_secured(self) -> bool:
-        """Whether the inventory wants what `zookeeper_security: standard` is."""
-        return bool(self.settings["zookeeper_security"] == STANDARD)
 
     @property
     def identity(self) -> Identity | None:

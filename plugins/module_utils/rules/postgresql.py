@@ -54,9 +54,9 @@ def _postgresql_hosts(cluster: Cluster) -> Findings:
 @rule("postgresql-database-name", each=_databases, where="postgresql_database")
 def _postgresql_database_name(database: Database) -> Findings:
     """The name is written into SQL statements and into pg_hba.conf."""
-    if not _NAME.fullmatch(database.name):
+    if not _NAME.fullmatch(database.database):
         fix = "Choose lowercase letters, digits and _, at most 63; a letter or _ comes first."
-        yield Finding(f"{database.name!r} is not a valid name for the database.", fix)
+        yield Finding(f"{database.database!r} is not a valid name for the database.", fix)
 
 
 @rule("postgresql-address", each=_databases)

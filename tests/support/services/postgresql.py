@@ -23,5 +23,5 @@ def answers(host: Host, database: Database) -> bool:
 
 def _client(database: Database) -> str:
     port = database.ports[PORT]
-    client = f"psql -XAtq -v ON_ERROR_STOP=1 -h {SOCKET} -p {port} -d {database.name}"
+    client = f"psql -XAtq -v ON_ERROR_STOP=1 -h {SOCKET} -p {port} -d {database.database}"
     return f"runuser -u postgres -- {client}"
