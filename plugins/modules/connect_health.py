@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.host.connect_rest import Rest
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import connect_health, health_check
@@ -14,6 +12,7 @@ from ..module_utils.operations import connect_health, health_check
 DOCUMENTATION = r"""
 module: connect_health
 short_description: Whether Kafka Connect is healthy
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Asks every worker over REST with the certificate of its host, and reports every problem. All
     workers of the inventory must have joined the group, no connector and no task may have failed
@@ -23,18 +22,6 @@ options:
     description: Whether connectors and tasks count, or workers alone.
     type: bool
     default: true
-  wait:
-    description: Seconds to wait until it is healthy; with 0 it is checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether an unhealthy group fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 REQUEST_SECONDS = 10
@@ -53,16 +40,13 @@ def not_ready(rest: Rest) -> dict[str, str]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "workers": {"type": "list", "elements": "str", "required": True},
             "certificate": {"type": "path", "default": ""},
             "authority": {"type": "path", "default": ""},
             "connectors": {"type": "bool", "default": True},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
     given = module.params
     try:

@@ -10,8 +10,6 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.host.network import listens
 from ..module_utils.operations import hdfs_health, health_check
 from ..module_utils.operations.hdfs_health import INFO, SYSTEM, State
@@ -19,24 +17,12 @@ from ..module_utils.operations.hdfs_health import INFO, SYSTEM, State
 DOCUMENTATION = r"""
 module: hdfs_health
 short_description: Whether HDFS is healthy
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Asks the NameNode on its own host and reports every problem. It must be out of safe mode, every
     DataNode of the inventory and no other must be registered, and every block must have all its
     copies. Directories must not have failed, capacity must be left, and the last checkpoint must
     not be old.
-options:
-  wait:
-    description: Seconds to wait until it is healthy; with 0 it is checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether an unhealthy file system fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 REQUEST_SECONDS = 5
@@ -61,15 +47,12 @@ def ask(namenode: str) -> State | str:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "namenode": {"type": "str", "required": True},
             "datanodes": {"type": "list", "elements": "str", "default": []},
             "checkpoint_seconds": {"type": "float", "required": True},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
     datanodes = module.params["datanodes"]
 

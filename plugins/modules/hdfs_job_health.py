@@ -12,30 +12,16 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.operations import health_check, job_health
 
 DOCUMENTATION = r"""
 module: hdfs_job_health
 short_description: Whether the jobs of spark_jobs with checkpoints in HDFS are late
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Asks the NameNode on its own host, by WebHDFS, when C(commits) in the checkpoint of each job
     that runs all the time was last changed. With C(late_after) a job may not be late. Whether it
     runs is what M(millrace.streaming.spark_job_health) checks.
-options:
-  wait:
-    description: Seconds to wait until none is late; with 0 they are checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether a job that is late fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 REQUEST_SECONDS = 5
@@ -91,15 +77,12 @@ def _commits(ask: Ask, checkpoint: str) -> Iterator[float]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "namenode": {"type": "str", "required": True},
             "user": {"type": "str", "required": True},
             "jobs": {"type": "dict", "required": True},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
     jobs, namenode = module.params["jobs"], module.params["namenode"]
     ask = asker(namenode, module.params["user"])

@@ -18,15 +18,12 @@ from ..module_utils.operations.gate import Blocker, Expected, Policy
 DOCUMENTATION = r"""
 module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Reads brokers, quorum and partitions once and reports every problem. Which nodes have to be
     there follows from the inventory.
   - With O(wait) it checks again until the cluster is healthy or the time is over.
 options:
-  wait:
-    description: Seconds to wait for a healthy cluster; with 0 it is checked once.
-    type: float
-    default: 0
   steady:
     description: Seconds for which the cluster must stay healthy without interruption, beginning
       within O(wait).
@@ -54,14 +51,6 @@ options:
     description: With O(gate), whether a controller may stop although the quorum then has no
       majority; without it as C(kafka_allow_unsafe_quorum) says.
     type: bool
-  fail:
-    description: Whether an unhealthy cluster fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 EXAMPLES = r"""

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.host.prometheus_rest import OPTIONS, REQUEST_SECONDS, Servers
 from ..module_utils.host.rest import Instances, RestError
 from ..module_utils.operations import health_check
@@ -15,6 +13,7 @@ from ..module_utils.operations import health_check
 DOCUMENTATION = r"""
 module: monitoring_health
 short_description: Whether Prometheus and Alertmanager run, and all that is to be asked answers
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Both servers of this host must be ready, every exporter of the cluster must have answered
     Prometheus the last time it was asked, and the console of this host must serve its page. Alerts
@@ -24,18 +23,6 @@ options:
     description: Whether exporters and the console count, or the servers alone.
     type: bool
     default: true
-  wait:
-    description: Seconds to wait until all is healthy; with 0 it is checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether a problem fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 
@@ -69,17 +56,14 @@ def wrong_console(address: str, authority: str) -> list[str]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             **OPTIONS,
             "targets": {"type": "list", "elements": "str", "required": True},
             "console": {"type": "str", "default": ""},
             "console_authority": {"type": "path", "default": ""},
             "exporters": {"type": "bool", "default": True},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
     given = module.params
     try:

@@ -9,8 +9,6 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.host.registry_rest import CONFLUENT, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import health_check, registry_health
@@ -18,6 +16,7 @@ from ..module_utils.operations import health_check, registry_health
 DOCUMENTATION = r"""
 module: schema_registry_health
 short_description: Whether the schema registry is healthy
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - The instance of this host must be ready, and all instances must answer and have the same
     subjects.
@@ -26,18 +25,6 @@ options:
     description: Whether the other instances count, or that of this host alone.
     type: bool
     default: true
-  wait:
-    description: Seconds to wait until it is healthy; with 0 it is checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether an unhealthy registry fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 REQUEST_SECONDS = 10
@@ -62,18 +49,15 @@ def down(port: int) -> Sequence[str] | None:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "instances": {"type": "list", "elements": "str", "required": True},
             "own": {"type": "str", "required": True},
             "management_port": {"type": "int", "required": True},
             "authority": {"type": "path", "default": ""},
             "login": {"type": "str", "default": "", "no_log": True},
             "others": {"type": "bool", "default": True},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
     given = module.params
     own = given["own"]

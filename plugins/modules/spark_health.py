@@ -10,8 +10,6 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.host.network import listens
 from ..module_utils.operations import health_check, spark_health
 from ..module_utils.operations.spark_health import Master
@@ -19,19 +17,12 @@ from ..module_utils.operations.spark_health import Master
 DOCUMENTATION = r"""
 module: spark_health
 short_description: Whether a Spark standalone cluster is healthy
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Asks every master of the inventory once and reports every problem. One master must be ALIVE,
     each other one STANDBY, and all workers must be alive at the ALIVE one. The catalog of tables
     must listen.
 options:
-  wait:
-    description: Seconds to wait for a healthy cluster; with 0 it is checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether an unhealthy cluster fails the task.
-    type: bool
-    default: true
   workers:
     description: Hosts of the workers that have to be alive, and of no others; all of the inventory
       without it.
@@ -42,10 +33,6 @@ options:
       inventory without it.
     type: list
     elements: str
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 REQUEST_SECONDS = 2
@@ -75,16 +62,13 @@ def ask(address: str, token: str) -> Master:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "masters": {"type": "list", "elements": "str", "required": True},
             "workers": {"type": "list", "elements": "str", "default": []},
             "metastores": {"type": "list", "elements": "str", "default": []},
             "token": {"type": "str", "default": "", "no_log": True},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
 
     def check() -> tuple[dict[str, Any], list[str]]:

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.host.unit import Unit
 from ..module_utils.operations import health_check, job_health
 from ..module_utils.operations.job_health import FoundJob
@@ -18,23 +16,11 @@ from ..module_utils.operations.job_health import FoundJob
 DOCUMENTATION = r"""
 module: spark_job_health
 short_description: Whether the jobs of spark_jobs are healthy
+extends_documentation_fragment: [millrace.streaming.health]
 description:
   - Asks systemd on the host with the drivers about each job of the inventory, and reads the times
     of the newest files in C(commits) of its checkpoint. A service must run, a timer too, and no
     last run may have failed. With C(late_after) a job may not be late.
-options:
-  wait:
-    description: Seconds to wait until they are healthy; with 0 they are checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether an unhealthy job fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 COMMITS = ("commits/*", "*/commits/*")
@@ -89,13 +75,10 @@ def main() -> None:
         "late_after": {"type": "float", "default": 0},
         "checkpoint": {"type": "str", "default": ""},
     }
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "jobs": {"type": "list", "elements": "dict", "required": True, "options": job},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
 
     def check() -> tuple[dict[str, Any], list[str]]:

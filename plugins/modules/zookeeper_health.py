@@ -7,27 +7,13 @@ import socket
 import ssl
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils.operations import health_check, zookeeper_health
 
 DOCUMENTATION = r"""
 module: zookeeper_health
 short_description: Whether a ZooKeeper ensemble is healthy
+extends_documentation_fragment: [millrace.streaming.health]
 description: [Sends C(srvr) to every member of the inventory and reports every problem.]
-options:
-  wait:
-    description: Seconds to wait for a healthy ensemble; with 0 it is checked once.
-    type: float
-    default: 0
-  fail:
-    description: Whether an unhealthy ensemble fails the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 ANSWER_SECONDS = 2
@@ -63,15 +49,12 @@ def context(certificate: str, authority: str) -> ssl.SSLContext | None:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
+    module = health_check.module(
+        {
             "members": {"type": "list", "elements": "str", "required": True},
             "certificate": {"type": "path", "default": ""},
             "authority": {"type": "path", "default": ""},
-            "wait": {"type": "float", "default": 0},
-            "fail": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
+        }
     )
     wrong = [text for text in module.params["members"] if not text.rpartition(":")[2].isdecimal()]
     if wrong or not module.params["members"]:

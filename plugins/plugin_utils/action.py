@@ -21,15 +21,21 @@ from ..module_utils.model.values import listing
 from . import run
 from .files import write_event
 
-MODULES = Path(__file__).resolve().parents[1] / "modules"
+PLUGINS = Path(__file__).resolve().parents[1]
 
 
 @functools.cache
 def options(module: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the options that a task with a module may have: those that its page documents."""
-    found = re.search(r'DOCUMENTATION = r"""(.+?)"""', (MODULES / f"{module}.py").read_text(), re.S)
-    page = parse_yaml(found[1]) if found else {}
-    return dict(page.get("options", {}))
+    page = _documentation(f"modules/{module}.py")
+    names = [one.rpartition(".")[2] for one in page.get("extends_documentation_fragment", ())]
+    fragments = [_documentation(f"doc_fragments/{name}.py") for name in names]
+    return {key: one for part in (page, *fragments) for key, one in part.get("options", {}).items()}
+
+
+def _documentation(path: str) -> Mapping[str, Any]:
+    found = re.search(r'DOCUMENTATION = r"""(.+?)"""', (PLUGINS / path).read_text(), re.S)
+    return dict(parse_yaml(found[1])) if found else {}
 
 
 class Action(ActionBase):

@@ -11,7 +11,10 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import options
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    health_check,
+    options,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 
 from docs import generate
@@ -110,7 +113,7 @@ def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     module = importlib.import_module(f"{PLUGINS}.modules.{name}")
     if not hasattr(module, "main"):
         return {}
-    for user in (module, options):
+    for user in (module, options, health_check):
         monkeypatch.setattr(user, "AnsibleModule", found, raising=False)
     with pytest.raises(FoundError) as caught:
         module.main()

@@ -11,6 +11,15 @@ from ansible.module_utils.basic import AnsibleModule
 POLL_SECONDS = 0.1
 
 
+def module(argument_spec: Mapping[str, Any]) -> AnsibleModule:
+    """Return a module with these options, `wait` and `fail`, which changes nothing."""
+    common = {
+        "wait": {"type": "float", "default": 0},
+        "fail": {"type": "bool", "default": True},
+    }
+    return AnsibleModule(argument_spec={**argument_spec, **common}, supports_check_mode=True)
+
+
 def run(
     module: AnsibleModule, what: str, check: Callable[[], tuple[Mapping[str, Any], list[str]]]
 ) -> None:

@@ -1,0 +1,23 @@
+"""Documentation that the modules which check a service have in common."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options and attributes of such a module."""
+
+    DOCUMENTATION = r"""
+options:
+  wait:
+    description: Seconds to wait until it is healthy; with 0 it is checked once.
+    type: float
+    default: 0
+  fail:
+    description: Whether the task fails if it is not healthy.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
