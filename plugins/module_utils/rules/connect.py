@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..model.cluster import Cluster
 from ..model.connect import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker, internal_topics
 from ..model.values import integer, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .shared import Property, differing, properties, taken_user
-
-
-def _workers(cluster: Cluster) -> Iterator[tuple[str, Worker]]:
-    yield from cluster.connect.items()
 
 
 @rule("connect-without-kafka", where=f"group {GROUP}")

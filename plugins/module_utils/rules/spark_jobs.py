@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..model.cluster import Cluster
+from ..model.connectors import allows
 from ..model.jvm_size import heap_mb
 from ..model.key_table import nearest
-from ..model.security import Grant
 from ..model.spark import SparkHost
 from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..model.spark_key_table import size_mb
-from ..model.values import integer, listing, sequence
+from ..model.values import integer, listing
 from . import job_arguments
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, one_value, shared_values
@@ -296,7 +296,7 @@ def wrong_time(text: str) -> str:
     time = words.pop(0) if words and ":" in words[0] else ""
     if words:
         return f"{words[0]!r} is neither a date nor a time of day nor a time zone"
-    return _wrong_date(date) or _wrong_parts(_FRACTION.sub("", time).split(":"), _TIMES, 2)
+    return _wrong_date(date) or _wrong_parts(_FRACTION.sub("", time).split(":"), _TIMES)
 
 
 def _is_zone(text: str) -> bool:
@@ -324,16 +324,16 @@ def _day(text: str) -> str | None:
 def _wrong_date(date: str) -> str:
     parts = re.split(r"[-~]", date)
     bounds = _DATES[len(_DATES) - len(parts) :] if len(parts) <= len(_DATES) else _DATES
-    return _wrong_parts(parts, bounds, 2)
+    return _wrong_parts(parts, bounds)
 
 
-def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]], least: int) -> str:
+def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]]) -> str:
     """Return which part of a date, or of a time of day, is not what it may be; both may miss."""
     ranges = list(bounds)
     if parts == [""]:
         return ""
-    if not least <= len(parts) <= len(ranges):
-        return f"{len(parts)} parts, where {least} or {len(ranges)} are expected"
+    if not 2 <= len(parts) <= len(ranges):
+        return f"{len(parts)} parts, where 2 or {len(ranges)} are expected"
     for part, (low, high) in zip(parts, ranges):
         for item in part.split(","):
             match = _ITEM.fullmatch(item)
@@ -432,14 +432,7 @@ def _spark_job_topic(cluster: Cluster, job: Job) -> Findings:
     if grants is None or (broker and falls_back_to_default(cluster, broker.name, "kafka_users")):
         return  # which another rule reports, or nobody logs in
     for topic in job.topics:
-        if not any(_covers(grant, topic) for grant in grants):
+        if not any(allows(grant, topic, one) for grant in grants for one in ("read", "write")):
             what = f"{job.user or 'No user'} of the job {job.name} has no grant for {topic}."
             fix = f"Add {{topic: {topic}, operations: [read]}} to grants, or write."
             yield Finding(what, fix, _at(job, "grants"))
-
-
-def _covers(grant: Grant, topic: str) -> bool:
-    name = str(grant.get("topic") or "")
-    prefixed = grant.get("pattern") == "prefixed" and topic.startswith(name)
-    used = {"read", "write", "all"}.intersection(map(str, sequence(grant.get("operations"))))
-    return bool(name and used) and (prefixed or name in ("*", topic))
