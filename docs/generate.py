@@ -138,12 +138,12 @@ def _other_products() -> list[str]:
     )
 
     lines: list[str] = []
-    for name, (variable,), owned in (
-        ("ZooKeeper", zookeeper.LAYERS, zookeeper.OWNED),
-        ("Kafka Connect", connect.LAYERS, connect.OWNED),
-        ("Apicurio Registry", schema_registry.LAYERS, schema_registry.OWNED),
-        ("Spark", spark.LAYERS, spark.OWNED),
-        ("HDFS", hdfs.LAYERS, hdfs.OWNED),
+    for name, variable, owned in (
+        ("ZooKeeper", "zookeeper_config", zookeeper.OWNED),
+        ("Kafka Connect", "connect_config", connect.OWNED),
+        ("Apicurio Registry", "schema_registry_config", schema_registry.OWNED),
+        ("Spark", "spark_config", spark.OWNED),
+        ("HDFS", "hdfs_config", hdfs.OWNED),
     ):
         lines += [
             *([""] if lines else []),

@@ -25,7 +25,6 @@ from .security import Certificate, User
 from .service import ADMINS, NODES
 from .values import by_name, property_text
 
-LAYERS = ("connect_config",)
 GROUP = "kafka_connect"
 KAFKA_USER = "connect"
 """The user of Kafka that the workers are; connectors have users of their own."""
@@ -97,7 +96,6 @@ class Worker(KafkaService):
     port_variables = (port_variable,)
     kafka_user = KAFKA_USER
     kafka_authority = KAFKA_AUTHORITY
-    own_layers = LAYERS
     owned = OWNED
     leftovers = (CONFIG,)
 

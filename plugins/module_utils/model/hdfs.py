@@ -20,7 +20,6 @@ from .security import OPEN
 from .service import CLIENTS, LOOPBACK, NODES, Service
 from .spark_jobs import Job
 
-LAYERS = ("hdfs_config",)
 CONFIG = "/etc/hdfs"
 NAMENODE, SECONDARY, DATANODE = "namenode", "secondarynamenode", "datanode"
 CHECKPOINT_PERIOD = "dfs.namenode.checkpoint.period"
@@ -101,7 +100,7 @@ class HdfsHost(Service):
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"
-    own_layers = LAYERS
+    heap_variable = "hdfs_namenode_heap"
     closed = "hosts and host_firewall: nftables"
     scripts = ("hdfs", "hadoop")
     tool_template = "hdfs-tool.sh.j2"

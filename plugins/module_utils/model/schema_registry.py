@@ -21,7 +21,6 @@ from .schemas import CONFLUENT, Subject
 from .security import AUTHORITY_FILE, Certificate, User
 from .service import CLIENTS, LOOPBACK, NODES
 
-LAYERS = ("schema_registry_config",)
 GROUP = "schema_registry"
 PRODUCT = "schema_registry"
 KAFKA_USER = "schema-registry"
@@ -106,7 +105,6 @@ class Registry(KafkaService):
     port_variables = (port_variable, "schema_registry_management_port")
     kafka_user = KAFKA_USER
     kafka_authority = AUTHORITY
-    own_layers = LAYERS
     owned = OWNED
     leftovers = (CONFIG,)
 

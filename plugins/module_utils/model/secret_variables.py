@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from . import connect, hdfs, kafka, schema_registry, spark, zookeeper
+from . import kafka
+from .service import PRODUCTS
 
 USERS = "kafka_users"
 PASSWORDS = {USERS: "name", "connect_mirrors": "from", "schema_registry_users": "name"}
 """Variables with a list of entries that may have a password -> the key that names an entry."""
 CONFIGS = (
-    *(*kafka.LAYERS, *connect.LAYERS, *schema_registry.LAYERS),
-    *(*zookeeper.LAYERS, *spark.LAYERS, *hdfs.LAYERS),
+    *dict.fromkeys((*kafka.LAYERS, *(f"{product}_config" for product in PRODUCTS))),
     *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
     "lag_exporter_client_config",
 )
 """Variables with properties, of which some are secrets."""
-OPTIONS = tuple(
-    f"{product}_java_options"
-    for product in ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
-)
+OPTIONS = tuple(f"{product}_java_options" for product in PRODUCTS)
 """Variables with options of a JVM, of which some may be secrets."""
 FILES = ("connect_secrets",)
 """Variables with files of secrets: file -> key -> secret."""

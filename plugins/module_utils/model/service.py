@@ -19,6 +19,8 @@ from .security import OPEN, STANDARD, Certificate
 from .values import by_name, canonical
 from .zookeeper_tls import Identity
 
+PRODUCTS = ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
+"""Those of which services are."""
 # Who connects to a port, and who that is.
 CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
 CALLERS: Mapping[str, str] = {
@@ -184,16 +186,14 @@ class Certified(Part):
 class Service(Part):
     """A service on a host; a new one is one more such class.
 
-    `own_layers` are the variables that set properties, `closed` is what to set its variable of
-    security to, so that it is not open to everybody. `scripts` are commands besides the
-    distribution's tools, which `tool_template` starts. `previous` is the file with what the service
-    was started with, where one is kept. `leftovers` is what teardown removes besides its files;
-    with a slash at the end only if it is empty: certificates that Millrace did not bring may be in
-    it.
+    `closed` is what to set its variable of security to, so that it is not open to everybody.
+    `scripts` are commands besides the distribution's tools, which `tool_template` starts.
+    `previous` is the file with what the service was started with, where one is kept. `leftovers` is
+    what teardown removes besides its files; with a slash at the end only if it is empty:
+    certificates that Millrace did not bring may be in it.
     """
 
     host: HostSettings
-    own_layers: ClassVar[tuple[str, ...]]
     closed: ClassVar[str] = STANDARD
     scripts: ClassVar[tuple[str, ...]] = ()
     tool_template: ClassVar[str] = "tool.sh.j2"
@@ -217,6 +217,16 @@ class Service(Part):
     @abstractmethod
     def _owned_config(self) -> dict[str, Any]:
         """Return the properties that only Millrace writes."""
+
+    @property
+    def own_layers(self) -> tuple[str, ...]:
+        """The variables in which the inventory sets properties, the weakest first."""
+        return (f"{self.product}_config",)
+
+    @property
+    def heap_variable(self) -> str:
+        """The variable with the heap that options of its JVM may set, too."""
+        return f"{self.product}_heap"
 
     @property
     def version(self) -> str:

@@ -35,7 +35,6 @@ from .spark_jobs import SERVICE, Job
 from .values import by_name, is_true
 from .zookeeper_tls import Identity
 
-LAYERS = ("spark_config",)
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 UI_FILTERS, _UI_FILTER = "spark.ui.filters", "org.apache.spark.ui.JWSFilter"
 UI_KEY = f"spark.{_UI_FILTER}.param.secretKey"
@@ -143,7 +142,7 @@ class SparkHost(Service):
     product = "spark"
     title = "Apache Spark"
     address_variable = "spark_host"
-    own_layers = LAYERS
+    heap_variable = "spark_daemon_heap"
     scripts = spark_sessions.NAMES
     tool_template = "spark-tool.sh.j2"
     leftovers = (

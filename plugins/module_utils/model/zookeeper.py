@@ -17,7 +17,6 @@ from .service import NODES, Server
 from .values import integer
 from .zookeeper_tls import Identity
 
-LAYERS = ("zookeeper_config",)
 CLIENT_PROPERTIES = "/etc/zookeeper/client.properties"
 _TOPOLOGY: Mapping[str, int] = {
     # A session ends within one and a half ticks of its timeout: a short tick finds a dead client
@@ -54,7 +53,6 @@ class Member(Server):
     title = "Apache ZooKeeper"
     address_variable = "zookeeper_host"
     port_variables = ("zookeeper_client_port", "zookeeper_peer_port", "zookeeper_election_port")
-    own_layers = LAYERS
     leftovers = ("/etc/zookeeper",)
 
     @property

@@ -13,7 +13,7 @@ from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, rule
-from .shared import HEAP_OPTION, HEAP_VARIABLES, Place, all_services, java_options
+from .shared import HEAP_OPTION, Place, all_services, java_options
 
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 # Options of Java that take the next word as their value.
@@ -114,7 +114,7 @@ def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
 @rule("heap-option", each=all_services)
 def _heap_option(service: Service) -> Findings:
     """The unit sets the heap from its own variable; of two such options the JVM takes the last."""
-    options, heap = f"{service.product}_java_options", HEAP_VARIABLES[service.product]
+    options, heap = f"{service.product}_java_options", service.heap_variable
     for option in java_words(service.settings[options]):
         match = HEAP_OPTION.match(option)
         if match:

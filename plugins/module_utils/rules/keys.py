@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from ..model import key_table, versions
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.service import Service
+from ..model.service import PRODUCTS, Service
 from ..model.values import listing, sequence, texts, yaml_type
 from .engine import Finding, Findings, rule
-from .shared import LAYERS, Property, falls_back_to_default, properties
+from .shared import Property, falls_back_to_default, properties
 
 _STRICT_LISTS = (4, 2)
 _TEXTS = ("string", "class", "password", "list")
@@ -61,7 +61,7 @@ def _release(service: Service) -> str:
     return f"{versions.PRODUCTS[service.product].name} {service.version}"
 
 
-@rule("owned-key", each=properties(*LAYERS, owned=True))
+@rule("owned-key", each=properties(*PRODUCTS, owned=True))
 def _owned_key(service: Service, one: Property) -> Findings:
     """Millrace derives the value on every host; a second one could contradict it."""
     owner = service.owned[one.key]
@@ -175,7 +175,7 @@ def _class_name(_: Service, one: Property) -> Findings:
         yield Finding(f"There is no class {text}.", f"Did you mean {near}?", one.where)
 
 
-@rule("value-blanks", each=properties(*LAYERS))
+@rule("value-blanks", each=properties(*PRODUCTS))
 def _value_blanks(_: Service, one: Property) -> Findings:
     """A properties file keeps trailing blanks as part of the value, and the text after a line
     break would become another property.

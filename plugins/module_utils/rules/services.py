@@ -16,7 +16,6 @@ from .engine import Finding, Findings, host_rule, rule
 from .groups import no_address
 from .inspection import InspectedHost
 from .shared import (
-    HEAP_VARIABLES,
     HOST,
     PORTS,
     all_services,
@@ -160,8 +159,8 @@ def _heaps(cluster: Cluster) -> Iterator[tuple[str, HostSettings, dict[str, str]
     for host, settings in cluster.hosts.items():
         if not falls_back_to_default(cluster, host, *_SIZES):
             options = {
-                HEAP_VARIABLES[name]: size
-                for name, service in cluster.services(host).items()
+                service.heap_variable: size
+                for service in cluster.services(host).values()
                 if (size := heap_in_options(service))
             }
             heaps = cluster.heaps(host)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..model import connect, hdfs, kafka, schema_registry, spark, zookeeper
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
 from ..model.jvm_options import java_words
@@ -19,16 +18,6 @@ from .engine import Finding, Findings
 
 HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")
 """A name or an address as it may stand before `:port`."""
-# The variables in which the inventory sets properties of each service.
-LAYERS: Mapping[str, tuple[str, ...]] = {
-    "kafka": kafka.LAYERS,
-    "connect": connect.LAYERS,
-    "schema_registry": schema_registry.LAYERS,
-    "zookeeper": zookeeper.LAYERS,
-    "spark": spark.LAYERS,
-    "hdfs": hdfs.LAYERS,
-}
-
 CLIENT_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "kafka": ("kafka_client_config", "kafka_local_client_config"),
     "spark": ("spark_kafka_client_config",),
@@ -36,14 +25,6 @@ CLIENT_SETTINGS: Mapping[str, tuple[str, ...]] = {
 """The variables of each service with properties of Kafka's clients."""
 _OF_APPLICATIONS = re.compile(r"spark\.(?:driver|executor)\.(?:extra|default)JavaOptions")
 
-HEAP_VARIABLES = {
-    "zookeeper": "zookeeper_heap",
-    "kafka": "kafka_heap",
-    "connect": "connect_heap",
-    "schema_registry": "schema_registry_heap",
-    "spark": "spark_daemon_heap",
-    "hdfs": "hdfs_namenode_heap",
-}
 HEAP_OPTION = re.compile(r"-Xm[sx]|-XX:(?:Initial|Max|Min)HeapSize=")
 _LARGEST_HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(?P<size>\d+[kKmMgG])")
 
@@ -119,7 +100,7 @@ def properties(
     def each(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
         for host, inventory in cluster.inventory.hosts.items():
             for name, service in cluster.services(host).items():
-                for layer in LAYERS[name] if name in services else ():
+                for layer in service.own_layers if name in services else ():
                     for found, value in service.layers[layer].items():
                         if key in ("", found) and (found in service.owned) == owned:
                             hidden = not inventory.expressions.keys().isdisjoint(

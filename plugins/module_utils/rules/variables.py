@@ -9,11 +9,11 @@ from ..model.cluster import Cluster
 from ..model.host import HostSettings
 from ..model.inventory import CONNECTION, HostVariables
 from ..model.key_table import nearest
-from ..model.service import Service
+from ..model.service import PRODUCTS, Service
 from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
-from .shared import LAYERS, host_variables
+from .shared import host_variables
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _ACCOUNTS = tuple(
@@ -97,7 +97,7 @@ def _unreadable_file(host: HostVariables) -> Findings:
 @rule("unresolved-variable", each=_hosts_and_services)
 def _unresolved_variable(host: HostVariables, services: list[Service]) -> Findings:
     """Everything that depends on it would be wrong; the other rules check its default instead."""
-    absent = tuple(f"{name}_" for name in {*LAYERS} - {one.product for one in services})
+    absent = tuple(f"{name}_" for name in {*PRODUCTS} - {one.product for one in services})
     for name, reason in host.unresolved.items():
         if name.startswith(absent) and name.partition("[")[0] in documented():
             continue  # nothing on this host reads it
