@@ -143,10 +143,7 @@ class HdfsHost(Service):
     @property
     def datanode_addresses(self) -> list[str]:
         """`host:port` of all DataNodes, as they register."""
-        return [
-            f"{host.address(self.address_variable)}:{host.settings['hdfs_datanode_port']}"
-            for host in self.datanodes.values()
-        ]
+        return self.addresses(self.datanodes, "hdfs_datanode_port")
 
     @property
     def accounts(self) -> list[str]:

@@ -31,10 +31,7 @@ class KafkaService(Server, Certified):
     @property
     def rest_addresses(self) -> dict[str, str]:
         """Host -> where its REST interface is, `host:port`, of all hosts of the group."""
-        return {
-            name: f"{host.address(self.address_variable)}:{host.settings[self.port_variable]}"
-            for name, host in self.peers.items()
-        }
+        return dict(zip(self.peers, self.addresses(self.peers, self.port_variable)))
 
     @property
     def kafka_login(self) -> Mapping[str, Any]:

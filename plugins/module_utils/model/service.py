@@ -136,6 +136,13 @@ class Part(ABC):
         found = self.ports.items()
         return [Listening(self.product, name, port, self.callers(name)) for name, port in found]
 
+    def addresses(self, hosts: Mapping[str, HostSettings], port: str) -> list[str]:
+        """Return where the product is on hosts, `host:port`, by the variable of the port."""
+        return [
+            f"{host.address(self.address_variable)}:{host.settings[port]}"
+            for host in hosts.values()
+        ]
+
     def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
         values = {

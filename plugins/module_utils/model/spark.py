@@ -211,12 +211,12 @@ class SparkHost(Service):
 
     def at_masters(self, variable: str) -> list[str]:
         """Return `host:port` of all masters, the port by the variable of each."""
-        return self._at(self.masters, variable)
+        return self.addresses(self.masters, variable)
 
     @property
     def metastore_addresses(self) -> list[str]:
         """`host:port` of the catalog's server, none without one."""
-        return self._at(self.metastores, "spark_metastore_port")
+        return self.addresses(self.metastores, "spark_metastore_port")
 
     @property
     def metrics_addresses(self) -> dict[str, str]:
@@ -230,12 +230,6 @@ class SparkHost(Service):
             port = self.settings["spark_worker_ui_port"]
             found["spark_worker"] = f"http://127.0.0.1:{port}/metrics/prometheus/"
         return found
-
-    def _at(self, hosts: Mapping[str, HostSettings], variable: str) -> list[str]:
-        return [
-            f"{host.address(self.address_variable)}:{host.settings[variable]}"
-            for host in hosts.values()
-        ]
 
     @property
     def units(self) -> list[str]:

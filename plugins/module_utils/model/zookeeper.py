@@ -77,10 +77,7 @@ class Member(Server):
     @property
     def client_addresses(self) -> list[str]:
         """Where each member of the ensemble serves clients, `host:port`."""
-        return [
-            f"{host.address(self.address_variable)}:{host.settings['zookeeper_client_port']}"
-            for host in self.ensemble.values()
-        ]
+        return self.addresses(self.ensemble, "zookeeper_client_port")
 
     @property
     def owned(self) -> dict[str, str]:
