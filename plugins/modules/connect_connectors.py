@@ -12,6 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.connect_rest import STARTING, Rest
 from ..module_utils.host.rest import RestError
+from ..module_utils.host.retry import retried
 from ..module_utils.model.key_table import nearest
 from ..module_utils.operations import connect_health, connectors
 from ..module_utils.operations.connectors import Found, Step, Wanted
@@ -115,15 +116,13 @@ class Group:
             RestError: it is refused, or no worker answers.
 
         """
-        deadline = time.monotonic() + _REBALANCE_SECONDS
-        while True:
-            try:
-                return self.rest.call(method, path, body)
-            except RestError as error:
-                late = time.monotonic() > deadline
-                if error.status not in _LATER or "already exists" in str(error) or late:
-                    raise
-            time.sleep(POLL_SECONDS)
+        return retried(
+            lambda: self.rest.call(method, path, body),
+            RestError,
+            _REBALANCE_SECONDS,
+            POLL_SECONDS,
+            lambda error: error.status in _LATER and "already exists" not in str(error),
+        )
 
     def found(self) -> dict[str, Found]:
         """Return the connectors of the group, also those without a status."""
@@ -204,17 +203,13 @@ class Group:
             RestError: it is refused, or no worker answers.
 
         """
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                self.call(step.method, step.path, step.body)
-            except RestError as error:
-                early = step.is_early(error.status, str(error))
-                if not early or time.monotonic() > deadline:
-                    raise
-                time.sleep(POLL_SECONDS)
-            else:
-                return
+        retried(
+            lambda: self.call(step.method, step.path, step.body),
+            RestError,
+            seconds,
+            POLL_SECONDS,
+            lambda error: step.is_early(error.status, str(error)),
+        )
 
 
 def main() -> None:

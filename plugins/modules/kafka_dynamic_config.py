@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import dynamic_record, restart
+from ..module_utils.host.retry import retried
 from ..module_utils.kafka import configs, features
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.configs import Setting
@@ -90,14 +91,8 @@ class Broker:
         return self._ask(lambda admin: configs.alter(admin, self._node_id, changes, **how))
 
     def _ask(self, question: Callable[[Any], T]) -> T:
-        deadline = time.monotonic() + self._wait
-        while True:
-            try:
-                return self._cluster.ask(question)
-            except UnavailableError:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(POLL_SECONDS)
+        work = functools.partial(self._cluster.ask, question)
+        return retried(work, UnavailableError, self._wait, POLL_SECONDS)
 
 
 def desired(module: AnsibleModule) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host.retry import retried
 from ..module_utils.kafka import acls
 from ..module_utils.kafka import users as adapter
 from ..module_utils.kafka.acls import Acl
@@ -219,14 +220,7 @@ class Users:
         return self._retry(lambda: self._cluster.ask(question))
 
     def _retry(self, work: Callable[[], T]) -> T:
-        deadline = time.monotonic() + self._patience
-        while True:
-            try:
-                return work()
-            except UnavailableError:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(POLL_SECONDS)
+        return retried(work, UnavailableError, self._patience, POLL_SECONDS)
 
 
 def _acls(parts: Iterable[Iterable[Acl]]) -> list[Acl]:

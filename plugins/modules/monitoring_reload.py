@@ -11,6 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.prometheus_rest import OPTIONS, UNITS, Servers
 from ..module_utils.host.rest import RestError
+from ..module_utils.host.retry import retried
 
 DOCUMENTATION = r"""
 module: monitoring_reload
@@ -37,22 +38,6 @@ def newest(directory: Path) -> float:
     return max(path.stat().st_mtime for path in (directory, *directory.rglob("*")))
 
 
-def loaded(servers: Servers, server: str, deadline: float) -> tuple[float, bool]:
-    """Return when a server loaded its files and whether it could, once it answers.
-
-    Raises:
-        RestError: it does not answer by a deadline of the monotonic clock.
-
-    """
-    while True:
-        try:
-            return servers.loaded(server)
-        except RestError:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(POLL_SECONDS)
-
-
 def reload(module: AnsibleModule, servers: Servers, server: str, changed: float) -> bool:
     """Have a server load files that were changed at a time; return whether that was needed.
 
@@ -60,22 +45,24 @@ def reload(module: AnsibleModule, servers: Servers, server: str, changed: float)
         RestError: it does not answer, or could not load them.
 
     """
-    deadline = time.monotonic() + module.params["wait"]
-    when, done = loaded(servers, server, deadline)
+    wait = module.params["wait"]
+    deadline = time.monotonic() + wait
+    when, done = retried(lambda: servers.loaded(server), RestError, wait, POLL_SECONDS)
     if done and when > changed:
         return False
     if module.check_mode:
         return True
     module.run_command(["systemctl", "reload", UNITS[server]], check_rc=True)
     asked = time.time() - 1
-    while True:
-        when, done = loaded(servers, server, deadline)
-        if done and when > max(changed, asked):
-            return True
-        if time.monotonic() > deadline:
+
+    def check() -> None:
+        when, done = servers.loaded(server)
+        if not done or when <= max(changed, asked):
             message = f"{server} has not loaded its files; see journalctl -u {UNITS[server]}"
             raise RestError(message)
-        time.sleep(POLL_SECONDS)
+
+    retried(check, RestError, deadline - time.monotonic(), POLL_SECONDS)
+    return True
 
 
 def main() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .as_user import as_user, last_output
+from .retry import retried
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "socket": {"type": "path", "required": True},
@@ -56,13 +56,4 @@ class Psql:
             PsqlError: it does not within `seconds`.
 
         """
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                self.run(database, "SELECT 1")
-            except PsqlError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_POLL_SECONDS)
-            else:
-                return
+        retried(lambda: self.run(database, "SELECT 1"), PsqlError, seconds, _POLL_SECONDS)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import retry
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.modules import connect_connectors
 
@@ -109,7 +110,8 @@ class Workers:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(connect_connectors, "time", found)
+    for user in (connect_connectors, retry):
+        monkeypatch.setattr(user, "time", found)
     return found
 
 

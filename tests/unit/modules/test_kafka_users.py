@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import retry
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
 )
@@ -94,7 +95,8 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     monkeypatch.setattr(operations, "Cluster", lambda _: found)
     monkeypatch.setattr(kafka_users, "Logins", lambda _, mechanism: Listener(found, mechanism))
     clock = SimpleNamespace(monotonic=lambda: found.now, sleep=found.sleep)
-    monkeypatch.setattr(kafka_users, "time", clock)
+    for user in (kafka_users, retry):
+        monkeypatch.setattr(user, "time", clock)
     return found
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import dynamic_record
+from ansible_collections.millrace.streaming.plugins.module_utils.host import dynamic_record, retry
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import configs, features
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
@@ -428,7 +428,8 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         fake = SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep)
-        monkeypatch.setattr(kafka_dynamic_config, "time", fake)
+        for user in (kafka_dynamic_config, retry):
+            monkeypatch.setattr(user, "time", fake)
 
     def sleep(self, seconds: float) -> None:
         assert 0 < seconds <= 1
