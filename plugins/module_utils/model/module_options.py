@@ -72,12 +72,9 @@ def _hdfs_storage(cluster: Cluster, host: str) -> Options:
 def _hdfs_directories(cluster: Cluster, host: str) -> Options:
     own = cluster.hdfs[host]
     return {
+        **_hdfs_storage(cluster, host),
         "directories": own.shared_directories,
-        "name_dirs": own.name_dirs,
         "mark": f"{own.state_dir}/directories",
-        "java": own.host.java.binary,
-        "class_path": own.class_path,
-        "user": own.user,
     }
 
 
@@ -208,18 +205,20 @@ def _kafka_health(cluster: Cluster, host: str) -> Options:
     return {**_gate(cluster, host), "tls_addresses": cluster.kafka[host].tls_addresses}
 
 
-def _kafka_contents(cluster: Cluster, host: str) -> Options:
-    names = ("bootstrap", "expect_brokers", "expect_voters", "cluster_id")
-    return {name: one for name, one in _gate(cluster, host).items() if name in names}
-
-
-def _gate(cluster: Cluster, host: str) -> Options:
+def _expected(cluster: Cluster, host: str) -> Options:
     node = cluster.kafka[host]
     return {
         "bootstrap": node.other_brokers_first,
         "expect_brokers": [peer.id for peer in node.brokers],
         "expect_voters": [peer.id for peer in node.voters],
         **({"cluster_id": node.cluster_id} if node.cluster_id else {}),
+    }
+
+
+def _gate(cluster: Cluster, host: str) -> Options:
+    node = cluster.kafka[host]
+    return {
+        **_expected(cluster, host),
         "strict": node.settings["kafka_gate_strict"],
         "allow_outage": node.settings["kafka_allow_outage"],
         "allow_unsafe_quorum": node.settings["kafka_allow_unsafe_quorum"],
@@ -278,12 +277,7 @@ def _kafka_voter(cluster: Cluster, host: str) -> Options:
 
 
 def _kafka_features(cluster: Cluster, host: str) -> Options:
-    asked = _gate(cluster, host)
-    names = ("bootstrap", "expect_brokers", "expect_voters", "cluster_id")
-    return {
-        **{name: asked[name] for name in names if name in asked},
-        "target": cluster.kafka[host].version,
-    }
+    return {**_expected(cluster, host), "target": cluster.kafka[host].version}
 
 
 def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
@@ -362,7 +356,7 @@ OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
     "monitoring_check": _monitoring_check,
     "monitoring_reload": _monitoring_reload,
     "monitoring_health": _monitoring_health,
-    "kafka_contents": _kafka_contents,
+    "kafka_contents": _expected,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
     "kafka_storage": _kafka_storage,
