@@ -82,10 +82,7 @@ class Metrics(Packaged):
     @property
     def certificates(self) -> list[Certificate]:
         """What the proxy shows."""
-        if self.is_open:
-            return []
-        name = f"{self.name}/{PRODUCT}"
-        return [Certificate(name, _STORE, self.name[:64], self.certificate_names, client=False)]
+        return [] if self.is_open else [self.server_certificate(_STORE)]
 
     @property
     def token(self) -> str:

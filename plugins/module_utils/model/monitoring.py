@@ -71,10 +71,7 @@ class Monitoring(Packaged):
     @property
     def certificates(self) -> list[Certificate]:
         """What both servers show."""
-        if self.is_open:
-            return []
-        name, path = f"{self.name}/{PRODUCT}", f"{CONFIG}/{_STORE}"
-        return [Certificate(name, path, self.name[:64], self.certificate_names, client=False)]
+        return [] if self.is_open else [self.server_certificate(f"{CONFIG}/{_STORE}")]
 
     @property
     def password(self) -> str:

@@ -120,11 +120,7 @@ class Registry(KafkaService):
     @property
     def certificates(self) -> list[Certificate]:
         """What it shows clients, of the CA that clients of Kafka trust."""
-        if not self.is_secured:
-            return []
-        # Not for a client: with one that is, it could connect to Kafka by its common name.
-        name = f"{self.name}/{PRODUCT}"
-        return [Certificate(name, STORE, self.name[:64], self.certificate_names, client=False)]
+        return [self.server_certificate(STORE)] if self.is_secured else []
 
     @cached_property
     def users(self) -> list[RegistryUser]:

@@ -170,6 +170,12 @@ class Certified(Part):
         names = (self.name, self.address, "localhost")
         return tuple(dict.fromkeys(canonical(one) for one in names))
 
+    def server_certificate(self, path: str) -> Certificate:
+        """Return one that has the name of the host, of the CA that clients of Kafka trust."""
+        # Not for a client: with one that is, it could connect to Kafka by its common name.
+        name, names = f"{self.name}/{self.product}", self.certificate_names
+        return Certificate(name, path, self.name[:64], names, client=False)
+
     def secret(self, text: str, **options: Any) -> Entry:  # noqa: ANN401 - as `files.text`
         """Return the entry of a file that its account alone can read."""
         own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
