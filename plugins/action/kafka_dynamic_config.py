@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..plugin_utils.action import FromModel
+from ..plugin_utils import from_model
 
 
-class ActionModule(FromModel):
+class ActionModule(from_model.ActionModule):
     """Call the module on a broker that did not read its file just now."""
 
-    OWN = FromModel.OWN | {"running"}
+    OWN = from_model.ActionModule.OWN | {"running"}
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task; `running` says whether the broker ran before its file was written."""

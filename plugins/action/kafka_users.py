@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..plugin_utils.action import FromModel
+from ..plugin_utils import from_model
 
 
-class ActionModule(FromModel):
+class ActionModule(from_model.ActionModule):
     """Make the users that the model has."""
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,3 @@
 """The control node's part of the module of this name: its options come from the model."""
 
-from __future__ import annotations
-
-from ..plugin_utils.action import FromModel as ActionModule
-
-__all__ = ["ActionModule"]
+from ..plugin_utils.from_model import ActionModule as ActionModule

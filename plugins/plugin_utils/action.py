@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,12 +13,10 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from ..module_utils.model import module_options
 from ..module_utils.model.cluster import Cluster, NoServiceError
 from ..module_utils.model.files import parse_yaml
 from ..module_utils.model.values import listing
 from . import run
-from .files import write_event
 
 PLUGINS = Path(__file__).resolve().parents[1]
 
@@ -110,25 +107,4 @@ class Action(ActionBase):
             module_args=dict(args),
             task_vars={**self.variables, "ansible_no_target_syslog": True},
         )
-        return answer
-
-
-class FromModel(Action):
-    """Call the module with what the model says of the host and its cluster.
-
-    Options of the task win. `events` is a file on the control node that gets each change with
-    its time, which the ledger reads.
-    """
-
-    OWN = frozenset({"events"})
-
-    def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Call the module, and record what it changed."""
-        given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
-        wanted = module_options.of_module(self.name, self.cluster, self.host)
-        begun = time.time()
-        answer = self.call({**wanted, **given})
-        if args.get("events") and answer.get("changed") and not self._task.check_mode:
-            event = {"node": self.host, "phase": self.name, "start": begun, "end": time.time()}
-            write_event(args["events"], event)
         return answer
