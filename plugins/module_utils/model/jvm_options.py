@@ -48,6 +48,7 @@ _DEBUGGER = re.compile(r"(?:-agentlib:jdwp=|-Xrunjdwp:)(.*)", re.DOTALL)
 _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?")
 _LEAST_STACK_KIB = 136
 _KIB = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024 * 1024}
+_HEAP = re.compile(r"([0-9]{1,18})([kKmMgG])")
 # All others; a value follows a colon, an equals sign or the name itself.
 _PREFIXES = (
     *("-D", "--", "-agentlib:", "-agentpath:", "-javaagent:", "-splash:", "-verbose", "-Xlog:"),
@@ -220,3 +221,10 @@ def _wanted(name: str, kind: str, sign: str, value: str) -> str:
     form, called = _VALUES[kind]
     legal = not sign and form.fullmatch(value)
     return "" if legal else f"Write -XX:{name}=VALUE, where VALUE is {called}."
+
+
+def heap_mb(heap: object) -> int | None:
+    """Return a heap size such as 512m, 2g or 1048576k in MiB, rounded down, None if it is none."""
+    match = _HEAP.fullmatch(heap) if isinstance(heap, str) else None
+    size = int(int(match[1]) * _KIB[match[2].lower()] // 1024) if match else 0
+    return size or None

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..model import jvm_options
 from ..model.cluster import Cluster
-from ..model.jvm_options import RemoteControl, java_words, remote_control
-from ..model.jvm_size import heap_mb
+from ..model.jvm_options import RemoteControl, heap_mb, java_words, remote_control
 from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.host import HostSettings
-from ..model.jvm_size import heap_mb
+from ..model.jvm_options import heap_mb
 from ..model.kafka import KafkaNode
 from ..model.service import Service
 from ..model.values import integer, listing, mapping

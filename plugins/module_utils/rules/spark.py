@@ -8,7 +8,7 @@ import zoneinfo
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
-from ..model.jvm_size import heap_mb
+from ..model.jvm_options import heap_mb
 from ..model.key_table import nearest
 from ..model.security import secret_digest
 from ..model.spark import HDFS, SECRET, SparkHost

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..model.cluster import Cluster
 from ..model.connectors import allows
-from ..model.jvm_size import heap_mb
+from ..model.jvm_options import heap_mb
 from ..model.key_table import nearest
 from ..model.spark import SparkHost
 from ..model.spark_jobs import HELPER, ONCE, SERVICE, VARIABLE, Job

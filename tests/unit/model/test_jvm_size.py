@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.jvm_size import heap_mb
+from ansible_collections.millrace.streaming.plugins.module_utils.model.jvm_options import heap_mb
 
 
 @pytest.mark.parametrize(
