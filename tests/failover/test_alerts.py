@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
 from testinfra.host import Host
 
-from tests.support.faults.alerting.rounds import FIRST, NOT_HERE, NOT_SEEN, ROUNDS
+from tests.support.faults.alerting.rounds import FIRST, NOT_HERE, ROUNDS
 from tests.support.faults.alerting.watched import AlertingFault, Labels, Watched
 from tests.support.faults.target import skip_unless_full
 from tests.support.lab.change import Plays
@@ -56,11 +56,7 @@ def seen() -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     yield rows
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    found = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "alerts": rows,
-        "not_seen": NOT_SEEN,
-    }
+    found = {"date": datetime.now(UTC).date().isoformat(), "alerts": rows}
     RESULTS.write_text(json.dumps(found, indent=2) + "\n")
 
 

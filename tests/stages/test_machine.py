@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import yaml
 
-from tests.support.lab.lab import leftovers, podman, succeed
+from tests.support.lab.lab import leftovers, podman, run_tests, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.wait import processors, slowed
 
@@ -18,24 +20,41 @@ needs once is not counted."""
 COUNTED = {"hosts", "platform", "smoke"}
 
 
-def test_a_machine_is_deployed_and_smoked() -> None:
+@pytest.fixture(scope="module")
+def limit() -> Iterator[float]:
+    """Start the lab; seconds that what is counted of it may have taken."""
     before, since = volumes(), processors()
     try:
         succeed("up", seconds=2400, env=MACHINE)
-        lines = (ROOT / f".lab/{NAME}/phases").read_text().splitlines()
-        spent = {name: float(seconds) for name, _, seconds in (x.partition("|") for x in lines)}
-        assert spent.keys() >= COUNTED
-        limit = SECONDS * max(slowed(since), slowness() / SLOWNESS)
-        assert sum(spent[name] for name in COUNTED) <= limit, (spent, limit)
-        output = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)
-        assert output.split()[0] in ("qemu", "kvm"), output
-        assert "cloud" in output.split()[1]
-        podman("stop", f"millrace-{NAME}-solo")
-        assert "reboot: Power down" in console(), "the power button did nothing"
+        yield SECONDS * max(slowed(since), slowness() / SLOWNESS)
     finally:
         succeed("down", seconds=120, env=MACHINE)
     assert not leftovers(NAME)
     assert volumes() <= before, "a machine's disks are left"
+
+
+def test_a_machine_is_deployed_and_smoked(limit: float) -> None:
+    lines = (ROOT / f".lab/{NAME}/phases").read_text().splitlines()
+    spent = {name: float(seconds) for name, _, seconds in (x.partition("|") for x in lines)}
+    assert spent.keys() >= COUNTED
+    assert sum(spent[name] for name in COUNTED) <= limit, (spent, limit)
+    output = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)
+    assert output.split()[0] in ("qemu", "kvm"), output
+    assert "cloud" in output.split()[1]
+
+
+@pytest.mark.usefixtures("limit")
+def test_a_wrong_clock_is_noticed() -> None:
+    inventory = str(ROOT / f".lab/{NAME}/inventory")
+    run_tests(
+        *("tests/failover/test_alerts.py", "-k", "machine", "--inventory", inventory), seconds=1800
+    )
+
+
+@pytest.mark.usefixtures("limit")
+def test_its_power_button_shuts_it_down() -> None:
+    podman("stop", f"millrace-{NAME}-solo")
+    assert "reboot: Power down" in console(), "the power button did nothing"
 
 
 def volumes() -> set[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.lab.lab import excerpt, leftovers, succeed
+from tests.support.lab.lab import leftovers, run_tests, succeed
 from tests.support.lab.topology import ROOT
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
@@ -36,19 +33,7 @@ def labs() -> Iterator[list[str]]:
 
 def test_the_second_follows_the_first(labs: list[str]) -> None:
     first, second = labs
-    done = subprocess.run(  # noqa: S603 - our own tests
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist"),
-            *("tests/failover/test_mirror.py", "--inventory", first, "--second", second),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "collections:spark"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=3600,
-        check=False,
+    run_tests(
+        *("tests/failover/test_mirror.py", "--inventory", first, "--second", second),
+        seconds=3600,
     )
-    assert done.returncode == 0, excerpt(done.stdout)
-    assert "skipped" not in done.stdout.splitlines()[-1]

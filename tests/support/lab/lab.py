@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 
 from tests.support.lab.topology import ROOT
@@ -49,6 +50,23 @@ def excerpt(output: str) -> str:
     failures = [at for at, line in enumerate(lines) if FAILURE.search(line)]
     first = failures[0] if failures else len(lines)
     return "\n".join([*lines[max(0, first - 25) : first + 40], "...", *lines[-40:]])
+
+
+def run_tests(*arguments: str, seconds: float) -> None:
+    """Run tests on a lab that is up; all have to pass, and none may be skipped."""
+    done = subprocess.run(  # noqa: S603 - our own tests
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": "collections:spark"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, excerpt(done.stdout)
+    assert "skipped" not in done.stdout.splitlines()[-1], excerpt(done.stdout)
 
 
 def on_host(host: str, script: str, env: Mapping[str, str] | None = None) -> str:

@@ -16,6 +16,7 @@ LACKS = {
     r"no job on captured tables here": "name: changes",
     r"a firewall keeps this machine out": r"(?s)\A(?!.*host_firewall: nftables)",
     r"no monitoring here": "monitoring:",
+    r"no machines here": "lab_host_kind: vm",
     r"no second cluster here": "connect_mirrors",
     r"no history server here": "spark_history",
     r"no racks here": "kafka_rack",

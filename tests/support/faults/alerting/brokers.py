@@ -22,7 +22,9 @@ from tests.support.faults.alerting.watched import (
 from tests.support.faults.catalogue.disks import fill, small_disk
 from tests.support.faults.catalogue.entry import KILL
 from tests.support.faults.catalogue.identities import authority
+from tests.support.faults.catalogue.machines import clock_ahead
 from tests.support.faults.catalogue.network import SLOW
+from tests.support.faults.catalogue.resources import OFF_SECONDS
 from tests.support.faults.target import DROP_ANSWERS, DROP_ANSWERS_TO, STOP_DROPPING
 from tests.support.lab.topology import Topology
 from tests.support.repeat import repeated
@@ -200,6 +202,14 @@ def slow_leader(on: Watched) -> Iterator[Mapping[str, Labels]]:
         remove_topics(on, topic)
 
 
+@contextlib.contextmanager
+def wrong_clock(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """The clock of a machine is ten minutes ahead of that of the host that watches it."""
+    where = on.topology.machines[0]
+    with clock_ahead(on, where, OFF_SECONDS):
+        yield {"ClockOffset": {"host": where}}
+
+
 BROKER_STOPPED = AlertingFault(
     "a broker is stopped",
     broker_stopped,
@@ -214,6 +224,13 @@ CERTIFICATE_ENDS = AlertingFault(
 )
 HOST_UNREACHABLE = AlertingFault(
     "no exporter of a host answers", proxy_unreachable, ("HostDown",), needs=("kafka_brokers",)
+)
+WRONG_CLOCK = AlertingFault(
+    "a machine's clock is ten minutes ahead",
+    wrong_clock,
+    ("ClockOffset",),
+    needs=("monitoring",),
+    needs_machine=True,
 )
 DISK_FULL = AlertingFault(
     "a log directory is full",

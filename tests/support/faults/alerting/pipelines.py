@@ -1,4 +1,4 @@
-"""Faults of connectors, of consumer groups, and of streams on Spark."""
+"""Faults of connectors, of the schema registry, and of streams on Spark."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
-    acls,
-    clients,
-    users,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, users
 from ansible_collections.millrace.streaming.plugins.module_utils.model import connectors, security
 
-from tests.support.faults.alerting.brokers import producing
 from tests.support.faults.alerting.watched import (
     AlertingFault,
     Labels,
@@ -114,27 +109,6 @@ def reader(on: Watched, name: str) -> Iterator[Mapping[str, str]]:
 
 
 @contextlib.contextmanager
-def group_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
-    """A group has read a record and reads no more; the producer goes on."""
-    name = f"stopped-{on.suffix}"
-    on.create_topic(name, num_partitions=1, replication_factor=-1)
-    try:
-        with producing(on.topology, name, 0.2):
-            consumer = clients.consumer(
-                on.topology.connection, group_id=name, auto_offset_reset="earliest"
-            )
-            with contextlib.closing(consumer):
-                consumer.subscribe([name])
-                wait_for(lambda: consumer.poll(1000), seconds=60, what="a record")
-                consumer.commit()
-            yield {"ConsumerLagGrows": {"group": name, "topic": name}}
-    finally:
-        with on.admin() as admin:
-            admin.delete_groups([name])
-        remove_topics(on, name)
-
-
-@contextlib.contextmanager
 def stream_hangs(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """A stream that has committed hangs (SIGSTOP)."""
     where, unit = on.member("spark_masters", 0), f"spark-job-{JOB}"
@@ -196,13 +170,6 @@ REGISTRY_STOPPED = AlertingFault(
     unit_stopped("schema_registry", "schema_registry", "RegistryDown"),
     ("RegistryDown",),
     needs=("schema_registry",),
-)
-GROUP_STOPPED = AlertingFault(
-    "consumers of a group are stopped, the producer is not",
-    group_stopped,
-    ("ConsumerLagGrows",),
-    needs=("kafka_brokers",),
-    fires=300,
 )
 STREAM_HANGS = AlertingFault(
     "a stream's process hangs (SIGSTOP)",

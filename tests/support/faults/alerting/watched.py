@@ -70,6 +70,7 @@ Injection = Callable[[Watched], contextlib.AbstractContextManager[Mapping[str, L
 class AlertingFault:
     """A fault, the alerts that it fires, and the groups without which it cannot be made.
 
+    One that `needs_machine` cannot be made in a container, which has the clock of its machine.
     The deadlines are in seconds. By default they are for an alert with a condition of 30 s at most,
     and a JVM that takes as long to start.
     """
@@ -78,12 +79,14 @@ class AlertingFault:
     inject: Injection
     alerts: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    needs_machine: bool = False
     fires: float = 150
     clears: float = 150
 
     def can_be_made(self, topology: Topology) -> bool:
         """Whether the cluster has what it needs."""
-        return all(topology.group(one) for one in self.needs)
+        wanted = [topology.group(one) for one in self.needs]
+        return all(wanted) and (bool(topology.machines) or not self.needs_machine)
 
 
 @contextlib.contextmanager

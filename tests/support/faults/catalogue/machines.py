@@ -6,6 +6,8 @@ import re
 import socket
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tests.support.faults.catalogue.disks import data_dirs, fill, holder
 from tests.support.faults.catalogue.entry import (
@@ -20,7 +22,7 @@ from tests.support.faults.catalogue.entry import (
 )
 from tests.support.faults.catalogue.resources import OFF_SECONDS, stamps_off
 from tests.support.faults.machine_target import Machines
-from tests.support.faults.target import Fault, Record
+from tests.support.faults.target import Fault, Record, Target
 from tests.support.wait import scaled, wait_for
 
 FAULTS, fault = catalogue(Machines)
@@ -87,19 +89,22 @@ def wrong_clock(target: Machines, record: Record) -> None:
     """Its records have other times; the cluster keeps and serves them all the same."""
     node, seen = follower(target), []
     where = begin(target, record, node)
-    try:
-        for offset in (OFF_SECONDS, -OFF_SECONDS):
-            set_clock(target, where, offset)
+    for offset in (OFF_SECONDS, -OFF_SECONDS):
+        with clock_ahead(target, where, offset):
             seen.append(stamps_off(target, node, offset))
             target.wait_for_acks()
-    finally:
-        set_clock(target, where, 0)
     record.proof = f"{where} stamped records {' and '.join(seen)} off"
 
 
-def set_clock(target: Machines, where: str, offset: float) -> None:
-    """Set a machine's clock, which nobody corrects, so many seconds ahead of this one's."""
-    target.sh(where, "date --set=@%s > /dev/null", f"{time.time() + offset:.0f}")
+@contextmanager
+def clock_ahead(target: Target, where: str, seconds: int) -> Iterator[None]:
+    """A machine's clock, which nobody corrects, is so many seconds ahead during the block."""
+    move = "date --set=%s > /dev/null"
+    target.sh(where, move, f"{seconds:+} seconds")
+    try:
+        yield
+    finally:
+        target.sh(where, move, f"{-seconds:+} seconds")
 
 
 @fault(22, "a data disk is gone")
