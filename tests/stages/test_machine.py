@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from tests.support.faults.target import FULL, PART_OF_FULL
 from tests.support.lab.lab import leftovers, podman, run_tests, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.wait import processors, slowed
@@ -43,6 +44,7 @@ def test_a_machine_is_deployed_and_smoked(limit: float) -> None:
     assert "cloud" in output.split()[1]
 
 
+@pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 @pytest.mark.usefixtures("limit")
 def test_a_wrong_clock_is_noticed() -> None:
     inventory = str(ROOT / f".lab/{NAME}/inventory")
