@@ -9,16 +9,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
-    OffsetAndMetadata,
-    TopicPartition,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.lag_exporter import (
     LagExporter,
 )
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
+from tests.support.services.groups import commit
 from tests.support.wait import wait_for
 
 RECORDS = 100
@@ -71,12 +68,6 @@ def write(topology: Topology, topic: str) -> None:
             one.get(timeout=30)
     finally:
         producer.close()
-
-
-def commit(admin: Any, topic: str, offset: int) -> None:
-    """Let the group, which is called like its topic, have read up to an offset."""
-    place = TopicPartition(topic, 0)
-    admin.alter_group_offsets(topic, {place: OffsetAndMetadata(offset, "", -1)})
 
 
 def test_a_group_is_behind_until_it_has_read_all(

@@ -7,13 +7,10 @@ import time
 from collections.abc import Iterator, Mapping
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
-    OffsetAndMetadata,
-    TopicPartition,
-)
 
 from tests.support.faults.alerting.brokers import producing
 from tests.support.faults.alerting.watched import AlertingFault, Labels, Watched, remove_topics
+from tests.support.services.groups import commit
 from tests.support.wait import wait_for
 
 LAG_SECONDS, HOUR = 60, 3600
@@ -67,8 +64,7 @@ def group_abandoned(on: Watched) -> Iterator[Mapping[str, Labels]]:
     name = f"abandoned-{on.suffix}"
     with group_topic(on, name), exporter_with_clock(on):
         with producing(on.topology, name, 0.2), on.admin() as admin:
-            place = {TopicPartition(name, 0): OffsetAndMetadata(0, "", -1)}
-            admin.alter_group_offsets(name, place)
+            commit(admin, name, 0)
             wait_for(
                 lambda: on.value(UNREAD.format(name)), seconds=LAG_SECONDS, what="an unread record"
             )
