@@ -19,14 +19,15 @@ COORDINATOR_SECONDS = 30
 def commit(admin: Any, group: str, offset: int) -> None:
     """Commit an offset of the first partition of the topic that a group has its name of.
 
-    The first group of a cluster has no coordinator until Kafka has made the topic of offsets.
+    The first group of a cluster has no coordinator until Kafka has made the topic of offsets, and
+    one that has just been made refuses commits until it has loaded its partition.
     """
     offsets = {TopicPartition(group, 0): OffsetAndMetadata(offset, "", -1)}
 
     def is_committed() -> bool:
         with contextlib.suppress(errors.CoordinatorNotAvailableError):
-            admin.alter_group_offsets(group, offsets)
-            return True
+            answer = admin.alter_group_offsets(group, offsets)
+            return all(error is errors.NoError for error in answer.values())
         return False
 
     wait_for(is_committed, seconds=COORDINATOR_SECONDS, what=f"a coordinator of {group}")
