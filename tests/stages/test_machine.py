@@ -15,7 +15,7 @@ from tests.support.wait import processors, slowed
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
 NAME = "test-vm"
 MACHINE = {"LAB_TOPOLOGY": "vm", "LAB_NAME": NAME}
-SECONDS, SLOWNESS = 360, 5.7
+SECONDS, SLOWNESS = 480, 5.7
 """Within which a machine is made, deployed and smoked where it takes 17 s to boot; what every lab
 needs once is not counted."""
 COUNTED = {"hosts", "platform", "smoke"}
