@@ -27,7 +27,7 @@ def options(module: str) -> Mapping[str, Mapping[str, Any]]:
     page = _documentation(f"modules/{module}.py")
     names = [one.rpartition(".")[2] for one in page.get("extends_documentation_fragment", ())]
     fragments = [_documentation(f"doc_fragments/{name}.py") for name in names]
-    return {key: one for part in (page, *fragments) for key, one in part.get("options", {}).items()}
+    return {key: one for part in (*fragments, page) for key, one in part.get("options", {}).items()}
 
 
 def _documentation(path: str) -> Mapping[str, Any]:

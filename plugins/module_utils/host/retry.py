@@ -17,7 +17,9 @@ def retried(
     pause: float,
     again: Callable[[E], bool] = lambda _: True,
 ) -> T:
-    """Return what `work` returns, after such errors for `seconds`; `again` says of which of them.
+    """Return what `work` returns, after such errors for `seconds`.
+
+    `again` returns whether an error is retried.
 
     Raises the last error when the time is over.
     """

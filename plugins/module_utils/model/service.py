@@ -20,7 +20,7 @@ from .values import by_name, canonical
 from .zookeeper_tls import Identity
 
 PRODUCTS = ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
-"""Those of which services are."""
+"""The products whose services run on a JVM."""
 # Who connects to a port, and who that is.
 CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
 CALLERS: Mapping[str, str] = {
