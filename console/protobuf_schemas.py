@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 import threading
-from collections.abc import Sequence
+import time
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from antlr4 import Token
@@ -47,12 +50,17 @@ from proto_schema_parser.parser import Parser
 
 MOST_BYTES = 100_000
 """Of a schema with all that it imports, and of a value: each may need 300 times its size."""
+MOST_NAME = 500
+"""Characters of a name with its package and outer messages: every part of a schema has its own."""
 _FILE, _FIELD = descriptor_pb2.FileDescriptorProto, descriptor_pb2.FieldDescriptorProto
 _SCALARS = {
     name.removeprefix("TYPE_").lower(): number
     for name, number in _FIELD.Type.items()
     if number not in {_FIELD.TYPE_ENUM, _FIELD.TYPE_GROUP, _FIELD.TYPE_MESSAGE}
 }
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TYPES = ("message_type", "nested_type", "enum_type")
+_PARTS = (*_TYPES, "field", "extension", "oneof_decl", "value")
 _COMMENTS = (ProtobufLexer.LINE_COMMENT, ProtobufLexer.BLOCK_COMMENT)
 _MODULES = (
     *(any_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2),
@@ -82,6 +90,8 @@ _parsing = threading.Lock()
 """The parser needs much memory, and its state is shared."""
 _making_class = threading.Lock()
 """The library makes the class of a message in steps that other threads see."""
+# They contain names of a schema, and Python keeps each of them.
+warnings.filterwarnings("ignore", module=r"google\.protobuf\.descriptor_database")
 
 
 class Source(NamedTuple):
@@ -94,20 +104,23 @@ class Source(NamedTuple):
 class Types:
     """The types of a schema, the last one, and of those before it that it imports."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        """Parse them.
+    def __init__(self, sources: Sequence[Source], deadline: float = math.inf) -> None:
+        """Parse them, each text once, also where it is imported by several names.
 
         Raises:
+            TimeoutError: other threads parsed until the deadline.
             Exception: one of them is not a schema, a type is missing, or they are too large.
 
         """
-        _refuse_large(sum(len(one.schema) for one in sources))
+        _refuse_large(sum(len(text) for one in sources for text in one))
         self._pool = DescriptorPool()
-        self._names: list[str] = []
+        self._deadline = deadline
+        self._names: dict[str, str] = {}
+        self._types: set[str] = set()
         for one in sources:
             if one.name not in _STANDARD:
                 self._add(one)
-        file = self._pool.FindFileByName(self._names[-1])
+        file = self._pool.FindFileByName(self._names[sources[-1].schema])
         self._messages = list(file.message_types_by_name.values())
 
     def decode(self, data: bytes) -> object:
@@ -127,7 +140,7 @@ class Types:
         message.DiscardUnknownFields()
         # Other data may begin as if it had a schema.
         if message.SerializePartialToString() != written:
-            reason = "it has a field that its schema does not have"
+            reason = "it has a field, or a number of an enum, that its schema does not have"
             raise ValueError(reason)
         return json_format.MessageToDict(
             message, preserving_proto_field_name=True, descriptor_pool=_TypesOfAny(self._pool)
@@ -139,15 +152,22 @@ class Types:
         It may use all that were added before it, by whatever names it imports them. Other imports
         are left out: they may be needed by options alone.
         """
-        file = _file(source)
+        if source.schema in self._names:
+            return
+        file = _file(source, self._deadline)
         for name in file.dependency:
-            if name in _STANDARD and name not in self._names:
+            if name in _STANDARD:
                 self._add(Source(name, _STANDARD[name]))
+        for name in _checked_types(file.package, file):
+            if name in self._types:
+                message = f"it has {name} twice"
+                raise ValueError(message)
+            self._types.add(name)
         file.ClearField("public_dependency")
         file.ClearField("weak_dependency")
-        file.dependency[:] = self._names
+        file.dependency[:] = self._names.values()
         self._pool.Add(file)
-        self._names.append(file.name)
+        self._names[source.schema] = file.name
 
 
 class _TypesOfAny:
@@ -187,19 +207,43 @@ def _refuse_large(size: int) -> None:
         raise ValueError(message)
 
 
-def _file(source: Source) -> Any:  # noqa: ANN401 - Protobuf has no types
+def _checked_types(scope: str, outer: Any) -> Iterator[str]:  # noqa: ANN401 - as above
+    """Return the full names of the types of a file or message, each with all that it contains.
+
+    Raises:
+        ValueError: a name is no identifier, or too long.
+
+    """
+    for kind in _PARTS:
+        for one in getattr(outer, kind, ()):
+            name = f"{scope}.{one.name}" if scope else one.name
+            if len(name) > MOST_NAME or not all(map(_IDENTIFIER.fullmatch, name.split("."))):
+                message = f"a name is no identifier, or has more than {MOST_NAME} characters"
+                raise ValueError(message)
+            if kind in _TYPES:
+                yield name
+            yield from _checked_types(name, one)
+
+
+def _file(source: Source, deadline: float) -> Any:  # noqa: ANN401 - Protobuf has no types
     """Return the descriptor of a schema."""
     try:
         file = _FILE.FromString(base64.b64decode(source.schema, validate=True))
     except ValueError:
-        file = _parsed(source.schema)
+        file = _parsed(source.schema, deadline)
     file.name = source.name
     return file
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401 - as above
-    with _parsing:
+def _parsed(text: str, deadline: float) -> Any:  # noqa: ANN401 - as above
+    seconds = min(deadline - time.monotonic(), threading.TIMEOUT_MAX)
+    if not _parsing.acquire(timeout=max(seconds, 0)):
+        message = "other schemas are parsed"
+        raise TimeoutError(message)
+    try:
         tree = Parser(setup_lexer=_set_up_lexer, setup_parser=_set_up).parse(text)
+    finally:
+        _parsing.release()
     file = _FILE(syntax=tree.syntax or "proto2")
     if tree.edition:
         file = _FILE(syntax="editions", edition=f"EDITION_{tree.edition}")

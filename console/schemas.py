@@ -45,7 +45,7 @@ REQUEST_SECONDS = 3.0
 Decode = Callable[[bytes], str]
 """Returns the text of a value, or raises SchemaError."""
 Read = Callable[[bytes], object]
-"""Returns a value without its header, or raises any error."""
+"""Returns a value without its header, or raises any error: SchemaError where its schema has one."""
 
 
 class SchemaError(Exception):
@@ -69,11 +69,13 @@ class Schema:
         """Return the beginning of a value without its header as JSON for people.
 
         Raises:
-            SchemaError: it is not a value of this schema.
+            SchemaError: it is not a value of this schema, or this cannot be understood.
 
         """
         try:
             found = _beginning(self.read(data))
+        except SchemaError:
+            raise
         except Exception as error:  # noqa: BLE001, RUF100 - any bytes may be in a record
             message = f"it is no value of its schema ({_reason(error)})"
             raise SchemaError(message) from error
@@ -111,7 +113,7 @@ class Schemas:
         with self._lock:
             found = self._found.get(number)
         if found is None:
-            found = _parsed(self._with_references(f"schemas/ids/{number}", deadline))
+            found = _parsed(self._with_references(f"schemas/ids/{number}", deadline), deadline)
             with self._lock:
                 self._found[number] = found
                 while len(self._found) > MOST_SCHEMAS or self._size > MOST_KEPT:
@@ -123,8 +125,13 @@ class Schemas:
         return sum(one.size for one in self._found.values())
 
     def _with_references(self, path: str, deadline: float) -> list[Mapping[str, Any]]:
-        """Return a schema, and before it all that it refers to, each after its own references."""
+        """Return a schema, and before it all that it refers to, each after its own references.
+
+        Of several with one name only one is returned: that which a schema itself refers to, rather
+        than its references, and else the first.
+        """
         found: dict[str, Mapping[str, Any]] = {}
+        paths: dict[str, str] = {}
         ordered: list[Mapping[str, Any]] = []
 
         def add(name: str, path: str) -> None:
@@ -135,8 +142,11 @@ class Schemas:
             if len(found) > MOST_REFERENCES + 1 or sum(map(_size, found.values())) > MOST_TEXT:
                 message = "its schema refers to too much"
                 raise SchemaError(message)
-            for reference in _references(found[path]):
-                add(*reference)
+            references = _references(found[path])
+            for reference in references:
+                paths.setdefault(*reference)
+            for imported, _ in references:
+                add(imported, paths[imported])
             ordered.append({**found[path], "name": name})
 
         add(path, path)
@@ -203,18 +213,33 @@ def _size(found: Mapping[str, Any]) -> int:
     return len(str(found.get("schema")))
 
 
-def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
-    """Return a schema, the last one, that refers to those before it."""
+def _parsed(found: Sequence[Mapping[str, Any]], deadline: float) -> Schema:
+    """Return a schema, the last one, that refers to those before it.
+
+    Raises:
+        SchemaError: there was no time to parse it.
+
+    """
     kind = _kind(found[-1])
     if kind not in _PARSERS:
-        message = f"it is {kind}, which is not decoded here"
-        raise SchemaError(message)
+        return _unusable(f"it is {kind[:MOST_REASON]}, which is not decoded here")
     try:
-        read = _PARSERS[kind](found)
-    except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
-        message = f"its schema, in {kind}, cannot be understood ({_reason(error)})"
+        read = _PARSERS[kind](found, deadline)
+    except TimeoutError as error:
+        message = f"there was no time left to parse its schema ({error})"
         raise SchemaError(message) from error
+    except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
+        return _unusable(f"its schema, in {kind}, cannot be understood ({_reason(error)})")
     return Schema(WEIGHTS[kind] * sum(map(_size, found)), read)
+
+
+def _unusable(reason: str) -> Schema:
+    """Return a schema of which no value can be read."""
+
+    def read(_: bytes) -> object:
+        raise SchemaError(reason)
+
+    return Schema(len(reason), read)
 
 
 def _reason(error: Exception) -> str:
@@ -234,7 +259,7 @@ class _Reader(avro.io.DatumReader):
         return super().read_data(*given)
 
 
-def _avro(found: Sequence[Mapping[str, Any]]) -> Read:
+def _avro(found: Sequence[Mapping[str, Any]], _: float) -> Read:
     names = avro.name.Names()
     parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
 
@@ -249,17 +274,17 @@ def _avro(found: Sequence[Mapping[str, Any]]) -> Read:
     return read
 
 
-def _json(_: Sequence[Mapping[str, Any]]) -> Read:
+def _json(_: Sequence[Mapping[str, Any]], __: float) -> Read:
     return json.loads
 
 
-def _protobuf(found: Sequence[Mapping[str, Any]]) -> Read:
+def _protobuf(found: Sequence[Mapping[str, Any]], deadline: float) -> Read:
     sources = [protobuf_schemas.Source(one["name"], one["schema"]) for one in found]
-    return protobuf_schemas.Types(sources).decode
+    return protobuf_schemas.Types(sources, deadline).decode
 
 
 _PARSERS = {AVRO: _avro, JSON: _json, PROTOBUF: _protobuf}
-"""What parses a schema, the last one, with those that it refers to."""
+"""What parses a schema, the last one, with those that it refers to, until a deadline."""
 
 
 def _beginning(value: object) -> str:

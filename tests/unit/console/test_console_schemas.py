@@ -194,7 +194,7 @@ def test_json_is_shown_without_its_header(found: Schemas) -> None:
         *((2, b"{", "no value of its schema"), (2, b"[" * 100_000, "no value of its schema")),
         *((3, b"", "it is XSD"), (14, b"\0\x0a", "no value of its schema")),
         *((15, b"\0", "PROTOBUF"), (15, b"\0", "line 1"), (16, b"\0", "bytes")),
-        *((17, b"\0", "PROTOBUF"), (14, b"\0\x18\1", "a field that its schema")),
+        *((17, b"\0", "PROTOBUF"), (14, b"\0\x18\1", "that its schema does not have")),
         *((5, b"", "cannot be understood"), (9, b"", "not found")),
         *((11, b"", "too much"), (13, b"", "a reference of its schema")),
         *((8, b"", "cannot be read"), (99, b"", "not found")),
