@@ -50,6 +50,8 @@ from proto_schema_parser.parser import Parser
 
 MOST_BYTES = 100_000
 """Of a schema with all that it imports, and of a value: each may need 300 times its size."""
+MOST_TYPES = 1000
+"""Of a schema with all that it imports: the class of one may need 25 KB."""
 MOST_NAME = 500
 """Characters of a name with its package and outer messages: every part of a schema has its own."""
 _FILE, _FIELD = descriptor_pb2.FileDescriptorProto, descriptor_pb2.FieldDescriptorProto
@@ -163,6 +165,9 @@ class Types:
                 message = f"it has {name} twice"
                 raise ValueError(message)
             self._types.add(name)
+        if len(self._types) > MOST_TYPES:
+            message = f"it has more than {MOST_TYPES} types"
+            raise ValueError(message)
         file.ClearField("public_dependency")
         file.ClearField("weak_dependency")
         file.dependency[:] = self._names.values()
