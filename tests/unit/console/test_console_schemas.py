@@ -15,7 +15,7 @@ import avro.schema
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import CONFLUENT
 
-from console import records, schemas
+from console import protobuf_schemas, records, schemas
 from console.schemas import SchemaError, SchemaRegistry, Schemas
 from tests.unit.host.served import served
 
@@ -64,6 +64,23 @@ SCHEMAS: dict[int, Any] = {
     },
     15: {"schema": "message A {\u202e", "schemaType": "PROTOBUF"},
     16: {"schema": f"message A {{}} //{'.' * 400_000}", "schemaType": "PROTOBUF"},
+    18: {
+        "schema": 'import "legs"; import "port.proto"; message A { optional air.Leg a = 1; }',
+        "schemaType": "PROTOBUF",
+        "references": [
+            {"name": "legs", "subject": "leg.proto", "version": 2},
+            {"name": "port.proto", "subject": "new port", "version": 2},
+        ],
+    },
+    19: {
+        "schema": 'import "legs"; import "air/port"; message A { optional air.Leg a = 1; }',
+        "schemaType": "PROTOBUF",
+        "references": [
+            {"name": "legs", "subject": "leg.proto", "version": 2},
+            {"name": "air/port", "subject": "port", "version": 2},
+            {"name": "copy", "subject": "copy of port", "version": 2},
+        ],
+    },
     17: {"schema": 'import "b"; message A { optional B b = 1; }', "schemaType": "PROTOBUF"},
 }
 SUBJECTS: dict[str, Any] = {
@@ -83,6 +100,14 @@ SUBJECTS: dict[str, Any] = {
     },
     "port": {
         "schema": "package air; message Port { optional string code = 1; }",
+        "schemaType": "PROTOBUF",
+    },
+    "copy of port": {
+        "schema": "package air; message Port { optional string code = 1; }",
+        "schemaType": "PROTOBUF",
+    },
+    "new port": {
+        "schema": "package air; message Port { optional string code = 1; optional bool big = 2; }",
         "schemaType": "PROTOBUF",
     },
     "circle": {"schema": '"string"', "references": [reference("circle")]},
@@ -172,6 +197,37 @@ def test_a_record_in_protobuf_is_shown_whose_schema_refers_to_others(found: Sche
     assert shown == {"legs": [{"to": {"code": "ZRH"}}, {}]}
     assert decode(data)
     assert len(asked) == 3
+
+
+def test_of_an_import_that_two_schemas_refer_to_that_of_the_schema_itself_counts(
+    found: Schemas,
+) -> None:
+    data = b"\0" + b"\x0a\x06\x0a\x04\x0a\0\x10\x01"
+    shown = json.loads(decoder(found)(value(18, data)))
+    assert shown == {"a": {"to": {"code": "", "big": True}}}
+
+
+def test_a_schema_may_be_imported_by_several_names(found: Schemas) -> None:
+    shown = json.loads(decoder(found)(value(19, b"\0" + b"\x0a\x04\x0a\x02\x0a\0")))
+    assert shown == {"a": {"to": {"code": ""}}}
+
+
+def test_a_schema_that_cannot_be_understood_is_parsed_once(
+    found: Schemas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = set()
+    for _ in range(2):
+        with pytest.raises(SchemaError, match="cannot be understood") as error:
+            decoder(found)(value(15, b"\0"))
+        reasons.add(str(error.value))
+        monkeypatch.delitem(schemas._PARSERS, schemas.PROTOBUF, raising=False)
+    assert len(reasons) == len(asked) == 1
+
+
+def test_the_deadline_also_ends_the_wait_for_other_schemas(found: Schemas) -> None:
+    with protobuf_schemas._parsing, pytest.raises(SchemaError, match="no time"):
+        decoder(found, 0.2)(value(14, b"\0"))
+    assert decoder(found)(value(14, b"\0")) == "{}"
 
 
 def test_references_are_bounded_in_size(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
