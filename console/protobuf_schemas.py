@@ -49,7 +49,7 @@ from proto_schema_parser.antlr.ProtobufLexer import ProtobufLexer
 from proto_schema_parser.parser import Parser
 
 MOST_BYTES = 100_000
-"""Of a schema with all that it imports, and of a value: each may need 300 times its size."""
+"""Of a schema with all that it imports, and of a value: each may need 800 times its size."""
 MOST_TYPES = 1000
 """Of a schema with all that it imports: the class of one may need 25 KB."""
 MOST_NAME = 500

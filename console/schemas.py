@@ -31,7 +31,7 @@ MOST_TEXT = 1_000_000
 """Of a schema, and of all together that it refers to."""
 MOST_KEPT = 4_000_000
 """Of the sizes of all that are kept."""
-WEIGHTS = {AVRO: 1, JSON: 1, PROTOBUF: 10}
+WEIGHTS = {AVRO: 1, JSON: 1, PROTOBUF: 20}
 """Of a byte of a schema: types of Protobuf need more memory."""
 MOST_REFERENCES = 50
 """Of a schema, together with those of the schemas that it refers to."""
