@@ -104,7 +104,10 @@ class Source(NamedTuple):
 
 
 class Types:
-    """The types of a schema, the last one, and of those before it that it imports."""
+    """The types of a schema, the last one, and of those before it that it imports.
+
+    `size` is that of their schemas, with the standard ones.
+    """
 
     def __init__(self, sources: Sequence[Source], deadline: float = math.inf) -> None:
         """Parse them, each text once, also where it is imported by several names.
@@ -124,6 +127,7 @@ class Types:
                 self._add(one)
         file = self._pool.FindFileByName(self._names[sources[-1].schema])
         self._messages = list(file.message_types_by_name.values())
+        self.size = sum(map(len, self._names))
 
     def decode(self, data: bytes) -> object:
         """Return a value without its header, in Protobuf's JSON with the names of the schema.

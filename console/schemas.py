@@ -31,7 +31,7 @@ MOST_TEXT = 1_000_000
 """Of a schema, and of all together that it refers to."""
 MOST_KEPT = 4_000_000
 """Of the sizes of all that are kept."""
-WEIGHTS = {AVRO: 1, JSON: 1, PROTOBUF: 20}
+PROTOBUF_WEIGHT = 20
 """Of a byte of a schema: types of Protobuf need more memory."""
 MOST_REFERENCES = 50
 """Of a schema, together with those of the schemas that it refers to."""
@@ -224,13 +224,12 @@ def _parsed(found: Sequence[Mapping[str, Any]], deadline: float) -> Schema:
     if kind not in _PARSERS:
         return _unusable(f"it is {kind[:MOST_REASON]}, which is not decoded here")
     try:
-        read = _PARSERS[kind](found, deadline)
+        return _PARSERS[kind](found, deadline)
     except TimeoutError as error:
         message = f"there was no time left to parse its schema ({error})"
         raise SchemaError(message) from error
     except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
         return _unusable(f"its schema, in {kind}, cannot be understood ({_reason(error)})")
-    return Schema(WEIGHTS[kind] * sum(map(_size, found)), read)
 
 
 def _unusable(reason: str) -> Schema:
@@ -259,7 +258,7 @@ class _Reader(avro.io.DatumReader):
         return super().read_data(*given)
 
 
-def _avro(found: Sequence[Mapping[str, Any]], _: float) -> Read:
+def _avro(found: Sequence[Mapping[str, Any]], _: float) -> Schema:
     names = avro.name.Names()
     parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
 
@@ -271,16 +270,17 @@ def _avro(found: Sequence[Mapping[str, Any]], _: float) -> Read:
             raise ValueError
         return value
 
-    return read
+    return Schema(sum(map(_size, found)), read)
 
 
-def _json(_: Sequence[Mapping[str, Any]], __: float) -> Read:
-    return json.loads
+def _json(found: Sequence[Mapping[str, Any]], _: float) -> Schema:
+    return Schema(sum(map(_size, found)), json.loads)
 
 
-def _protobuf(found: Sequence[Mapping[str, Any]], deadline: float) -> Read:
+def _protobuf(found: Sequence[Mapping[str, Any]], deadline: float) -> Schema:
     sources = [protobuf_schemas.Source(one["name"], one["schema"]) for one in found]
-    return protobuf_schemas.Types(sources, deadline).decode
+    types = protobuf_schemas.Types(sources, deadline)
+    return Schema(PROTOBUF_WEIGHT * types.size, types.decode)
 
 
 _PARSERS = {AVRO: _avro, JSON: _json, PROTOBUF: _protobuf}

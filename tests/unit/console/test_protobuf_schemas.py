@@ -484,6 +484,11 @@ def test_a_schema_may_be_imported_by_several_names() -> None:
     assert found.decode(b"\0\x0a\x03\x0a\x01Z") == {"a": {"code": "Z"}}
 
 
+def test_the_size_of_types_is_also_that_of_standard_ones() -> None:
+    schema = f'import "{timestamp_pb2.DESCRIPTOR.name}"; message A {{}}'
+    assert types(PORT, schema, names=("port",)).size > len(PORT) + len(schema)
+
+
 def test_schemas_wait_for_those_of_other_threads_until_their_deadline() -> None:
     with _parsing, pytest.raises(TimeoutError):
         Types([Source("root", PORT)], time.monotonic() + 0.1)
