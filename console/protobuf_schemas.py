@@ -92,7 +92,7 @@ _parsing = threading.Lock()
 """The parser needs much memory, and its state is shared."""
 _making_class = threading.Lock()
 """The library makes the class of a message in steps that other threads see."""
-# They contain names of a schema, and Python keeps each of them.
+# Its warnings contain names of a schema, and Python keeps each of them.
 warnings.filterwarnings("ignore", module=r"google\.protobuf\.descriptor_database")
 
 
