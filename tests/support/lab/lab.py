@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tests.support.lab.topology import ROOT
 from tests.support.wait import scaled
@@ -21,10 +21,16 @@ def lab(
     *arguments: str, seconds: float, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a verb; stdout and stderr come together in `stdout`."""
-    return subprocess.run(  # noqa: S603 - our own command
-        ["./lab", *arguments],
+    return _run(["./lab", *arguments], seconds, {"LAB_NAME": NAME, **(env or {})})
+
+
+def _run(
+    command: Sequence[str], seconds: float, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own commands
+        command,
         cwd=ROOT,
-        env={**os.environ, "LAB_NAME": NAME, **(env or {})},
+        env={**os.environ, **env},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -54,17 +60,8 @@ def excerpt(output: str) -> str:
 
 def run_tests(*arguments: str, seconds: float) -> None:
     """Run tests on a lab that is up; all have to pass, and none may be skipped."""
-    done = subprocess.run(  # noqa: S603 - our own tests
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "collections:spark"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *arguments]
+    done = _run(command, seconds, {"PYTHONPATH": "collections:spark"})
     assert done.returncode == 0, excerpt(done.stdout)
     assert "skipped" not in done.stdout.splitlines()[-1], excerpt(done.stdout)
 
