@@ -53,7 +53,7 @@ MOST_BYTES = 100_000
 MOST_TYPES = 1000
 """Of a schema with all that it imports: the class of one may need 25 KB."""
 MOST_NAME = 500
-"""Characters of a name with its package and outer messages: every part of a schema has its own."""
+"""Characters of a full name, with package and outer messages: each descriptor has its own."""
 _FILE, _FIELD = descriptor_pb2.FileDescriptorProto, descriptor_pb2.FieldDescriptorProto
 _SCALARS = {
     name.removeprefix("TYPE_").lower(): number
@@ -120,7 +120,7 @@ class Types:
         _refuse_large(sum(len(text) for one in sources for text in one))
         self._pool = DescriptorPool()
         self._deadline = deadline
-        self._names: dict[str, str] = {}
+        self._names: dict[str, str] = {}  # of each text, the first under which it is imported
         self._types: set[str] = set()
         for one in sources:
             if one.name not in _STANDARD:
@@ -196,7 +196,7 @@ class _TypesOfAny:
 
 
 class _Refuse(ErrorListener):  # type: ignore[misc]
-    """Refuses what is not in the grammar, instead of the guesses of a parser's recovery."""
+    """Refuses what is not in the grammar; by default ANTLR guesses and goes on."""
 
     def syntaxError(self, *given: Any) -> None:  # noqa: ANN401 - as in ErrorListener
         """Raise an error with line and message."""
@@ -247,7 +247,7 @@ def _file(source: Source, deadline: float) -> Any:  # noqa: ANN401 - Protobuf ha
 def _parsed(text: str, deadline: float) -> Any:  # noqa: ANN401 - as above
     seconds = min(deadline - time.monotonic(), threading.TIMEOUT_MAX)
     if not _parsing.acquire(timeout=max(seconds, 0)):
-        message = "other schemas are parsed"
+        message = "other schemas are being parsed"
         raise TimeoutError(message)
     try:
         tree = Parser(setup_lexer=_set_up_lexer, setup_parser=_set_up).parse(text)
@@ -301,7 +301,7 @@ def _add_message(message: Any, found: ast.Message | ast.Group) -> None:  # noqa:
             case ast.OneOf():
                 _add_oneof(message, one)
             case ast.Field(cardinality=ast.FieldCardinality.OPTIONAL):
-                # One of one: it is shown also where it has its default, whatever the syntax.
+                # A oneof of its own: it is shown even with its default, whatever the syntax.
                 _add_oneof(message, ast.OneOf(f"_{one.name}", [one]))
             case ast.Field() | ast.Group() | ast.MapField():
                 _add_field(message, one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options and attributes of such a module."""
+    """Options of such a module."""
 
     DOCUMENTATION = r"""
 options:
@@ -16,8 +16,4 @@ options:
     description: Whether the task fails if it is not healthy.
     type: bool
     default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """

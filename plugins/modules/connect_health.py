@@ -12,7 +12,7 @@ from ..module_utils.operations import connect_health, health_check
 DOCUMENTATION = r"""
 module: connect_health
 short_description: Whether Kafka Connect is healthy
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - Asks every worker over REST with the certificate of its host, and reports every problem. All
     workers of the inventory must have joined the group, no connector and no task may have failed

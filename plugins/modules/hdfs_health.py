@@ -17,7 +17,7 @@ from ..module_utils.operations.hdfs_health import INFO, SYSTEM, State
 DOCUMENTATION = r"""
 module: hdfs_health
 short_description: Whether HDFS is healthy
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - Asks the NameNode on its own host and reports every problem. It must be out of safe mode, every
     DataNode of the inventory and no other must be registered, and every block must have all its

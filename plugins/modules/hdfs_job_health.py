@@ -17,7 +17,7 @@ from ..module_utils.operations import health_check, job_health
 DOCUMENTATION = r"""
 module: hdfs_job_health
 short_description: Whether the jobs of spark_jobs with checkpoints in HDFS are late
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - Asks the NameNode on its own host, by WebHDFS, when C(commits) in the checkpoint of each job
     that runs all the time was last changed. With C(late_after) a job may not be late. Whether it

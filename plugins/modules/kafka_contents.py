@@ -13,14 +13,11 @@ from ..module_utils.operations import kafka_report, options
 DOCUMENTATION = r"""
 module: kafka_contents
 short_description: What a Kafka cluster holds, for a report
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reads brokers, quorum, partitions, finalized features and consumer groups with their lag once.
     What does not answer is left out with the reason; the task fails only if this host lacks what it
     needs to ask.
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 RETURN = r"""

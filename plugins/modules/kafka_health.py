@@ -18,7 +18,7 @@ from ..module_utils.operations.gate import Blocker, Expected, Policy
 DOCUMENTATION = r"""
 module: kafka_health
 short_description: Whether a Kafka cluster is healthy, and could spare a node
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - Reads brokers, quorum and partitions once and reports every problem. Which nodes have to be
     there follows from the inventory.

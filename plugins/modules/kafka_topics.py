@@ -15,13 +15,10 @@ from ..module_utils.operations.options import FailedError
 DOCUMENTATION = r"""
 module: kafka_topics
 short_description: Refuse topics that connectors read and the cluster does not have
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - A sink connector waits for a topic that is missing without an error. Those that a source
     connector of the inventory may create are left out.
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 

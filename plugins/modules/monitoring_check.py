@@ -12,16 +12,13 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = r"""
 module: monitoring_check
 short_description: Whether Prometheus and Alertmanager accept a configuration, before it is there
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Has promtool and amtool check the configuration of the model in a directory of its own, which
     only root can read and which is removed again. What they refuse fails the task, and the files
     that are in force stay as they are.
   - Where the tools are not installed yet, in check mode, nothing is checked.
 options: {}
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 CHECKS = (

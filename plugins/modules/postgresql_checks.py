@@ -10,6 +10,7 @@ from ..module_utils.host.psql import OPTIONS, Psql, PsqlError
 DOCUMENTATION = r"""
 module: postgresql_checks
 short_description: What is wrong with a PostgreSQL server, and what connectors lack there
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Runs queries of which each line of a result is a problem, and fails with all of them. The
     queries come from the model of the cluster.
@@ -19,10 +20,6 @@ options:
     type: str
     choices: [health, connectors]
     default: health
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 HINT = "See systemctl status millrace-postgresql; systemctl start millrace-postgresql starts it"

@@ -29,15 +29,12 @@ from ..module_utils.model.security import secret_digest
 DOCUMENTATION = r"""
 module: preflight
 short_description: Inspect a host before anything is changed on it
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its Java, its limits, its ports and its clock.
   - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
     lists the rules.
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 JAVA_HOMES = "/usr/lib/jvm"

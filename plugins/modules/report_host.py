@@ -15,14 +15,11 @@ from ..module_utils.host.unit import Unit
 DOCUMENTATION = r"""
 module: report_host
 short_description: Units, disks, certificates and the last operation of a host, for a report
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reads the state of the units of a host's services, the room of their data directories, until
     when the certificates in its files are valid, and the record of the last operation. It changes
     nothing, and nothing that it finds fails the task.
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 RETURN = r"""

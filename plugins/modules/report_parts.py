@@ -6,6 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: report_parts
 short_description: Read the services of a cluster, each on one host
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reads each service of the inventory on the first host of it that was reached, with the module
     that checks its health; of Kafka all that M(millrace.streaming.kafka_contents) gives. Nothing
@@ -15,10 +16,6 @@ options:
     description: Variable in which a task of M(millrace.streaming.report_host) was registered.
     type: str
     required: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 RETURN = r"""

@@ -16,7 +16,7 @@ from ..module_utils.operations import health_check, registry_health
 DOCUMENTATION = r"""
 module: schema_registry_health
 short_description: Whether the schema registry is healthy
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - The instance of this host must be ready, and all instances must answer and have the same
     subjects.

@@ -12,6 +12,7 @@ from ..module_utils.host import certificate_expiry
 DOCUMENTATION = r"""
 module: service_certificates
 short_description: Until when a host's certificates for other services than Kafka are valid
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Checks the certificates that members of an ensemble with C(zookeeper_security=standard), brokers
     and masters of Spark show each other, those of workers of Kafka Connect with
@@ -24,10 +25,6 @@ options:
     description: Whether a certificate that is not valid fails the task.
     type: bool
     default: true
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 RETURN = r"""

@@ -17,7 +17,7 @@ from ..module_utils.operations.spark_health import Master
 DOCUMENTATION = r"""
 module: spark_health
 short_description: Whether a Spark standalone cluster is healthy
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - Asks every master of the inventory once and reports every problem. One master must be ALIVE,
     each other one STANDBY, and all workers must be alive at the ALIVE one. The catalog of tables

@@ -16,14 +16,11 @@ from ..module_utils.operations.job_checkpoints import FoundCheckpoint, topics_re
 DOCUMENTATION = r"""
 module: spark_job_checkpoints
 short_description: Whether the checkpoints of spark_jobs are those of their queries
+extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reads the newest file in C(offsets) of each job's checkpoint on the host with the drivers, which
     names the topics that the query has read. One that the job's C(topics) do not have fails the
     task, since a query cannot continue from the checkpoint of another one.
-attributes:
-  check_mode:
-    description: Changes nothing, so it does the same.
-    support: full
 """
 
 OFFSETS = ("offsets", "*/offsets")

@@ -16,7 +16,7 @@ from ..module_utils.operations.job_health import FoundJob
 DOCUMENTATION = r"""
 module: spark_job_health
 short_description: Whether the jobs of spark_jobs are healthy
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
   - Asks systemd on the host with the drivers about each job of the inventory, and reads the times
     of the newest files in C(commits) of its checkpoint. A service must run, a timer too, and no

@@ -12,7 +12,7 @@ from ..module_utils.operations import health_check, zookeeper_health
 DOCUMENTATION = r"""
 module: zookeeper_health
 short_description: Whether a ZooKeeper ensemble is healthy
-extends_documentation_fragment: [millrace.streaming.health]
+extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description: [Sends C(srvr) to every member of the inventory and reports every problem.]
 """
 

@@ -17,7 +17,7 @@ COORDINATOR_SECONDS = 30
 
 
 def commit(admin: Any, group: str, offset: int) -> None:
-    """Commit an offset of the first partition of the topic that a group has its name of.
+    """Commit an offset of the first partition of the topic with the name of the group.
 
     The first group of a cluster has no coordinator until Kafka has made the topic of offsets, and
     one that has just been made refuses commits until it has loaded its partition.

@@ -1,0 +1,14 @@
+"""Documentation that modules which change nothing have in common."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """What check mode does with such a module."""
+
+    DOCUMENTATION = r"""
+attributes:
+  check_mode:
+    description: Changes nothing, so it does the same.
+    support: full
+"""
