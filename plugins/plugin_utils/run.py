@@ -29,6 +29,8 @@ from ..module_utils.rules.inspection import Inspection
 from . import inventory
 from .secrets import authority_days, authority_error
 
+RESOLVER = "timeout:1 attempts:5"
+"""resolv.conf(5): a query that is lost is repeated after 1 s; by default it is after 5 s."""
 INSPECTION = "__host_preflight_result"
 """The variable in which the role host registers what was found on a host."""
 
@@ -53,6 +55,7 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
 def _from_control_node(found: Cluster) -> dict[str, Any]:
     """Return fields of an inventory that the control node finds out: addresses, state of the CA."""
     names = found.unresolved_names
+    os.environ.setdefault("RES_OPTIONS", RESOLVER)
     with ThreadPoolExecutor(max_workers=32) as pool:  # a name server may let each of them wait
         found_addresses = pool.map(network.addresses, names)
         seen = {
