@@ -8,6 +8,8 @@ from ..module_utils.model import desired
 from ..plugin_utils import inventory, run
 from ..plugin_utils.action import Action
 
+OF_HOST = ("commands", "time_package", "time_unit")
+
 
 class ActionModule(Action):
     """The action; it runs only on the control node."""
@@ -15,7 +17,7 @@ class ActionModule(Action):
     _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Return packages that are missing, and commands."""
+        """Return packages that are missing, and commands; `needed` is whether the host has any."""
         del args
         found = inventory.plain(self.variables[run.INSPECTION])["found"]
         needs = desired.of_host(self.cluster.host(self.host), found["javas"], found["time_service"])
@@ -25,4 +27,5 @@ class ActionModule(Action):
             self.cluster, self.host, has_nft=found["nft"], is_there=bool(found["firewall"])
         )
         packages = desired.of_packages(self.cluster, self.host, found["programs"])
-        return {"changed": False, **needs, **firewall, **packages}
+        needed = any(needs[name] for name in OF_HOST) or any(firewall.values())
+        return {"changed": False, "needed": needed, **needs, **firewall, **packages}

@@ -40,6 +40,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "peers": peers(cluster, name),
         "programs": [path for part in packaged for path in part.binaries],
         "masks": [path for part in packaged for path in part.all_masks()],
+        "accounts": [one.account_file for one in desired.former_monitoring(cluster, name)],
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "java_home": host.settings["java_home"],

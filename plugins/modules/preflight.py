@@ -401,7 +401,7 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys((*paths, "names", "peers", "programs"), texts),
+            **dict.fromkeys((*paths, "accounts", "names", "peers", "programs"), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
@@ -413,8 +413,11 @@ def main() -> None:
     )
     current = files_current(module.params.pop("files"))
     found = inspection(module)
+    former = [path for path in module.params["accounts"] if Path(path).exists()]
     # Last, so that the control node can compare it with the arrival of the answer.
-    module.exit_json(changed=False, found=found, files_current=current, time=time.time())
+    module.exit_json(
+        changed=False, found=found, former=former, files_current=current, time=time.time()
+    )
 
 
 if __name__ == "__main__":

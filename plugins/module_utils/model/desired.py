@@ -110,11 +110,8 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     }
 
 
-def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) -> State:
-    """Return the options of the module `service` that remove former monitoring from a host.
-
-    `found` are the paths of the account files (`account_file`) on the host.
-    """
+def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:
+    """Return what watches a cluster and that the inventory does not give the host, now or ever."""
     there, parts = cluster.host(host), cluster.deployed(host)
     secrets = cluster.inventory.secrets
     every: list[Packaged] = [
@@ -123,7 +120,15 @@ def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) ->
         Monitoring(there, secrets, {host: there}),
         Metrics(there, secrets, parts),
     ]
-    gone = [one for one in every if one.product not in parts and one.account_file in found]
+    return [one for one in every if one.product not in parts]
+
+
+def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) -> State:
+    """Return the options of the module `service` that remove former monitoring from a host.
+
+    `found` are the paths of the account files (`account_file`) on the host.
+    """
+    gone = [one for one in former_monitoring(cluster, host) if one.account_file in found]
     removals = [one.removal for one in gone]
     lists = ("units", "masks", "removed")
     return {"state": "absent", **{x: [y for one in removals for y in one[x]] for x in lists}}

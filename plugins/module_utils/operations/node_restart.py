@@ -26,6 +26,8 @@ from .gate import Expected, Policy
 
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
+UNIT_SECONDS = 1.0
+"""How often systemd is asked of a node that starts: each time costs what a JVM needs to start."""
 CANARY_SECONDS = 10.0
 """How long one attempt of the canary may take; the control node limits their number."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -205,17 +207,18 @@ class NodeRestart:
         return []
 
     def _start(self, progress: Progress) -> str:
-        up = progress.entered == "start"
+        up, asked = progress.entered == "start", -UNIT_SECONDS
         if not up:
             self.start()
+        host = self.node.address.rpartition(":")[0]
 
         def reasons() -> list[str]:
-            nonlocal up
-            state = self.unit.state()
-            self._check_running(state, was_up=up)
-            up = up or state.running
-            host = self.node.address.rpartition(":")[0]
+            nonlocal up, asked
             closed = [port for port in self.node.ports if not listens(f"{host}:{port}")]
+            if not closed or self.clock() - asked >= UNIT_SECONDS:
+                state, asked = self.unit.state(), self.clock()
+                self._check_running(state, was_up=up)
+                up = up or state.running
             return [f"it does not listen on port {port} yet" for port in closed]
 
         return "ready" if self._wait(progress, reasons) else "start"
