@@ -112,12 +112,26 @@ class Cluster:
 
     def deployed(self, host: str) -> dict[str, Part]:
         """Return product -> what it is on a host, of the products that the host has."""
-        return {name: hosts[host] for name, hosts in self.by_product.items() if host in hosts}
+        return self._deployed.get(host, {})
+
+    @cached_property
+    def _deployed(self) -> dict[str, dict[str, Part]]:
+        found: dict[str, dict[str, Part]] = {}
+        for product, hosts in self.by_product.items():
+            for host, part in hosts.items():
+                found.setdefault(host, {})[product] = part
+        return found
 
     def services(self, host: str) -> dict[str, Service]:
         """Return service -> what it is on a host, of the services that the host has."""
-        found = self.deployed(host).items()
-        return {name: one for name, one in found if isinstance(one, Service)}
+        return self._services.get(host, {})
+
+    @cached_property
+    def _services(self) -> dict[str, dict[str, Service]]:
+        return {
+            host: {name: one for name, one in parts.items() if isinstance(one, Service)}
+            for host, parts in self._deployed.items()
+        }
 
     def part(self, host: str, product: str) -> Part:
         """Return what a product is on a host.

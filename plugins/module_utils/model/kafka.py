@@ -573,8 +573,13 @@ class KafkaNode(Server, Certified):
     def listener_config(self, listener: Listener) -> dict[str, Any]:
         """Return the properties as one listener sees them: those of its own name win."""
         prefix = f"listener.name.{listener.name.lower()}."
-        own = {k.removeprefix(prefix): v for k, v in self.config.items() if k.startswith(prefix)}
+        found = self._listener_properties.items()
+        own = {k.removeprefix(prefix): v for k, v in found if k.startswith(prefix)}
         return {**self.config, **own}
+
+    @cached_property
+    def _listener_properties(self) -> dict[str, Any]:
+        return {k: v for k, v in self.config.items() if k.startswith("listener.name.")}
 
     def layer_of(self, key: str) -> str:
         """Return the variable in which the inventory sets a property, empty if in none."""

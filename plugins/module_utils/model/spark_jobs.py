@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ class Job:
         ]
         return shlex.join(["--name", self.name, *given, "pyspark-shell"]) if self.listed else ""
 
-    @property
+    @cached_property
     def files(self) -> dict[str, Path]:
         """Path below `directory` -> local path: its package or only file, and what drivers use."""
         source = Path(self.source)

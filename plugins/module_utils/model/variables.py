@@ -60,8 +60,17 @@ def parameters() -> Mapping[str, Option]:
 
 def defaults() -> dict[str, Any]:
     """Return variable -> default of every documented variable, None where there is none."""
-    found = {name: option.get("default") for name, option in documented().items()}
-    return {x: copy.deepcopy(y) if isinstance(y, (list, dict)) else y for x, y in found.items()}
+    return {**_defaults(), **copy.deepcopy(_default_collections())}
+
+
+@functools.cache
+def _defaults() -> Mapping[str, Any]:
+    return {name: option.get("default") for name, option in documented().items()}
+
+
+@functools.cache
+def _default_collections() -> Mapping[str, Any]:
+    return {name: value for name, value in _defaults().items() if isinstance(value, (list, dict))}
 
 
 def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:

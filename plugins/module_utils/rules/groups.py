@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Sequence
 
@@ -34,6 +35,7 @@ def is_loopback(address: object) -> bool:
     return text in ("localhost", "::1") or text.startswith("127.") or text.endswith(".localhost")
 
 
+@functools.cache
 def similar_group(name: str) -> str:
     """Return the group that a name looks like a misspelling of, empty if there is none.
 
