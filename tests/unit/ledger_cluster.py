@@ -19,6 +19,8 @@ from tests.unit import test_ledger_load as plain
 
 MOST = 10
 """Records of each partition that one poll gives."""
+WAIT_SECONDS = 0.01
+"""How long a poll waits for something new, much less than a reader asks for: tests are short."""
 
 
 @dataclass
@@ -35,7 +37,7 @@ class Cluster(plain.Cluster):
 
     def __init__(self, trouble: Callable[[str, int], None] = lambda *_: None) -> None:
         super().__init__()
-        self.lock = threading.RLock()
+        self.lock = threading.Condition()
         self.output: defaultdict[int, list[tuple[Open, bytes | None]]] = defaultdict(list)
         self.offsets: dict[int, int] = {}
         self.steps: Counter[str] = Counter()
@@ -68,6 +70,7 @@ class Cluster(plain.Cluster):
                 self.output[partition].append((transaction, None))
             if ending == "committed" and self.bug != "offsets are lost":
                 self.offsets.update(transaction.offsets)
+            self.lock.notify_all()
 
     def visible(self, partition: int, isolation: str) -> list[tuple[Open, bytes | None]]:
         """What a reader may pass: all, or up to the first open transaction."""
@@ -111,6 +114,7 @@ class Producer:
             else:
                 self._cluster.output[partition].append((transaction, value))
                 transaction.partitions.add(partition)
+                self._cluster.lock.notify_all()
                 future.success(None)
         result = SimpleNamespace(get=lambda timeout: None)
         if future.failed():
@@ -176,17 +180,23 @@ class Consumer(plain.Consumer):
             return found
         made: dict[int, list[Any]] = {}
         with self._all.lock:
+            self._all.lock.wait_for(self._is_behind, WAIT_SECONDS)
             for partition, start in self._next.items():
                 log = self._all.visible(partition, self._isolation)
                 self._next[partition] = len(log)
                 made[partition] = [
                     SimpleNamespace(partition=partition, offset=offset, value=value)
-                    for offset, (transaction, value) in enumerate(log)
-                    if offset >= start
-                    and value is not None
+                    for offset, (transaction, value) in enumerate(log[start:], start)
+                    if value is not None
                     and self._all.given(transaction, partition, self._isolation)
                 ]
         return made
+
+    def _is_behind(self) -> bool:
+        return any(
+            len(self._all.visible(partition, self._isolation)) > start
+            for partition, start in self._next.items()
+        )
 
     def end_offsets(self, partitions: Any, timeout_ms: int) -> dict[Any, int]:
         logs = self._all.output if partitions[0].topic.endswith("-out") else self._all.logs
