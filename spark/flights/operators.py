@@ -29,7 +29,9 @@ def compile_operators(jar: Path) -> Path:
 
     """
     java = Path(os.environ["JAVA_HOME"], "bin/java") if "JAVA_HOME" in os.environ else "java"
-    compiler = [str(java), "-cp", f"{spark_jars()}/*", "scala.tools.nsc.Main", "-usejavacp"]
+    # A process that lives for seconds does not benefit from the C2 compiler.
+    command = [str(java), "-XX:TieredStopAtLevel=1", "-cp", f"{spark_jars()}/*"]
+    compiler = [*command, "scala.tools.nsc.Main", "-usejavacp"]
     sources = sorted(map(str, SOURCES.glob("*.scala")))
     subprocess.run([*compiler, "-d", str(jar), *sources], check=True)  # noqa: S603 - fixed words
     return jar
