@@ -6,7 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -24,6 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+QUICK: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # For a minute and a few records, to compile expressions costs more than it brings.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    # The default starts programs (readlink) for each file of a checkpoint.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+}
+"""What makes Spark quick for a unit test, with the same results."""
 
 # As on hosts, which have no compiled library.
 os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = "python"
@@ -83,13 +99,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # for functions in Python
     folder = tmp_path_factory.mktemp("jars")
     jars = f"{compile_operators(folder / 'operators.jar')},{avro()}"
-    builder = SparkSession.builder.master("local[2]").config(map=dict(CONF))
-    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
-    # A process that lives for a minute does not benefit from the C2 compiler.
-    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.jars", jars)
-    builder = builder.config("spark.driver.host", "127.0.0.1")  # from where it loads that jar
-    session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config(map={**CONF, **QUICK})
+    builder = builder.config("spark.driver.memory", "1g").config("spark.jars", jars)
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    # From where it loads that jar.
+    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
