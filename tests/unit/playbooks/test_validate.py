@@ -111,29 +111,28 @@ def check_refusal(place: Path, code: int, output: str, *paths: Path) -> None:
     assert f"{place}/hosts.yml:{LINE}" in output
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_file_that_cannot_be_read_is_named_beside_all_other_problems(
-    file: str, tmp_path: Path
-) -> None:
-    path = tmp_path / file
-    path.parent.mkdir(parents=True)
-    path.write_text("kafka_node_id: [\n")
+def test_files_that_cannot_be_read_are_named_beside_all_other_problems(tmp_path: Path) -> None:
+    paths = [tmp_path / file for file in FILES]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("kafka_node_id: [\n")
     files = ("-e", "validate_json=problems.json", "-e", "validate_junit=problems.xml")
-    check_refusal(tmp_path, *run(tmp_path, MORE_HOSTS, *files), path)
+    check_refusal(tmp_path, *run(tmp_path, MORE_HOSTS, *files), *paths)
     verdict = json.loads((tmp_path / "problems.json").read_text())
     assert "unreadable-file" in [one["rule"] for one in verdict["problems"]]
     assert "unreadable-file" in (tmp_path / "problems.xml").read_text()
 
 
 @pytest.mark.parametrize("given", [(), OTHER], ids=["no password", "a wrong one"])
-@pytest.mark.parametrize("file", FILES)
-def test_a_vault_that_cannot_be_opened_is_named_with_what_to_do(
-    file: str, given: tuple[str, ...], tmp_path: Path
+def test_vaults_that_cannot_be_opened_are_named_with_what_to_do(
+    given: tuple[str, ...], tmp_path: Path
 ) -> None:
-    encrypt(tmp_path / file, "kafka_heap: 1g\n", "right")
+    paths = [tmp_path / file for file in FILES]
+    for path in paths:
+        encrypt(path, "kafka_heap: 1g\n", "right")
     (tmp_path / "other").write_text("wrong")
     code, output = run(tmp_path, MORE_HOSTS, *given)
-    check_refusal(tmp_path, code, output, tmp_path / file)
+    check_refusal(tmp_path, code, output, *paths)
     assert "--vault-password-file" in output
     assert "Traceback" not in output
 
