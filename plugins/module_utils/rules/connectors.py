@@ -15,24 +15,19 @@ from ..model.mirrors import VARIABLE as MIRRORS
 from ..model.spark_jobs import VARIABLE as JOBS
 from ..model.values import by_name, listing, mapping, sequence, texts
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, one_value, shared_values
+from .shared import falls_back_to_default, one_value, parts, shared_values
 from .users import OWN_USERS, wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SHARED = (VARIABLE, SECRETS_VARIABLE, MIRRORS, MIRROR_ALIAS)
-
-
-def _first(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker]]:
-    """Yield the first worker: all have the same connectors."""
-    for name, worker in [*cluster.connect.items()][:1]:
-        if not falls_back_to_default(cluster, name, *_SHARED):
-            yield name, cluster, worker
+_first = parts("connect", *_SHARED, first=True)
+"""The first worker: all have the same connectors."""
 
 
 def _all(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker, Connector]]:
     """Yield all connectors, also those that are to be removed."""
-    for name, _, worker in _first(cluster):
+    for name, worker in _first(cluster):
         for one in worker.connectors:
             yield name, cluster, worker, one
 
@@ -55,7 +50,7 @@ def _connectors_differ(cluster: Cluster) -> Findings:
 
 
 @rule("connector-duplicate", each=_first, where=VARIABLE)
-def _connector_duplicate(_: Cluster, worker: Worker) -> Findings:
+def _connector_duplicate(worker: Worker) -> Findings:
     """One of the two would take the place of the other."""
     for name, places in shared_values({n: one.name for n, one in enumerate(worker.connectors)}):
         fix = "Give each connector a name of its own."
@@ -132,7 +127,7 @@ def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings
 
 
 @rule("connect-secret-file", each=_first, where=SECRETS_VARIABLE)
-def _connect_secret_file(_: Cluster, worker: Worker) -> Findings:
+def _connect_secret_file(worker: Worker) -> Findings:
     """Each entry is a file of properties on the workers."""
     for name, values in by_name(worker.settings[SECRETS_VARIABLE]).items():
         if not _FILE.fullmatch(name) or name.startswith("kafka-login-"):

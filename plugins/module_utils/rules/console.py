@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
-from ..model.cluster import Cluster
 from ..model.console import USERS, Console
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import falls_back_to_default
+from .shared import parts
 
 _PYTHON = (3, 11)
 _HASH = re.compile(r"scrypt:\d{1,7}:\d{1,3}:\d{1,3}:[A-Za-z0-9+/]{16,}=*:[A-Za-z0-9+/]{43}=")
 
 
-def _consoles(cluster: Cluster) -> Iterator[tuple[str, Console]]:
-    for name, one in cluster.consoles.items():
-        if not falls_back_to_default(cluster, name, USERS):
-            yield name, one
-
-
-@rule("console-user", each=_consoles)
+@rule("console-user", each=parts("console", USERS))
 def _console_user(console: Console) -> Findings:
     """A user whose entry has no hash of the console, or two entries, could not sign in."""
     found = console.settings[USERS]

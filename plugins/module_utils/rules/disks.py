@@ -10,7 +10,7 @@ from ..model.key_table import nearest
 from ..model.values import listing, texts
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import Directory, InspectedHost, is_below
-from .shared import falls_back_to_default, shared_values
+from .shared import falls_back_to_default, hosts, shared_values
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -32,7 +32,7 @@ _MEMORY = ("tmpfs", "ramfs")
 _MAKE_ROOM = "Free some space, enlarge it, or shorten the retention."
 
 
-@rule("mount-path", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+@rule("mount-path", each=hosts, where="host_mounts")
 def _mount_path(settings: HostSettings) -> Findings:
     """systemd mounts absolute paths, and the root file system is mounted before it starts."""
     for mount in settings.mounts:
@@ -42,7 +42,7 @@ def _mount_path(settings: HostSettings) -> Findings:
             yield Finding(f"Nothing can be mounted on {path!r}.", fix)
 
 
-@rule("mount-option", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+@rule("mount-option", each=hosts, where="host_mounts")
 def _mount_option(settings: HostSettings) -> Findings:
     """The file system would not be mounted, or nothing could be written to it."""
     for mount in settings.mounts:
@@ -55,7 +55,7 @@ def _mount_option(settings: HostSettings) -> Findings:
             yield Finding(what, f"Set opts: {kept}.")
 
 
-@rule("mount-type", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+@rule("mount-type", each=hosts, where="host_mounts")
 def _mount_type(settings: HostSettings) -> Findings:
     """The kernel would not know it, and nothing would be mounted."""
     for mount in settings.mounts:
@@ -66,7 +66,7 @@ def _mount_type(settings: HostSettings) -> Findings:
             yield Finding(what, f"Set fstype: {near}.")
 
 
-@rule("mount-duplicate", each=lambda cluster: cluster.hosts.items(), where="host_mounts")
+@rule("mount-duplicate", each=hosts, where="host_mounts")
 def _mount_duplicate(settings: HostSettings) -> Findings:
     """One file system would be mounted at both, and another one nowhere; or one mount would hide
     the other.

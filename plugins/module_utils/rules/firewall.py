@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
 
 from ..model.cluster import Cluster
 from ..model.firewall import NETWORKS, NFTABLES, network
@@ -13,15 +12,12 @@ from ..model.values import listing, sequence
 from ..model.variables import documented
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
+from .shared import hosts
 
 _VARIABLE, _NODES = "host_firewall", NETWORKS[NODES]
 
 
-def _hosts(cluster: Cluster) -> Iterable[tuple[str, HostSettings]]:
-    return cluster.hosts.items()
-
-
-@rule("firewall-network", each=_hosts)
+@rule("firewall-network", each=hosts)
 def _firewall_network(settings: HostSettings) -> Findings:
     """A firewall compares addresses: it knows neither names, nor a network by one of its hosts."""
     for variable in NETWORKS.values():
@@ -39,7 +35,7 @@ def _meant(text: str) -> str:
         return "an address, or a network such as 10.1.0.0/16"
 
 
-@rule("firewall-off", each=_hosts, severity="warning")
+@rule("firewall-off", each=hosts, severity="warning")
 def _firewall_off(settings: HostSettings) -> Findings:
     """Without the firewall these networks are not compared, and everybody reaches every port."""
     if settings.settings[_VARIABLE] == NFTABLES:

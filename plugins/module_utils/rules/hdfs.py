@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..model.cluster import Cluster
 from ..model.firewall import NFTABLES
@@ -10,13 +10,9 @@ from ..model.hdfs import DATANODE, NAMENODE, REPLICATION, HdfsHost
 from ..model.values import integer, listing
 from .engine import Finding, Findings, hosts_rule, rule
 from .inspection import InspectedHost
-from .shared import Property, properties
+from .shared import Property, parts, properties
 
 _GROUP = "group hdfs_namenode"
-
-
-def _hosts(cluster: Cluster) -> Iterator[tuple[str, HdfsHost]]:
-    yield from cluster.hdfs.items()
 
 
 @rule("hdfs-namenodes", where=_GROUP)
@@ -28,7 +24,7 @@ def _hdfs_namenodes(cluster: Cluster) -> Findings:
         yield Finding(f"{listing(hosts)} would each be a NameNode.", f"Keep {hosts[0]} alone.")
 
 
-@rule("hdfs-without-firewall", each=_hosts, where="host_firewall")
+@rule("hdfs-without-firewall", each=parts("hdfs"), where="host_firewall")
 def _hdfs_without_firewall(host: HdfsHost) -> Findings:
     """Without Kerberos HDFS accepts any user name that a client sends, that of its superuser too:
     whoever reaches a port can read and delete everything.

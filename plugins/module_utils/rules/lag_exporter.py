@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.lag_exporter import EXCLUDED, INCLUDED, LagExporter
 from ..model.python_program import KAFKA_USER
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, taken_user
-
-
-def _exporters(cluster: Cluster) -> Iterator[tuple[str, LagExporter]]:
-    for name, one in cluster.lag_exporters.items():
-        if not falls_back_to_default(cluster, name, INCLUDED, EXCLUDED):
-            yield name, one
+from .shared import parts, taken_user
 
 
 @rule("monitoring-name-taken", where="kafka_users")
@@ -27,7 +20,7 @@ def _monitoring_name_taken(cluster: Cluster) -> Findings:
         yield from taken_user(cluster, KAFKA_USER, "the hosts of the group monitoring")
 
 
-@rule("lag-exporter-pattern", each=_exporters)
+@rule("lag-exporter-pattern", each=parts("lag_exporter", INCLUDED, EXCLUDED))
 def _lag_exporter_pattern(exporter: LagExporter) -> Findings:
     """The names of groups are compared with it, and the exporter would not start."""
     for variable in (INCLUDED, EXCLUDED):

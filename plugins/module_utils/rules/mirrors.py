@@ -11,7 +11,7 @@ from ..model.connect import Worker
 from ..model.mirrors import ALIAS, VARIABLE, Mirror
 from ..model.values import by_name, listing
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, shared_values
+from .shared import parts, shared_values
 
 # The first dot of a topic's name ends the name of the cluster from which it was copied
 # (DefaultReplicationPolicy.topicSource).
@@ -19,21 +19,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,29}")
 _NAMING = "letters, digits, - and _, at most 30; a letter or a digit comes first"
 _PATTERN = re.compile(r"[A-Za-z0-9._-]+\*?|\*")
 _ADDRESS = re.compile(r"(?P<host>[^\s,:/]+|\[[0-9A-Fa-f:]+\]):(?P<port>\d{1,5})")
+_first = parts("connect", VARIABLE, ALIAS, first=True)
+"""The first worker: all have the same mirrors."""
 
 
-def _first(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker]]:
-    """Yield the first worker, if there are mirrors: all workers have the same."""
-    for name, worker in [*cluster.connect.items()][:1]:
-        if worker.mirrors and not falls_back_to_default(cluster, name, VARIABLE, ALIAS):
-            yield name, cluster, worker
-
-
-def _every(cluster: Cluster) -> Iterator[tuple[str, Cluster, Worker, Mirror]]:
+def _every(cluster: Cluster) -> Iterator[tuple[str, Worker, Mirror]]:
     """Yield the mirrors that are to be there."""
-    for name, _, worker in _first(cluster):
+    for name, worker in _first(cluster):
         for one in worker.mirrors:
             if one.present:
-                yield name, cluster, worker, one
+                yield name, worker, one
 
 
 def _at(mirror: Mirror, key: str) -> str:
@@ -41,20 +36,20 @@ def _at(mirror: Mirror, key: str) -> str:
 
 
 @rule("mirror-alias", each=_first, where=ALIAS)
-def _mirror_alias(_: Cluster, worker: Worker) -> Findings:
+def _mirror_alias(worker: Worker) -> Findings:
     """MirrorMaker recognizes by this name which topics were copied from this cluster, and does not
     copy them back.
     """
-    alias = worker.mirrors[0].target
-    if not alias:
-        fix = f"Set {ALIAS} to the name by which other clusters call this one."
-        yield Finding("This cluster has no name.", fix)
-    elif not _NAME.fullmatch(alias):
-        yield Finding(f"{alias!r} is no name for a cluster.", f"Choose {_NAMING}.")
+    for alias in {one.target for one in worker.mirrors}:
+        if not alias:
+            fix = f"Set {ALIAS} to the name by which other clusters call this one."
+            yield Finding("This cluster has no name.", fix)
+        elif not _NAME.fullmatch(alias):
+            yield Finding(f"{alias!r} is no name for a cluster.", f"Choose {_NAMING}.")
 
 
 @rule("mirror-name", each=_first, where=VARIABLE)
-def _mirror_name(_: Cluster, worker: Worker) -> Findings:
+def _mirror_name(worker: Worker) -> Findings:
     """The name is the prefix of copied topics: if two clusters shared it, their records would be in
     one topic, and if a cluster used its own, it would copy its copies.
     """
@@ -70,7 +65,7 @@ def _mirror_name(_: Cluster, worker: Worker) -> Findings:
 
 
 @rule("mirror-address", each=_every)
-def _mirror_address(_: Cluster, worker: Worker, one: Mirror) -> Findings:
+def _mirror_address(worker: Worker, one: Mirror) -> Findings:
     """The connectors would not reach the other cluster, or copy this one without end."""
     where = _at(one, "bootstrap_servers")
     own = {*worker.broker.client_bootstrap, *worker.broker.bootstrap} if worker.broker else set()
@@ -86,7 +81,7 @@ def _mirror_address(_: Cluster, worker: Worker, one: Mirror) -> Findings:
 
 
 @rule("mirror-login", each=_every)
-def _mirror_login(_: Cluster, __: Worker, one: Mirror) -> Findings:
+def _mirror_login(_: Worker, one: Mirror) -> Findings:
     """A user needs a password, and sends it only to a server whose certificate a known CA has
     signed.
     """
@@ -105,7 +100,7 @@ def _mirror_login(_: Cluster, __: Worker, one: Mirror) -> Findings:
 
 
 @rule("mirror-open", each=_every, severity="warning")
-def _mirror_open(_: Cluster, __: Worker, one: Mirror) -> Findings:
+def _mirror_open(_: Worker, one: Mirror) -> Findings:
     """Anyone between the clusters can read and change the records."""
     if not (one.user or one.password or one.authority):
         what = f"The connection to {one.source} is not encrypted."
@@ -113,7 +108,7 @@ def _mirror_open(_: Cluster, __: Worker, one: Mirror) -> Findings:
 
 
 @rule("mirror-topic", each=_every)
-def _mirror_topic(_: Cluster, __: Worker, one: Mirror) -> Findings:
+def _mirror_topic(_: Worker, one: Mirror) -> Findings:
     """With such names MirrorMaker waits without an error, and it never copies back what was copied
     from this cluster.
     """
@@ -133,7 +128,7 @@ def _mirror_topic(_: Cluster, __: Worker, one: Mirror) -> Findings:
 
 
 @rule("mirror-config", each=_every)
-def _mirror_config(_: Cluster, __: Worker, one: Mirror) -> Findings:
+def _mirror_config(_: Worker, one: Mirror) -> Findings:
     """Connectors of one mirror, and the mirrors of two clusters, have to agree on these."""
     for key in by_name(one.given):
         if key in mirrors.OWNED:

@@ -13,7 +13,7 @@ from ..model.values import by_name, listing, mapping
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .services import wrong_address
-from .shared import falls_back_to_default, one_value, shared_values
+from .shared import one_value, parts, shared_values
 
 _DURATION = re.compile(r"(?=[0-9])([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?")
 _SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>[KMGTP])B")
@@ -31,14 +31,8 @@ def _packaged(cluster: Cluster) -> Iterator[tuple[str, Packaged]]:
         yield from found.items()
 
 
-def _servers(cluster: Cluster) -> Iterator[tuple[str, Monitoring]]:
-    yield from cluster.monitoring.items()
-
-
-def _notifying(cluster: Cluster) -> Iterator[tuple[str, Monitoring]]:
-    for name, one in _servers(cluster):
-        if not falls_back_to_default(cluster, name, RECEIVERS, ROUTES, "monitoring_route"):
-            yield name, one
+_servers = parts("monitoring")
+_notifying = parts("monitoring", RECEIVERS, ROUTES, "monitoring_route")
 
 
 @rule("monitoring-address", each=_packaged)

@@ -22,14 +22,10 @@ from ..model.values import by_name, listing
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
 from .services import wrong_address
-from .shared import falls_back_to_default
+from .shared import falls_back_to_default, parts
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _PACKAGES = "apt"
-
-
-def _databases(cluster: Cluster) -> Iterator[tuple[str, Database]]:
-    yield from cluster.databases.items()
 
 
 def _sources(cluster: Cluster) -> Iterator[tuple[str, Database, Connector]]:
@@ -51,7 +47,7 @@ def _postgresql_hosts(cluster: Cluster) -> Findings:
         yield Finding(what, f"Leave one host in the group {GROUP}.")
 
 
-@rule("postgresql-database-name", each=_databases, where="postgresql_database")
+@rule("postgresql-database-name", each=parts("postgresql"), where="postgresql_database")
 def _postgresql_database_name(database: Database) -> Findings:
     """The name is written into SQL statements and into pg_hba.conf."""
     if not _NAME.fullmatch(database.database):
@@ -59,13 +55,13 @@ def _postgresql_database_name(database: Database) -> Findings:
         yield Finding(f"{database.database!r} is not a valid name for the database.", fix)
 
 
-@rule("postgresql-address", each=_databases)
+@rule("postgresql-address", each=parts("postgresql"))
 def _postgresql_address(database: Database) -> Findings:
     """Workers of Kafka Connect connect to it as `address:port`, and its certificate is for it."""
     yield from wrong_address(database.settings, ADDRESS, database.address)
 
 
-@rule("postgresql-owned-key", each=_databases)
+@rule("postgresql-owned-key", each=parts("postgresql"))
 def _postgresql_owned_key(database: Database) -> Findings:
     """The value would be overwritten."""
     for key in by_name(database.settings[CONFIG_VARIABLE]):

@@ -12,27 +12,15 @@ from ..model.schema_registry import ADMIN, GROUP, KAFKA_USER, Registry
 from ..model.schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
 from ..model.values import listing, mapping
 from .engine import Finding, Findings, rule
-from .shared import falls_back_to_default, one_value, shared_values, taken_user
+from .shared import one_value, parts, shared_values, taken_user
 from .users import wrong_password
 
 _USERS = "schema_registry_users"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _DIALECTS = "json-schema.org"
-
-
-def _first(cluster: Cluster, *variables: str) -> Iterator[tuple[str, Registry]]:
-    """Yield the first instance: all have the same users and subjects."""
-    for name, registry in [*cluster.schema_registry.items()][:1]:
-        if not falls_back_to_default(cluster, name, *variables):
-            yield name, registry
-
-
-def _with_users(cluster: Cluster) -> Iterator[tuple[str, Registry]]:
-    yield from _first(cluster, _USERS)
-
-
-def _with_subjects(cluster: Cluster) -> Iterator[tuple[str, Registry]]:
-    yield from _first(cluster, VARIABLE)
+# The first instance: all have the same users and subjects.
+_with_users = parts("schema_registry", _USERS, first=True)
+_with_subjects = parts("schema_registry", VARIABLE, first=True)
 
 
 def _every(cluster: Cluster) -> Iterator[tuple[str, Subject]]:

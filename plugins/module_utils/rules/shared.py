@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from ..model.cluster import Cluster
+from ..model.host import HostSettings
 from ..model.inventory import HostVariables
 from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
@@ -80,6 +81,27 @@ def nodes(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
 def brokers(cluster: Cluster) -> Iterable[tuple[str, KafkaNode]]:
     """Return each broker, after its name."""
     return ((node.name, node) for node in cluster.brokers)
+
+
+def hosts(cluster: Cluster) -> Iterable[tuple[str, HostSettings]]:
+    """Return each host's settings, after its name."""
+    return cluster.hosts.items()
+
+
+def parts(
+    product: str, *variables: str, first: bool = False
+) -> Callable[[Cluster], Iterator[tuple[str, Any]]]:
+    """Return what gives a product on each host, or on the first one, after the host's name.
+
+    A host where one of the variables is not the one that is written is left out.
+    """
+
+    def each(cluster: Cluster) -> Iterator[tuple[str, Any]]:
+        for host, part in islice(cluster.by_product[product].items(), 1 if first else None):
+            if not falls_back_to_default(cluster, host, *variables):
+                yield host, part
+
+    return each
 
 
 def all_services(cluster: Cluster) -> Iterator[tuple[str, Service]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import zoneinfo
-from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.jvm_options import heap_mb
@@ -17,7 +16,7 @@ from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import InspectedHost
-from .shared import SCALA, Property, differing, falls_back_to_default, holders, properties
+from .shared import SCALA, Property, differing, falls_back_to_default, holders, parts, properties
 
 _LEAST_SECRET_BYTES = 16
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
@@ -88,7 +87,7 @@ def _spark_masters(cluster: Cluster) -> Findings:
         yield Finding(what, f"Add the group zookeeper with 3 hosts, or keep {masters[0]} alone.")
 
 
-@rule("spark-without-hdfs", each=lambda cluster: cluster.spark.items(), where="spark_file_system")
+@rule("spark-without-hdfs", each=parts("spark"), where="spark_file_system")
 def _spark_without_hdfs(host: SparkHost) -> Findings:
     """Tables would be in a file system that is not there."""
     if host.settings["spark_file_system"] == HDFS and host.hdfs is None:
@@ -201,11 +200,8 @@ def _spark_memory_minimum(_: SparkHost, one: Property) -> Findings:
         yield Finding(what, fix, one.where)
 
 
-def _with_config(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
-    """Yield the Spark hosts whose properties are known."""
-    for name, host in cluster.spark.items():
-        if not falls_back_to_default(cluster, name, "spark_config"):
-            yield name, host
+_with_config = parts("spark", "spark_config")
+"""The Spark hosts whose properties are known."""
 
 
 @rule("spark-numbers", each=_with_config)

@@ -15,7 +15,7 @@ from ..model.values import integer, listing, mapping
 from ..model.versions import PRODUCTS
 from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
-from .shared import holders
+from .shared import holders, hosts
 
 OPEN_FILES = 100_000  # the minimum that Kafka's documentation recommends ("Hardware and OS")
 _PYTHON = (3, 9)
@@ -92,7 +92,7 @@ def _selinux(host: InspectedHost) -> Findings:
     yield Finding("SELinux is enforcing, and Millrace ships no policy.", fix)
 
 
-@rule("java-home", each=lambda cluster: cluster.hosts.items(), where="java_home")
+@rule("java-home", each=hosts, where="java_home")
 def _java_home(settings: HostSettings) -> Findings:
     """It is the directory above bin/java."""
     home = settings.settings["java_home"].rstrip("/")
@@ -104,7 +104,7 @@ def _java_home(settings: HostSettings) -> Findings:
         yield Finding(f"java_home is {home}.", fix)
 
 
-@rule("sysctl-name", each=lambda cluster: cluster.hosts.items(), where="host_sysctl")
+@rule("sysctl-name", each=hosts, where="host_sysctl")
 def _sysctl_name(settings: HostSettings) -> Findings:
     """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
     for name in mapping(settings.settings["host_sysctl"]):
@@ -115,7 +115,7 @@ def _sysctl_name(settings: HostSettings) -> Findings:
             yield Finding(f"The kernel has no setting {name}.", f"Did you mean {near}?")
 
 
-@rule("sysctl-value", each=lambda cluster: cluster.hosts.items(), where="host_sysctl")
+@rule("sysctl-value", each=hosts, where="host_sysctl")
 def _sysctl_value(settings: HostSettings) -> Findings:
     """The kernel refuses it, and keeps the value that it has."""
     for name, value in mapping(settings.settings["host_sysctl"]).items():
@@ -125,7 +125,7 @@ def _sysctl_value(settings: HostSettings) -> Findings:
             yield Finding(f"{name} is {value}.", f"Set {name} to a number from 0 to {most}.")
 
 
-@rule("time-service", each=lambda cluster: cluster.hosts.items(), where="host_time_service")
+@rule("time-service", each=hosts, where="host_time_service")
 def _time_service(settings: HostSettings) -> Findings:
     """It is the name of the package too, and there is no such package."""
     name = settings.settings["host_time_service"]

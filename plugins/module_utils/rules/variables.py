@@ -13,7 +13,7 @@ from ..model.service import PRODUCTS, Service
 from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
-from .shared import host_variables
+from .shared import host_variables, hosts
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _ACCOUNTS = tuple(
@@ -116,7 +116,7 @@ def _variable_value(invalid: list[Invalid]) -> Findings:
             yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
 
 
-@rule("variable-range", each=lambda cluster: cluster.hosts.items())
+@rule("variable-range", each=hosts)
 def _variable_range(host: HostSettings) -> Findings:
     """The value is outside the valid range."""
     for name, lowest in _LOWEST.items():
@@ -126,7 +126,7 @@ def _variable_range(host: HostSettings) -> Findings:
             yield Finding(f"{name} is {value}.", f"{fix}{documented()[name]['default']}.", name)
 
 
-@rule("account-name", each=lambda cluster: cluster.hosts.items())
+@rule("account-name", each=hosts)
 def _account_name(host: HostSettings) -> Findings:
     """systemd creates no account with such a name (sysusers.d)."""
     for name, value in host.settings.items():
