@@ -128,11 +128,18 @@ def test_units_are_restarted_however_often_they_were_started() -> None:
 
 
 def roles_named(text: str, folder: Path) -> list[str]:
-    """The roles that a name stands for: of an expression, the choices of the role's own input."""
+    """The roles that a name stands for.
+
+    Of an expression these are the choices of the role's own input, or what playbooks give the one
+    that they import.
+    """
     name = text.removeprefix("millrace.streaming.")
     variable = re.fullmatch(r"{{ (\w+) }}", name)
     if not variable:
         return [name]
+    if folder.name == "playbooks":
+        given = [play.get("vars", {}) for file in PLAYBOOKS for play in load(file)]
+        return [one[variable[1]] for one in given if variable[1] in one]
     specs = load(folder.parent / "meta/argument_specs.yml")["argument_specs"]
     choices: list[str] = specs["main"]["options"][variable[1]]["choices"]
     return choices
@@ -219,7 +226,9 @@ def groups_left_out(hosts: str) -> list[str]:
 
 
 def test_plays_for_all_hosts_name_every_group() -> None:
-    plays = [(x, str(play.get("hosts", ""))) for x in PLAYBOOKS for play in load(x)]
+    plays = [(x, str(play.get("hosts", play.get("vars")))) for x in PLAYBOOKS for play in load(x)]
+    shared = ROOT / "playbooks/vars/hosts.yml"
+    plays += [(shared, hosts) for hosts in load(shared).values()]
     readmes = [ROOT / "roles" / role / "README.md" for role in ROLES]
     plays += [(x, line) for x in readmes if x.is_file() for line in x.read_text().splitlines()]
     assert any("spark_workers" in hosts for _, hosts in plays)
