@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..plugin_utils import artifacts
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node, in check mode too."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Pack what is missing, and check everything."""

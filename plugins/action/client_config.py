@@ -13,7 +13,7 @@ from ..module_utils.model import files
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.schema_registry import Registry
 from ..module_utils.model.security import AUTHORITY_FILE
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 from ..plugin_utils.files import write_private
 from ..plugin_utils.inventory import plain
 from ..plugin_utils.users import password_problem
@@ -21,10 +21,8 @@ from ..plugin_utils.users import password_problem
 REGISTRY = "schema-registry.conf"
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Write the files, in check mode too; return what a topic of the cluster has by default.

@@ -12,13 +12,11 @@ from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from ..module_utils.rules.inspection import InspectedHost
 from ..plugin_utils import cluster_id, operation, run, secrets, validation
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Resolve the cluster and check the rules."""

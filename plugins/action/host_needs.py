@@ -6,15 +6,13 @@ from typing import Any
 
 from ..module_utils.model import desired
 from ..plugin_utils import inventory, run
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 
 OF_HOST = ("commands", "time_package", "time_unit")
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return packages that are missing, and commands; `needed` is whether the host has any."""

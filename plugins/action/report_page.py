@@ -7,15 +7,13 @@ from typing import Any
 
 from ..module_utils.model.report_page import page
 from ..module_utils.operations import report
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 from ..plugin_utils.files import write
 from ..plugin_utils.inventory import plain
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Write the page."""

@@ -26,7 +26,7 @@ from ..module_utils.model.postgresql import Database
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
 from ..plugin_utils import authorities, run, secrets
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 from ..plugin_utils.certificates import CertificateError
 
 CA = "ca"
@@ -63,10 +63,8 @@ _NEXT = {
 }
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Make the keys or enter the phase, or record that all hosts have what the run brought."""

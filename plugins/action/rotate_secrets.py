@@ -13,14 +13,12 @@ from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
 from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
 from ..plugin_utils import run, secrets
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 from ..plugin_utils.users import password_problem
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Check what is to be made anew, and with `make` make it."""

@@ -16,7 +16,7 @@ from ..module_utils.model.values import listing
 from ..module_utils.operations import security_change
 from ..module_utils.operations.security_change import ImpossibleError, Running
 from ..plugin_utils import run, secrets
-from ..plugin_utils.action import Action
+from ..plugin_utils.action import LocalAction
 
 NOW = {
     FORMER: "The wanted listeners are removed; nodes and clients use {former}.",
@@ -33,10 +33,8 @@ NEXT = {
 }
 
 
-class ActionModule(Action):
+class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
-
-    _requires_connection = False
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Enter the next phase, or record that all nodes are in the current one."""

@@ -108,3 +108,9 @@ class Action(ActionBase):
             task_vars={**self.variables, "ansible_no_target_syslog": True},
         )
         return answer
+
+
+class LocalAction(Action):
+    """An action that does all its work on the control node."""
+
+    _requires_connection = False
