@@ -94,6 +94,7 @@ class Worker(KafkaService):
     address_variable = "connect_host"
     port_variable = "connect_port"
     port_variables = (port_variable,)
+    connecting = (NODES, ADMINS)
     kafka_user = KAFKA_USER
     kafka_authority = KAFKA_AUTHORITY
     owned = OWNED
@@ -112,10 +113,6 @@ class Worker(KafkaService):
     def group(self) -> str:
         """The name of the group of workers."""
         return str(self.settings["connect_group"])
-
-    def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects: the other workers, and who operates connectors."""
-        return (NODES, ADMINS)
 
     @property
     def certificates(self) -> list[Certificate]:

@@ -49,6 +49,7 @@ class Console(PythonProgram):
     product = PRODUCT
     title = "Console of the cluster"
     address_variable = "monitoring_host"
+    connecting = (ADMINS,)
     library_version = "1.10.0"  # of Starlette
     service = "millrace-console"
     package = PRODUCT
@@ -68,15 +69,10 @@ class Console(PythonProgram):
     )
     stop_timeout = 15
 
-    def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects: people with a browser."""
-        return (ADMINS,)
-
     @property
     def certificates(self) -> list[Certificate]:
         """What it shows to browsers."""
-        name = f"{self.name}/{PRODUCT}"
-        return [Certificate(name, _STORE, self.name[:64], self.certificate_names, client=False)]
+        return [self.server_certificate(_STORE)]
 
     @property
     def python_path(self) -> str:

@@ -32,6 +32,7 @@ class LagExporter(PythonProgram):
     product = PRODUCT
     title = "Exporter of consumer lag"
     address_variable = "ansible_host"
+    connecting = (LOOPBACK,)
     library_version = "3.0.12"  # of kafka-python, which is all that is unpacked for it
     service = "millrace-lag-exporter"
     package = "monitoring.lag_exporter"
@@ -43,10 +44,6 @@ class LagExporter(PythonProgram):
         *("model/__init__.py", "model/properties.py", "model/values.py"),
     )
     stop_timeout = 10
-
-    def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects: the host itself."""
-        return (LOOPBACK,)
 
     @property
     def certificates(self) -> list[Certificate]:

@@ -52,11 +52,8 @@ class Monitoring(Packaged):
     title = "Prometheus and Alertmanager"
     address_variable = "monitoring_host"
     port_variables = (PROMETHEUS, ALERTMANAGER)
+    connecting = (NODES, ADMINS)
     programs = UNITS
-
-    def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects: people, and the servers of other hosts of the group."""
-        return (NODES, ADMINS)
 
     @property
     def data_dir(self) -> str:

@@ -14,7 +14,7 @@ from . import files, systems
 from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
-from .service import Certified, restart_mark
+from .service import Certified
 from .systems import Family
 
 _DEVICE = "/dev/null"
@@ -88,16 +88,6 @@ class Packaged(Certified):
             self.config_dir: files.directory(),
             **self.masks(),
             **self.own_files(),
-        }
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The options of the module `service` for it."""
-        return {
-            **(self.distribution.unpacked if self.distribution else {}),
-            "files": self.files(),
-            "units": self.units,
-            "restart_marks": [restart_mark(unit) for unit in self.units],
         }
 
     @property

@@ -20,7 +20,7 @@ from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory, Secrets
 from .security import Certificate
-from .service import NODES, Certified, restart_mark
+from .service import NODES, Certified
 from .values import by_name, texts
 
 PRODUCT = GROUP = "postgresql"
@@ -80,6 +80,7 @@ class Database(Certified):
     title = "PostgreSQL"
     address_variable = ADDRESS
     port_variables = (PORT,)
+    connecting = (NODES,)  # the workers of Kafka Connect
 
     @property
     def database(self) -> str:
@@ -92,13 +93,14 @@ class Database(Certified):
         return False
 
     @property
+    def units(self) -> list[str]:
+        """Its systemd units."""
+        return [UNIT]
+
+    @property
     def user(self) -> str:
         """The account it runs as."""
         return ACCOUNT
-
-    def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects: workers of Kafka Connect are hosts of the inventory."""
-        return (NODES,)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -162,12 +164,6 @@ class Database(Certified):
             f"hostssl {self.database} {users} {net} scram-sha-256" for net in ("0.0.0.0/0", "::/0")
         ]
         return "\n".join([f"local all {ACCOUNT} peer", *remote]) + "\n"
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The options of the module `service` for it."""
-        marks = [restart_mark(UNIT)]
-        return {"files": self.files(), "units": [UNIT], "restart_marks": marks}
 
     @property
     def removal(self) -> dict[str, Any]:

@@ -48,7 +48,8 @@ class Part(ABC):
     """What a product is on a host: a service, programs of packages, or a database.
 
     `product` begins the names of its variables and paths, `title` is for people.
-    `address_variable` sets `address`, `port_variables` are those of `ports`.
+    `address_variable` sets `address`, `port_variables` are those of `ports`, and `connecting` are
+    those who connect to any of them.
     """
 
     host: HostSettings
@@ -56,10 +57,12 @@ class Part(ABC):
     title: ClassVar[str]
     address_variable: ClassVar[str]
     port_variables: ClassVar[tuple[str, ...]] = ()
+    connecting: ClassVar[tuple[str, ...]] = ()
 
-    @abstractmethod
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects to one of `ports`, which is given by its name there."""
+        del port
+        return self.connecting
 
     @abstractmethod
     def files(self) -> dict[str, Entry]:
@@ -67,8 +70,27 @@ class Part(ABC):
 
     @property
     @abstractmethod
+    def units(self) -> list[str]:
+        """Its systemd units."""
+
+    @property
     def state(self) -> dict[str, Any]:
         """The options of the module `service` for it."""
+        return {
+            **(self.distribution.unpacked if self.distribution else {}),
+            "files": self._all_files(),
+            "units": self.units,
+            "restart_marks": self.marks,
+        }
+
+    def _all_files(self) -> dict[str, Entry]:
+        """Return its configuration files, and what else is written for it."""
+        return self.files()
+
+    @property
+    def marks(self) -> list[str]:
+        """The restart mark of each unit."""
+        return [restart_mark(unit) for unit in self.units]
 
     @property
     @abstractmethod
@@ -318,11 +340,6 @@ class Service(Part):
         return self.units
 
     @property
-    def marks(self) -> list[str]:
-        """The restart mark of each unit."""
-        return [restart_mark(unit) for unit in self.units]
-
-    @property
     def java_ports(self) -> list[OpenedPort]:
         """What the options of its JVM open besides."""
         return opened_ports(java_words(self.settings[f"{self.product}_java_options"]))
@@ -403,11 +420,8 @@ class Service(Part):
     def state(self) -> dict[str, Any]:
         """The options of the module `service` for it."""
         return {
-            **self.distribution.unpacked,
-            "files": self._all_files(),
-            "units": self.units,
+            **super().state,
             "starts_after": self.starts_after,
-            "restart_marks": self.marks,
             **({"previous": self.previous} if self.previous else {}),
         }
 

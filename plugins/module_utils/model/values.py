@@ -43,29 +43,27 @@ def integer(value: object) -> int | None:
     return None
 
 
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
 def is_ipv6(address: str) -> bool:
     """Return whether a text is an IPv6 address, without brackets."""
-    try:
-        return ipaddress.ip_address(address).version == 6
-    except ValueError:
-        return False
+    return isinstance(_address(address), ipaddress.IPv6Address)
 
 
 def is_address(name: str) -> bool:
     """Return whether a text is an IP address, without brackets."""
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    return _address(name) is not None
 
 
 def is_public(address: str) -> bool:
     """Return whether a text is an IP address that the internet reaches, without brackets."""
-    try:
-        return ipaddress.ip_address(address).is_global
-    except ValueError:
-        return False
+    found = _address(address)
+    return found is not None and found.is_global
 
 
 def bracketed(address: str) -> str:
