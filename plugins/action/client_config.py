@@ -7,6 +7,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.host.files import write_own
 from ..module_utils.kafka.client_formats import client_files
 from ..module_utils.kafka.connection import ConnectionDescriptionError
 from ..module_utils.model import files
@@ -14,7 +15,6 @@ from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.schema_registry import Registry
 from ..module_utils.model.security import AUTHORITY_FILE
 from ..plugin_utils.action import LocalAction
-from ..plugin_utils.files import write_private
 from ..plugin_utils.inventory import plain
 from ..plugin_utils.users import password_problem
 
@@ -50,8 +50,7 @@ class ActionModule(LocalAction):
                 client = {**brokers[0].local_client_config(args["user"]), **own}
                 written = {path: files.properties(client)}
             for file, text in written.items():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_private(file, text)
+                write_own(file, text)
         except (OSError, ConnectionDescriptionError) as error:
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error

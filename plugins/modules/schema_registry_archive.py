@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import APICURIO, Registry
+from ..module_utils.host.registry_rest import APICURIO, OPTIONS, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import registry_archive
 from ..module_utils.operations.registry_archive import ArchiveError, Held
@@ -112,9 +112,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "instances": {"type": "list", "elements": "str", "required": True},
-            "authority": {"type": "path", "default": ""},
-            "login": {"type": "str", "default": "", "no_log": True},
+            **OPTIONS,
             "path": {"type": "path", "required": True},
             "state": {"type": "str", "choices": ["exported", "imported"], "default": "exported"},
         },

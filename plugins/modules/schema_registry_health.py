@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
-from ..module_utils.host.registry_rest import CONFLUENT, Registry
+from ..module_utils.host.registry_rest import CONFLUENT, OPTIONS, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import health_check, registry_health
 
@@ -51,11 +51,9 @@ def main() -> None:
     """Run the module."""
     module = health_check.module(
         {
-            "instances": {"type": "list", "elements": "str", "required": True},
+            **OPTIONS,
             "own": {"type": "str", "required": True},
             "management_port": {"type": "int", "required": True},
-            "authority": {"type": "path", "default": ""},
-            "login": {"type": "str", "default": "", "no_log": True},
             "others": {"type": "bool", "default": True},
         }
     )

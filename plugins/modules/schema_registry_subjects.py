@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.registry_rest import CONFLUENT, Registry
+from ..module_utils.host.registry_rest import CONFLUENT, OPTIONS, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import subjects
 from ..module_utils.operations.subjects import Found, Step, Version, Wanted
@@ -169,9 +169,7 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            "instances": {"type": "list", "elements": "str", "required": True},
-            "authority": {"type": "path", "default": ""},
-            "login": {"type": "str", "default": "", "no_log": True},
+            **OPTIONS,
             "compatibility": {"type": "str", "required": True},
             "subjects": {"type": "list", "elements": "dict", "options": subject, "default": []},
             "only": {"type": "str", "default": ""},

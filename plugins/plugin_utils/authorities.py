@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ..module_utils.host.files import write_own
 from ..module_utils.model import ca_change, connect, transition, zookeeper_tls
 from ..module_utils.model.ca_change import FORMER, NEXT, PhaseError
 from ..module_utils.model.inventory import Secrets
@@ -25,7 +26,6 @@ from ..module_utils.model.pem import same_authority
 from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE
 from ..module_utils.model.transition import Transition
 from .certificates import Authority, CertificateError, has_key, new_authority
-from .files import write_private
 
 CERTIFICATE, KEY, NEXT_KEY = AUTHORITY_FILE, "ca.key", "ca_next.key"
 ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY = zookeeper_tls.AUTHORITY_FILE, "zookeeper-ca.key"
@@ -226,12 +226,12 @@ def end_phase(found: Secrets, brought: Transition | None) -> Transition:
         message = "another run has changed the record since this run began; run this again"
         raise CertificateError(message)
     if change.phase not in (ca_change.FINISH, ca_change.WITHDRAW):
-        write_private(directory / transition.AUTHORITY, replace(change, complete=True).text())
+        write_own(directory / transition.AUTHORITY, replace(change, complete=True).text())
         return change
     if change.phase == ca_change.FINISH:
         key = _with_key(found, None, ca_change.signer(change)).key
         if key:
-            write_private(directory / KEY, key)
+            write_own(directory / KEY, key)
         else:  # the site keeps the key of its own
             (directory / KEY).unlink(missing_ok=True)
     for name in (transition.AUTHORITY, NEXT_KEY):

@@ -27,23 +27,6 @@ def write(path: str | None, text: str, what: str) -> None:
             raise AnsibleActionFail(message) from error
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace a file that only its owner can read; it appears with its content.
-
-    Raises:
-        OSError: it cannot be written.
-
-    """
-    draft = path.with_name(f".{path.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as stream:
-        os.fchmod(stream.fileno(), 0o600)  # of a draft that was left
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(path)
-
-
 def create(path: Path, text: str) -> bool:
     """Create a file together with its content, unless it exists; return whether it was created."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as directory:

@@ -36,6 +36,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.host.files import write_own
 from ..module_utils.model import monitoring, transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
@@ -61,7 +62,6 @@ from .certificates import (
     signed_problem,
     with_chain,
 )
-from .files import write_private
 from .signing_requests import CERTIFICATES, REQUESTS, SIGNED, OutsideAuthority
 
 DIRECTORY = ".secrets"
@@ -420,7 +420,7 @@ def random_text() -> str:
 
 def _write(path: Path, text: str) -> None:
     _make(path.parent)
-    write_private(path, text)
+    write_own(path, text)
 
 
 def _make(directory: Path) -> None:

@@ -35,6 +35,7 @@ from tests.support.faults.target import DROP_ANSWERS, STOP_DROPPING, Target
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology, describe, over_ssh
 from tests.support.recap import changed
+from tests.support.services import mirror_user
 from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/mirroring.md"
@@ -86,8 +87,7 @@ class Side:
         settings = {mirrors.ALIAS: follower, mirrors.VARIABLE: [entry]}
         (mirror,) = mirrors.of_settings(settings)
         user = {"name": mirror.user, "password": mirror.password}
-        grants = [dict(one) for one in mirror.source_grants()]
-        given = self.given(kafka_users=[{**user, "grants": grants}])
+        given = self.given(kafka_users=[{**user, "grants": mirror_user.grants(mirror)}])
         self.plays.succeed("connectors", *given)
 
     def follow(self, other: Side, prefix: str, *arguments: str, **more: Any) -> str:

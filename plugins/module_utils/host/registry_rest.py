@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..model.schemas import CONFLUENT
 from .rest import JSON, Instances, body_of
 
-__all__ = ["APICURIO", "CONFLUENT", "Registry"]
+__all__ = ["APICURIO", "CONFLUENT", "OPTIONS", "Registry"]
 APICURIO = "/apis/registry/v3"
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "instances": {"type": "list", "elements": "str", "required": True},
+    "authority": {"type": "path", "default": ""},
+    "login": {"type": "str", "default": "", "no_log": True},
+}
+"""The options of a module by which it reaches the instances."""
 REQUEST_SECONDS = 70
 """An instance itself gives a write up after 30 s, and then waits as long for its own answer."""
 

@@ -169,15 +169,6 @@ class Mirror:
             *(_grant("topic", one, "describe") for one in self.topics),
         ]
 
-    def source_grants(self) -> list[Grant]:
-        """Return what its user may do on the other cluster: it writes nothing there."""
-        return [
-            *(_grant("topic", one, "read", "describe_configs") for one in self.topics),
-            *(_grant("group", one, "describe") for one in self.groups),
-            # Groups may read what that cluster has copied from here.
-            *([_grant("topic", f"{self.target}.*", "describe")] if self.groups else []),
-        ]
-
 
 def _pattern(name: str) -> str:
     """Return a name as MirrorMaker reads it, a regular expression."""

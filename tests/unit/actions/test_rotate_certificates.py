@@ -342,7 +342,7 @@ def test_a_record_that_cannot_be_written_is_named(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(authorities, "write_private", full)
+    monkeypatch.setattr(authorities, "write_own", full)
     with pytest.raises(AnsibleError, match=r"cannot be recorded.*No space left"):
         rotate(ansible, what="ca", complete=True)
 

@@ -119,18 +119,6 @@ def test_users_may_write_copies_alone() -> None:
     assert groups == [{"group": "billing", "operations": ["read"]}]
 
 
-def test_the_user_at_the_other_cluster_only_reads() -> None:
-    grants = only(second(groups=["*", "shop-*"])).source_grants()
-    reads = ["read", "describe_configs"]
-    assert grants == [
-        {"topic": "orders.new", "operations": reads},
-        {"topic": "shop-", "pattern": "prefixed", "operations": reads},
-        {"group": "*", "operations": ["describe"]},
-        {"group": "shop-", "pattern": "prefixed", "operations": ["describe"]},
-        {"topic": "second.", "pattern": "prefixed", "operations": ["describe"]},
-    ]
-
-
 def test_what_an_operator_sets_wins_but_for_what_two_clusters_agree_on() -> None:
     given = {"tasks.max": 7, "sync.group.offsets.interval.seconds": 1, "topics": "others"}
     found = configs(second(config=given))
