@@ -36,6 +36,12 @@ _CLASSES = {
     SECONDARY: "namenode.SecondaryNameNode",
     DATANODE: "datanode.DataNode",
 }
+# The variable of each heap; a checkpoint needs what the NameNode needs.
+_HEAPS = {
+    NAMENODE: "hdfs_namenode_heap",
+    SECONDARY: "hdfs_namenode_heap (checkpoints)",
+    DATANODE: "hdfs_datanode_heap",
+}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _TOPOLOGY: Mapping[str, Any] = {
     # A stream writes small files all the time: a checkpoint shortens the next start of the
@@ -232,14 +238,8 @@ class HdfsHost(Service):
 
     @property
     def heaps(self) -> dict[str, str]:
-        """Variable -> heap, of each JVM; a checkpoint needs what the NameNode needs."""
-        found = {}
-        if NAMENODE in self.roles:
-            found["hdfs_namenode_heap"] = self.settings["hdfs_namenode_heap"]
-            found["hdfs_namenode_heap (checkpoints)"] = self.settings["hdfs_namenode_heap"]
-        if DATANODE in self.roles:
-            found["hdfs_datanode_heap"] = self.settings["hdfs_datanode_heap"]
-        return found
+        """Variable -> heap, of each JVM."""
+        return {_HEAPS[role]: self.settings[_HEAPS[role].split()[0]] for role in self.roles}
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         copies = {REPLICATION: max(1, min(_COPIES, len(self.datanodes)))}
@@ -296,14 +296,9 @@ class HdfsHost(Service):
 
     def _environment(self) -> dict[str, str]:
         options = " ".join(self.settings["hdfs_java_options"])
-        heaps = {
-            NAMENODE: self.settings["hdfs_namenode_heap"],
-            SECONDARY: self.settings["hdfs_namenode_heap"],
-            DATANODE: self.settings["hdfs_datanode_heap"],
-        }
         return {
-            f"HDFS_{role.upper()}_OPTIONS": f"-Xms{heaps[role]} -Xmx{heaps[role]} {options}"
-            for role in self.roles
+            f"HDFS_{role.upper()}_OPTIONS": f"-Xms{heap} -Xmx{heap} {options}"
+            for role, heap in zip(self.roles, self.heaps.values())
         }
 
     def _daemon(self, role: str) -> dict[str, Entry]:

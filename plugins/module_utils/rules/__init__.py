@@ -7,70 +7,18 @@ pass.
 
 from __future__ import annotations
 
-from . import (
-    certificates,
-    clear_text,
-    connect,
-    connection,
-    connectors,
-    console,
-    contradictions,
-    directories,
-    disks,
-    files,
-    firewall,
-    groups,
-    hdfs,
-    jvm,
-    keys,
-    lag_exporter,
-    listeners,
-    mirrors,
-    monitoring,
-    nodes,
-    postgresql,
-    principals,
-    protection,
-    replication,
-    sasl,
-    schema_registry,
-    security,
-    services,
-    spark,
-    spark_jobs,
-    storage,
-    stores,
-    system,
-    users,
-    variables,
-    versions,
-    zookeeper,
-)
+from importlib import import_module
+
 from .engine import REGISTERED, Rule
 
 # From what the inventory is to what a property is: the order of the problems.
-SUBJECTS = (
-    *(
-        groups,
-        connection,
-        files,
-        variables,
-        versions,
-        services,
-        jvm,
-        system,
-        firewall,
-        directories,
-        disks,
-        storage,
-        nodes,
-        listeners,
-    ),
-    *(stores, certificates, replication, keys, contradictions),
-    *(security, principals, clear_text, sasl, users, protection),
-    *(zookeeper, connect, connectors, mirrors, schema_registry, postgresql),
-    *(hdfs, spark, spark_jobs, monitoring, lag_exporter, console),
+_SUBJECTS = (
+    *("groups", "connection", "files", "variables", "versions", "services", "jvm", "system"),
+    *("firewall", "directories", "disks", "storage", "nodes", "listeners"),
+    *("stores", "certificates", "replication", "keys", "contradictions"),
+    *("security", "principals", "clear_text", "sasl", "users", "protection"),
+    *("zookeeper", "connect", "connectors", "mirrors", "schema_registry", "postgresql"),
+    *("hdfs", "spark", "spark_jobs", "monitoring", "lag_exporter", "console"),
 )
-RULES: tuple[Rule, ...] = tuple(
-    one for subject in SUBJECTS for one in REGISTERED if one.module == subject.__name__
-)
+_NAMES = [import_module(f".{one}", __name__).__name__ for one in _SUBJECTS]
+RULES: tuple[Rule, ...] = tuple(one for name in _NAMES for one in REGISTERED if one.module == name)
