@@ -218,10 +218,10 @@ def diff(change: Change) -> list[dict[str, str]]:
         if entry.secret and "file" in (entry.state, before.kind):
             old = "" if before.kind == "absent" else "(secret content before)\n"
             new = "" if entry.state == "absent" else "(secret content after, different)\n"
-        parts.append(_part(entry.path, old, new))
+        parts.append(shown_diff(entry.path, old, new))
     if change.attributes:
         was = "" if before.kind == "absent" else _attributes(before)
-        parts.append(_part(f"{entry.path} (owner, group, mode)", was, _attributes(entry)))
+        parts.append(shown_diff(f"{entry.path} (owner, group, mode)", was, _attributes(entry)))
     return parts
 
 
@@ -406,7 +406,8 @@ def _attributes(one: Entry | Found) -> str:
     return f"{one.owner}:{one.group} {one.mode:04o}\n"
 
 
-def _part(header: str, before: str, after: str) -> dict[str, str]:
+def shown_diff(header: str, before: str, after: str) -> dict[str, str]:
+    """Return what Ansible shows of a change, by its two texts."""
     return {"before_header": header, "after_header": header, "before": before, "after": after}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..host.files import shown_diff
 from ..model import secret_texts
 from ..model.connectors import references
 from .connect_health import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, connectors
@@ -199,10 +200,7 @@ def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str,
         before = f"{text(now.config)}state = {_state(now)}\n" if now else ""
         after = "" if one.state == "absent" else f"{text(one.config)}state = {one.state}\n"
         if before != after:
-            header = f"connector {one.name}"
-            parts.append(
-                {"before_header": header, "after_header": header, "before": before, "after": after}
-            )
+            parts.append(shown_diff(f"connector {one.name}", before, after))
     return parts
 
 

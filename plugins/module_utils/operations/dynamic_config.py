@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ..host.files import shown_diff
 from ..kafka.configs import Setting
 from ..kafka.snapshot import MIN_ISR
 
@@ -183,13 +184,8 @@ def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, st
     changes += [
         (f"{key}={found[key].entry} (dynamic)", f"{key}={found[key].below}") for key in made.deleted
     ]
-    header = f"dynamic configuration of broker {node_id}"
-    return {
-        "before_header": header,
-        "after_header": header,
-        "before": "".join(f"{before}\n" for before, _ in changes),
-        "after": "".join(f"{after}\n" for _, after in changes),
-    }
+    before, after = ("".join(f"{one[side]}\n" for one in changes) for side in (0, 1))
+    return shown_diff(f"dynamic configuration of broker {node_id}", before, after)
 
 
 def _step(current: str | None, target: str | None) -> int:

@@ -11,6 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import quote
 
+from ..host.files import shown_diff
 from ..host.registry_rest import APICURIO, CONFLUENT
 from ..model.values import listing
 
@@ -252,14 +253,7 @@ def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str,
             after = ""
         before = _lines(now.latest, now.compatibility) if now.versions else ""
         if before != after:
-            shown.append(
-                {
-                    "before_header": one.name,
-                    "after_header": one.name,
-                    "before": before,
-                    "after": after,
-                }
-            )
+            shown.append(shown_diff(one.name, before, after))
     return shown
 
 

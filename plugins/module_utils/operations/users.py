@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..host.files import shown_diff
 from ..kafka.acls import ANY_HOST, CLUSTER_NAME, Acl
 from ..kafka.users import ITERATIONS
 
@@ -172,14 +173,9 @@ def missing(one: Change, scram: Scram) -> list[str]:
 
 def diff(changes: Iterable[Change], scram: Scram) -> dict[str, str]:
     """Return changes as Ansible shows them."""
-    header = "users of the cluster"
     shown = [lines(one, scram) for one in changes]
-    return {
-        "before_header": header,
-        "after_header": header,
-        "before": "".join(f"{line}\n" for before, _ in shown for line in before),
-        "after": "".join(f"{line}\n" for _, after in shown for line in after),
-    }
+    before, after = ("".join(f"{x}\n" for one in shown for x in one[side]) for side in (0, 1))
+    return shown_diff("users of the cluster", before, after)
 
 
 def summary(one: Change) -> dict[str, Any]:
