@@ -7,11 +7,17 @@ from typing import Any
 
 from . import connect, connectors, kafka, monitoring, schema_registry, security
 from .cluster import Cluster
-from .hdfs import CHECKPOINT_PERIOD, seconds
+from .connect import Worker
+from .hdfs import CHECKPOINT_PERIOD, HdfsHost, seconds
 from .kafka import KafkaNode
 from .listeners import MOVED
+from .monitoring import Monitoring
+from .postgresql import Database
+from .schema_registry import Registry
 from .security import User
+from .spark import SparkHost
 from .spark_jobs import SERVICE
+from .zookeeper import Member
 
 Options = dict[str, Any]
 
@@ -24,19 +30,16 @@ def of_module(module: str, cluster: Cluster, host: str) -> Options:
 
     """
     product = next(one for one in cluster.by_product if module.startswith(f"{one}_"))
-    cluster.part(host, product)
-    return OPERATIONS[module](cluster, host)
+    return OPERATIONS[module](cluster.part(host, product), cluster)
 
 
-def _zookeeper_health(cluster: Cluster, host: str) -> Options:
-    member = cluster.zookeeper[host]
+def _zookeeper_health(member: Member, _: Cluster) -> Options:
     own = member.identity
     files = {"certificate": own.certificate.path, "authority": own.authority} if own else {}
     return {"members": member.client_addresses, **files}
 
 
-def _spark_health(cluster: Cluster, host: str) -> Options:
-    spark = cluster.spark[host]
+def _spark_health(spark: SparkHost, _: Cluster) -> Options:
     return {
         "masters": spark.at_masters("spark_master_ui_port"),
         "workers": spark.worker_hosts,
@@ -45,8 +48,7 @@ def _spark_health(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _hdfs_health(cluster: Cluster, host: str) -> Options:
-    own = cluster.hdfs[host]
+def _hdfs_health(own: HdfsHost, _: Cluster) -> Options:
     return {
         "namenode": own.namenode_ui,
         "datanodes": own.datanode_addresses,
@@ -54,13 +56,11 @@ def _hdfs_health(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _hdfs_job_health(cluster: Cluster, host: str) -> Options:
-    own = cluster.hdfs[host]
+def _hdfs_job_health(own: HdfsHost, _: Cluster) -> Options:
     return {"namenode": own.namenode_ui, "user": own.user, "jobs": own.streams}
 
 
-def _hdfs_storage(cluster: Cluster, host: str) -> Options:
-    own = cluster.hdfs[host]
+def _hdfs_storage(own: HdfsHost, _: Cluster) -> Options:
     return {
         "name_dirs": own.name_dirs,
         "java": own.host.java.binary,
@@ -69,31 +69,27 @@ def _hdfs_storage(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _hdfs_directories(cluster: Cluster, host: str) -> Options:
-    own = cluster.hdfs[host]
+def _hdfs_directories(own: HdfsHost, cluster: Cluster) -> Options:
     return {
-        **_hdfs_storage(cluster, host),
+        **_hdfs_storage(own, cluster),
         "directories": own.shared_directories,
         "mark": f"{own.state_dir}/directories",
     }
 
 
-def _hdfs_image(cluster: Cluster, host: str) -> Options:
-    own = cluster.hdfs[host]
+def _hdfs_image(own: HdfsHost, _: Cluster) -> Options:
     return {"namenode": own.namenode_ui, "name_dirs": own.name_dirs}
 
 
-def _connect_health(cluster: Cluster, host: str) -> Options:
-    own = cluster.connect[host]
+def _connect_health(own: Worker, _: Cluster) -> Options:
     files = {"certificate": connect.REST_STORE, "authority": connect.AUTHORITY}
     return {"workers": [*own.rest_addresses.values()], **(files if own.is_secured else {})}
 
 
-def _connect_connectors(cluster: Cluster, host: str) -> Options:
-    own = cluster.connect[host]
+def _connect_connectors(own: Worker, cluster: Cluster) -> Options:
     found = [(one, own.connector_config(one)) for one in own.connectors]
     return {
-        **_connect_health(cluster, host),
+        **_connect_health(own, cluster),
         "connectors": [
             {
                 "name": one.name,
@@ -109,25 +105,22 @@ def _connect_connectors(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _registry(cluster: Cluster, host: str) -> Options:
-    own = cluster.schema_registry[host]
+def _registry(own: Registry, _: Cluster) -> Options:
     authority = {"authority": schema_registry.AUTHORITY} if own.is_secured else {}
     return {"instances": [*own.rest_addresses.values()], "login": own.login, **authority}
 
 
-def _schema_registry_health(cluster: Cluster, host: str) -> Options:
-    own = cluster.schema_registry[host]
+def _schema_registry_health(own: Registry, cluster: Cluster) -> Options:
     return {
-        **_registry(cluster, host),
-        "own": own.rest_addresses[host],
+        **_registry(own, cluster),
+        "own": own.rest_addresses[own.name],
         "management_port": own.settings["schema_registry_management_port"],
     }
 
 
-def _schema_registry_subjects(cluster: Cluster, host: str) -> Options:
-    own = cluster.schema_registry[host]
+def _schema_registry_subjects(own: Registry, cluster: Cluster) -> Options:
     return {
-        **_registry(cluster, host),
+        **_registry(own, cluster),
         "compatibility": own.settings["schema_registry_compatibility"],
         "subjects": [
             {
@@ -143,35 +136,31 @@ def _schema_registry_subjects(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _postgresql_setup(cluster: Cluster, host: str) -> Options:
-    own = cluster.databases[host]
+def _postgresql_setup(own: Database, _: Cluster) -> Options:
     return {**own.connection, "steps": own.steps}
 
 
-def _postgresql_checks(cluster: Cluster, host: str) -> Options:
-    own, worker = cluster.databases[host], next(iter(cluster.connect.values()), None)
+def _postgresql_checks(own: Database, cluster: Cluster) -> Options:
+    worker = next(iter(cluster.connect.values()), None)
     needed = own.needed(worker.connectors) if worker else []
     return {**own.connection, "health": own.health, "connectors": needed}
 
 
-def _monitoring_check(cluster: Cluster, host: str) -> Options:
-    found = cluster.monitoring[host].configuration
-    return {"files": {path: one["content"] for path, one in found.items()}}
+def _monitoring_check(own: Monitoring, _: Cluster) -> Options:
+    return {"files": {path: one["content"] for path, one in own.configuration.items()}}
 
 
-def _monitoring_reload(cluster: Cluster, host: str) -> Options:
-    return {**cluster.monitoring[host].operated, "directory": monitoring.CONFIG}
+def _monitoring_reload(own: Monitoring, _: Cluster) -> Options:
+    return {**own.operated, "directory": monitoring.CONFIG}
 
 
-def _monitoring_health(cluster: Cluster, host: str) -> Options:
-    own = cluster.monitoring[host]
+def _monitoring_health(own: Monitoring, cluster: Cluster) -> Options:
     targets = [f"{job}/{name}" for job, hosts in own.jobs.items() for name in hosts]
-    of_console = cluster.consoles[host].operated if host in cluster.consoles else {}
+    of_console = cluster.consoles[own.name].operated if own.name in cluster.consoles else {}
     return {**own.operated, **of_console, "targets": targets}
 
 
-def _spark_job_health(cluster: Cluster, host: str) -> Options:
-    spark = cluster.spark[host]
+def _spark_job_health(spark: SparkHost, _: Cluster) -> Options:
     in_hdfs = spark.hdfs.streams if spark.hdfs else {}
     return {
         "jobs": [
@@ -190,8 +179,7 @@ def _spark_job_health(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _spark_job_checkpoints(cluster: Cluster, host: str) -> Options:
-    spark = cluster.spark[host]
+def _spark_job_checkpoints(spark: SparkHost, _: Cluster) -> Options:
     return {
         "jobs": [
             {"name": job.name, "checkpoint": spark.checkpoint(job), "topics": list(job.topics)}
@@ -201,12 +189,11 @@ def _spark_job_checkpoints(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _kafka_health(cluster: Cluster, host: str) -> Options:
-    return {**_gate(cluster, host), "tls_addresses": cluster.kafka[host].tls_addresses}
+def _kafka_health(node: KafkaNode, cluster: Cluster) -> Options:
+    return {**_gate(node, cluster), "tls_addresses": node.tls_addresses}
 
 
-def _expected(cluster: Cluster, host: str) -> Options:
-    node = cluster.kafka[host]
+def _expected(node: KafkaNode, _: Cluster) -> Options:
     return {
         "bootstrap": node.other_brokers_first,
         "expect_brokers": [peer.id for peer in node.brokers],
@@ -215,21 +202,19 @@ def _expected(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _gate(cluster: Cluster, host: str) -> Options:
-    node = cluster.kafka[host]
+def _gate(node: KafkaNode, cluster: Cluster) -> Options:
     return {
-        **_expected(cluster, host),
+        **_expected(node, cluster),
         "strict": node.settings["kafka_gate_strict"],
         "allow_outage": node.settings["kafka_allow_outage"],
         "allow_unsafe_quorum": node.settings["kafka_allow_unsafe_quorum"],
     }
 
 
-def _kafka_restart(cluster: Cluster, host: str) -> Options:
+def _kafka_restart(node: KafkaNode, cluster: Cluster) -> Options:
     # The options that stay the same for a whole roll.
-    node = cluster.kafka[host]
     return {
-        **_gate(cluster, host),
+        **_gate(node, cluster),
         "node": {
             "id": node.id,
             "broker": node.is_broker,
@@ -256,8 +241,7 @@ def limits(node: KafkaNode) -> Mapping[str, float]:
     }
 
 
-def _kafka_storage(cluster: Cluster, host: str) -> Options:
-    node = cluster.kafka[host]
+def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
     return {
         **_as_service_user(node),
         "cluster_id": node.cluster_id,
@@ -267,8 +251,7 @@ def _kafka_storage(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _kafka_voter(cluster: Cluster, host: str) -> Options:
-    node = cluster.kafka[host]
+def _kafka_voter(node: KafkaNode, _: Cluster) -> Options:
     return {
         **_as_service_user(node),
         "bootstrap": node.bootstrap,
@@ -276,14 +259,13 @@ def _kafka_voter(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _kafka_features(cluster: Cluster, host: str) -> Options:
-    return {**_expected(cluster, host), "target": cluster.kafka[host].version}
+def _kafka_features(node: KafkaNode, cluster: Cluster) -> Options:
+    return {**_expected(node, cluster), "target": node.version}
 
 
-def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
+def _kafka_dynamic_config(node: KafkaNode, _: Cluster) -> Options:
     # The connection is to the broker itself. Before its restart the certificate that it shows lacks
     # an address that has changed since.
-    node = cluster.kafka[host]
     port = node.own_address.rpartition(":")[2]
     return {
         "bootstrap": [f"localhost:{port}" if node.keys_are_ours else node.own_address],
@@ -294,9 +276,8 @@ def _kafka_dynamic_config(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _kafka_users(cluster: Cluster, host: str) -> Options:
+def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
     # A login shows whether a user's password is the one that it should have.
-    node = cluster.kafka[host]
     login = node.login_listener
     trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
     return {
@@ -310,22 +291,20 @@ def _kafka_users(cluster: Cluster, host: str) -> Options:
     }
 
 
-def _kafka_topics(cluster: Cluster, host: str) -> Options:
+def _kafka_topics(node: KafkaNode, cluster: Cluster) -> Options:
     worker = next(iter(cluster.connect.values()), None)
     found = connectors.topics_read(worker.connectors) if worker else {}
-    return {"bootstrap": cluster.kafka[host].bootstrap, "topics": found}
+    return {"bootstrap": node.bootstrap, "topics": found}
 
 
-def _kafka_service_topics(cluster: Cluster, host: str) -> Options:
-    node = cluster.kafka[host]
+def _kafka_service_topics(node: KafkaNode, cluster: Cluster) -> Options:
     found = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
     wait = node.settings["kafka_start_timeout"]
     return {"bootstrap": node.bootstrap, "topics": found, "wait": wait}
 
 
-def _kafka_listeners(cluster: Cluster, host: str) -> Options:
+def _kafka_listeners(node: KafkaNode, _: Cluster) -> Options:
     # Who still uses the former listeners counts when they are about to be closed.
-    node = cluster.kafka[host]
     leaves = node.change is not None and node.change.complete and node.change.phase == MOVED
     return {"ports": [one.port for one in node.former_listeners] if leaves else []}
 
@@ -339,7 +318,7 @@ def _user(user: User) -> Options:
     }
 
 
-OPERATIONS: Mapping[str, Callable[[Cluster, str], Options]] = {
+OPERATIONS: Mapping[str, Callable[[Any, Cluster], Options]] = {
     "zookeeper_health": _zookeeper_health,
     "spark_health": _spark_health,
     "spark_job_health": _spark_job_health,
