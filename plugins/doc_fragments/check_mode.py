@@ -1,7 +1,5 @@
 """Documentation that modules which change nothing have in common."""
 
-from __future__ import annotations
-
 
 class ModuleDocFragment:
     """What check mode does with such a module."""

@@ -1,7 +1,5 @@
 """Documentation that the modules which check a service have in common."""
 
-from __future__ import annotations
-
 
 class ModuleDocFragment:
     """Options of such a module."""

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action artifacts, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: artifacts
 short_description: Pack and verify every distribution of the cluster on the control node

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action client_config, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: client_config
 short_description: Write files by which clients on the control node reach the Kafka cluster

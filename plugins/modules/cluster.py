@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action cluster, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: cluster
 short_description: Resolve the cluster of an inventory, and refuse it with every problem at once

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action explain, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: explain
 short_description: Explain each Kafka property of a host, what a change would do, and what listens

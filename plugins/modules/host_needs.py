@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action host_needs, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: host_needs
 short_description: What a host needs besides files, by what was found on it

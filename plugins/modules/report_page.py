@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action report_page, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: report_page
 short_description: Write a page that shows a cluster

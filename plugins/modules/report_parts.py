@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action report_parts, which calls other modules."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: report_parts
 short_description: Read the services of a cluster, each on one host

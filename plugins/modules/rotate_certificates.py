@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action rotate_certificates, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: rotate_certificates
 short_description: Make new keys of hosts, or bring the next phase of a change of the CA

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action rotate_secrets, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: rotate_secrets
 short_description: Make passwords of Kafka's users, or Spark's secret, anew

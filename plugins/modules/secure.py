@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Documentation of the action secure, which runs on the control node."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: secure
 short_description: Choose the next phase in which a running Kafka cluster gets its wanted listeners
