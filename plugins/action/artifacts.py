@@ -1,7 +1,5 @@
 """Ansible action: pack and verify every distribution of the cluster on the control node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..plugin_utils import artifacts

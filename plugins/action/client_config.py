@@ -1,7 +1,5 @@
 """Ansible action: write files by which clients on the control node reach the Kafka cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ansible action: resolve the cluster of a run, and report all its problems at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

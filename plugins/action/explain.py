@@ -1,7 +1,5 @@
 """Ansible action: explain Kafka's properties, what a change would do, and what listens."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

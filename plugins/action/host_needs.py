@@ -1,7 +1,5 @@
 """Ansible action: what a host needs besides files, by what was found on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..module_utils.model import desired

@@ -1,7 +1,5 @@
 """The control node's part of the module kafka_dynamic_config, for a broker that was running."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

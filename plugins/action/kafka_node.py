@@ -1,7 +1,5 @@
 """The control node's part of the module kafka_node: the options that come from the model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..module_utils.host.operation_file import FINISHED, RUNNING

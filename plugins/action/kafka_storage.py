@@ -1,7 +1,5 @@
 """The control node's part of the module kafka_storage: a formatted host is not contacted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..module_utils.host import storage

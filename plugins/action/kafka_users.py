@@ -1,7 +1,5 @@
 """The control node's part of the module kafka_users; a cluster without users is not contacted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..plugin_utils import from_model

@@ -1,7 +1,5 @@
 """The control node's part of the module preflight: the model says what to inspect."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """Ansible action: units, disks, certificates and the last operation of a host, for a report."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..module_utils.model.packaged import Packaged

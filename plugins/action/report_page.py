@@ -1,7 +1,5 @@
 """Ansible action: a page that shows what a run has read of a cluster."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ansible action: the services of a cluster, each read on one host of those that have it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..module_utils.model import module_options

@@ -1,7 +1,5 @@
 """Ansible action: make new keys of hosts, or bring the next phase of a change of the CA."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any

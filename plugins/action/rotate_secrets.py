@@ -1,7 +1,5 @@
 """Ansible action: make passwords of Kafka's users, or Spark's secret, anew on the control node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

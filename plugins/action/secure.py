@@ -1,7 +1,5 @@
 """Ansible action: choose the phase in which a running cluster gets its wanted listeners."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The control node's part of the module service: options from the model, and the tarball."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

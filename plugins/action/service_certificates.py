@@ -1,7 +1,5 @@
 """Ansible action: the certificates of a host for other services than Kafka."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..plugin_utils.action import Action

@@ -1,7 +1,5 @@
 """Ansible lookup: a host pattern, if the variables of all hosts can be read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the actions of the collection have in common: their options, the cluster, their module."""
 
-from __future__ import annotations
-
 import functools
 import re
 from abc import abstractmethod

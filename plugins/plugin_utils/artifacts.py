@@ -1,7 +1,5 @@
 """Distributions on the control node: packed once, and verified before a host gets them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -11,8 +11,6 @@ These are files of the secrets:
     connect-ca.pem, .key              the CA of Kafka Connect's REST interface
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Keys and certificates of a cluster, made on the control node: its CA's and those of its nodes."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Collection, Iterable, Sequence

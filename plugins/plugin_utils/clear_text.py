@@ -4,8 +4,6 @@ A value from a vault, an environment variable or a service is hidden, and so is 
 with -e. A file that an expression looks up is clear text if git tracks it unencrypted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import shutil

@@ -1,7 +1,5 @@
 """The Kafka cluster id that is kept beside an inventory: read, or generated once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail

@@ -1,7 +1,5 @@
 """Files that runs write on the control node."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The action of modules whose options come from the model of the cluster."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ YAML keeps the last of two equal keys and reads some texts as numbers; Ansible r
 a group or host that does not exist, and no file beside another of its name that comes first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path

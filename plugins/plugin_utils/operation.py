@@ -4,8 +4,6 @@ The control node keeps it for the run's tasks; the module `kafka_node` writes it
 is the lock of the cluster.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import json

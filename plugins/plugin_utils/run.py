@@ -4,8 +4,6 @@ It is stored in the temporary directory of the run, which only its owner can rea
 removed with the run: a cluster contains secrets.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import fcntl
 import hashlib

@@ -21,8 +21,6 @@ They are files of one directory that only its owner can read:
     spark_connect_token           what clients of Spark Connect show
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime

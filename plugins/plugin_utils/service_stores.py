@@ -1,7 +1,5 @@
 """The files with certificates that a host's services show, and who must have signed them."""
 
-from __future__ import annotations
-
 from ..module_utils.model.cluster import Cluster
 
 Store = dict[str, str]

@@ -6,8 +6,6 @@ They are files of the secrets until a signed certificate is taken in:
     signed/HOST/NAME.pem            the certificate, followed by those that signed it
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Why a user of Kafka has no password on the control node."""
 
-from __future__ import annotations
-
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.values import listing
 

@@ -1,7 +1,5 @@
 """The check of an inventory by the rules, and its result in files."""
 
-from __future__ import annotations
-
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
