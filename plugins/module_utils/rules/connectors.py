@@ -44,9 +44,7 @@ def _at(connector: Connector, key: str) -> str:
 @rule("connectors-differ")
 def _connectors_differ(cluster: Cluster) -> Findings:
     """Any worker may get any connector, and reads its secrets there."""
-    for variable in _SHARED:
-        values = {name: worker.settings[variable] for name, worker in cluster.connect.items()}
-        yield from one_value(cluster, variable, values, "in the group variables of all workers")
+    return one_value(cluster, "in the group variables of all workers", cluster.connect, *_SHARED)
 
 
 @rule("connector-duplicate", each=_first, where=VARIABLE)
@@ -187,8 +185,7 @@ def _users_of_jobs(cluster: Cluster) -> set[str]:
 @rule("connector-grant", each=_every)
 def _connector_grant(_: Cluster, __: Worker, one: Connector) -> Findings:
     """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
-    for found in wrong_grants(one.user or one.name, one.grants):
-        yield Finding(found.what, found.fix, _at(one, "grants"))
+    return wrong_grants(one.user or one.name, one.grants, _at(one, "grants"))
 
 
 @rule("connector-topic", each=_every)

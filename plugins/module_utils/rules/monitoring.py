@@ -44,12 +44,8 @@ def _monitoring_address(part: Packaged) -> Findings:
 @rule("monitoring-security-differs")
 def _monitoring_security_differs(cluster: Cluster) -> Findings:
     """Prometheus asks all exporters in one way, and each server notifies all others so, too."""
-    for found, variable in (
-        (cluster.metrics, "metrics_security"),
-        (cluster.monitoring, "monitoring_security"),
-    ):
-        values = {host: one.settings[variable] for host, one in found.items()}
-        yield from one_value(cluster, variable, values, "for all hosts")
+    yield from one_value(cluster, "for all hosts", cluster.metrics, "metrics_security")
+    yield from one_value(cluster, "for all hosts", cluster.monitoring, "monitoring_security")
 
 
 @rule("monitoring-duration", each=_servers)

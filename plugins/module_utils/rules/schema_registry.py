@@ -56,9 +56,8 @@ def _schema_registry_name_taken(cluster: Cluster) -> Findings:
 def _schema_registry_differs(cluster: Cluster) -> Findings:
     """A client may use any instance, and each must answer as the others do."""
     variables = (_USERS, VARIABLE, "schema_registry_compatibility", "schema_registry_security")
-    for variable in variables:
-        values = {name: one.settings[variable] for name, one in cluster.schema_registry.items()}
-        yield from one_value(cluster, variable, values, "in the group variables of all instances")
+    place = "in the group variables of all instances"
+    return one_value(cluster, place, cluster.schema_registry, *variables)
 
 
 @rule("schema-registry-user", each=_with_users, where=_USERS)

@@ -13,7 +13,7 @@ from ..model.host import HostSettings
 from ..model.inventory import HostVariables
 from ..model.jvm_options import java_words
 from ..model.kafka import KafkaNode
-from ..model.service import Service
+from ..model.service import Part, Service
 from ..model.values import listing
 from .engine import Finding, Findings
 
@@ -187,22 +187,21 @@ def shared_values(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key
     return ((value, hosts) for value, hosts in holders(values).items() if len(hosts) > 1)
 
 
-def one_value(
-    cluster: Cluster, variable: str, values: Mapping[str, object], place: str
-) -> Findings:
-    """Yield a finding if hosts have different values of a variable; `place` says where to set it.
+def one_value(cluster: Cluster, place: str, hosts: Mapping[str, Part], *variables: str) -> Findings:
+    """Yield a finding for each variable that is not the same on hosts; `place` is where to set it.
 
     Those whose value is not known are left out.
     """
-    known = {
-        host: repr(value)
-        for host, value in values.items()
-        if not falls_back_to_default(cluster, host, variable)
-    }
-    groups = [listing(hosts) for hosts in holders(known).values()]
-    if len(groups) > 1:
-        what = f"{variable} is not the same on {listing(groups, 'as on')}."
-        yield Finding(what, f"Set {variable} once, {place}.", variable, tuple(known))
+    for variable in variables:
+        known = {
+            host: repr(part.settings[variable])
+            for host, part in hosts.items()
+            if not falls_back_to_default(cluster, host, variable)
+        }
+        groups = [listing(names) for names in holders(known).values()]
+        if len(groups) > 1:
+            what = f"{variable} is not the same on {listing(groups, 'as on')}."
+            yield Finding(what, f"Set {variable} once, {place}.", variable, tuple(known))
 
 
 def taken_user(cluster: Cluster, user: str, owner: str) -> Findings:

@@ -66,8 +66,7 @@ def _at(job: Job, key: str) -> str:
 @rule("spark-jobs-differ", where=VARIABLE)
 def _spark_jobs_differ(cluster: Cluster) -> Findings:
     """The first master has the drivers, and every host the logins of the jobs."""
-    values = {name: host.settings[VARIABLE] for name, host in cluster.spark.items()}
-    yield from one_value(cluster, VARIABLE, values, "in the group variables of all Spark hosts")
+    return one_value(cluster, "in the group variables of all Spark hosts", cluster.spark, VARIABLE)
 
 
 @rule("spark-job-duplicate", each=_driver, where=VARIABLE)
@@ -417,8 +416,7 @@ def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
 @rule("spark-job-grant", each=_jobs)
 def _spark_job_grant(_: Cluster, job: Job) -> Findings:
     """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
-    for one in wrong_grants(job.user or job.name, job.grants):
-        yield Finding(one.what, one.fix, _at(job, "grants"))
+    return wrong_grants(job.user or job.name, job.grants, _at(job, "grants"))
 
 
 @rule("spark-job-topic", each=_jobs)

@@ -138,13 +138,9 @@ def _cluster_variable_differs(cluster: Cluster) -> Findings:
     used, and those of the others silently ignored.
     """
     for variable in (_VARIABLE, _CERTIFICATE, _KEY):
-        values = {
-            host: node.settings[variable]
-            for host, node in nodes(cluster)
-            if _is_read(cluster, node, variable)
-        }
+        reading = {host: node for host, node in nodes(cluster) if _is_read(cluster, node, variable)}
         place = "for all hosts of Kafka (group_vars/all.yml)"
-        yield from one_value(cluster, variable, values, place)
+        yield from one_value(cluster, place, reading, variable)
 
 
 def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:
@@ -160,20 +156,20 @@ def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
         yield from wrong_grants(str(user["name"]), sequence(user.get("grants")))
 
 
-def wrong_grants(name: str, grants: Iterable[object]) -> Findings:
+def wrong_grants(name: str, grants: Iterable[object], where: str = "") -> Findings:
     """Yield which grants of a user Kafka would refuse."""
     for grant in map(mapping, grants):
         kinds = [kind for kind in _OPERATIONS if grant.get(kind)]
         if len(kinds) != 1:
             what = f"A grant of {name} is for {listing(kinds) or 'no resource'}."
             fix = f"Write an entry for each resource: {listing(_OPERATIONS, 'or')}."
-            yield Finding(what, fix)
+            yield Finding(what, fix, where)
             continue
         known = _OPERATIONS[kinds[0]]
         wrong = [one for one in sequence(grant.get("operations")) if one not in known]
         if wrong or not grant.get("operations"):
             what = f"A grant of {name} on a {kinds[0]} has {listing(wrong) or 'no operation'}."
-            yield Finding(what, f"Choose of {listing(sorted(known))}.")
+            yield Finding(what, f"Choose of {listing(sorted(known))}.", where)
 
 
 @rule("user-same-grants", each=_users, where=_VARIABLE)
