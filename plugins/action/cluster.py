@@ -22,11 +22,11 @@ class ActionModule(LocalAction):
         if args["inspected"]:
             return self._check_hosts(args)
         problems: list[Problem] = []
-        if args["json"] or args["junit"] or not run.is_validated(variables):
+        if args["json"] or args["junit"] or not run.validated(variables).exists():
             problems, message = validation.check(cluster, args["json"], args["junit"])
             if engine.errors(problems):
                 return outcome(problems, message)
-            run.set_validated(variables)
+            run.validated(variables).touch()
         changed = [self._keep_cluster_id(args)]
         result = outcome(problems)
         if args["generate"]:

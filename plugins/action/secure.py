@@ -80,7 +80,7 @@ class ActionModule(LocalAction):
             texts_ = {**node.secrets.texts, transition.SECURITY: change.text()}
             found = dataclasses.replace(node.secrets, texts=texts_)
             self.cluster = run.renew(self.variables, {}, secrets=found)
-            run.check_again(self.variables)
+            run.validated(self.variables).unlink(missing_ok=True)
         current = shown or change
         phase = current.phase if current else ENDED
         return {"changed": is_new, "phase": phase, "lines": [_line(texts[phase], node, current)]}

@@ -76,21 +76,6 @@ def inspections(hostvars: HostVars) -> dict[str, Inspection]:
     }
 
 
-def is_validated(task_vars: Mapping[str, Any]) -> bool:
-    """Return whether the rules were run on the cluster of this run, and found no error."""
-    return _validated(task_vars).exists()
-
-
-def set_validated(task_vars: Mapping[str, Any]) -> None:
-    """Remember that the rules have found no error in the cluster of this run."""
-    _validated(task_vars).touch()
-
-
-def check_again(task_vars: Mapping[str, Any]) -> None:
-    """Let the next task that resolves the cluster run the rules on it again."""
-    _validated(task_vars).unlink(missing_ok=True)
-
-
 def renew(
     task_vars: Mapping[str, Any],
     facts: Mapping[str, Facts],
@@ -115,7 +100,8 @@ def renew(
     return found
 
 
-def _validated(task_vars: Mapping[str, Any]) -> Path:
+def validated(task_vars: Mapping[str, Any]) -> Path:
+    """Return the file that exists once the rules have found no error in the cluster of this run."""
     path = _path(inventory.play_overrides(task_vars))
     return path.with_name(f"{path.name}.validated")
 

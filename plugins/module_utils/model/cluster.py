@@ -295,11 +295,12 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     """Return the cluster of an inventory; `facts` is what was found on hosts so far."""
     hosts: dict[str, HostSettings] = {}
     invalid: dict[str, list[Invalid]] = {}
+    monitored = bool(inventory.members(monitoring.GROUP))
     for name, host in inventory.hosts.items():
         settings, wrong = variables.settings(host)
         settings["ansible_host"] = host.connection.get("ansible_host")
         found = (facts or {}).get(name)
-        hosts[name] = HostSettings(name, settings, found, monitoring.is_monitored(inventory))
+        hosts[name] = HostSettings(name, settings, found, monitored)
         if wrong:
             invalid[name] = wrong
     members = zookeeper.resolve(inventory, hosts)

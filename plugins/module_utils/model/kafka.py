@@ -215,7 +215,8 @@ class KafkaNode(Server, Certified):
     @cached_property
     def wanted_listeners(self) -> Listeners:
         """The listeners that this node's variables ask for, whatever it has now."""
-        preset, settings = self._preset, self.settings
+        settings = self.settings
+        preset = security.PRESETS[settings["kafka_security"]]
         brokers = settings["kafka_listeners"] or preset.listeners
         controller = settings["kafka_controller_listener"] or preset.controller_listener
         # Kafka compares names of listeners in capitals.
@@ -234,10 +235,6 @@ class KafkaNode(Server, Certified):
         own = [one for one in self.client_listeners if one.name == self.inter_broker_listener]
         with_key = [one for one in own if one.protocol == "SSL" and self.is_secured]
         return [*with_key, *self.client_listeners][0]
-
-    @property
-    def _preset(self) -> security.Preset:
-        return security.PRESETS[self.settings["kafka_security"]]
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -382,10 +379,11 @@ class KafkaNode(Server, Certified):
     def _defaults(self) -> dict[str, dict[str, Any]]:
         profile = PROFILES.get(self.settings["kafka_profile"])
         settings = profile.settings if profile else {}
+        of_ensemble = zookeeper_tls.of_broker(self.identity) if self.identity else {}
         return {
             "profile": self._known({k: one.on(self.host.cores) for k, one in settings.items()}),
             "topology": self._known(self._topology_config()),
-            "security": {**self._ensemble_config(), **self._security_config()},
+            "security": {**of_ensemble, **self._security_config()},
         }
 
     @property
@@ -394,9 +392,6 @@ class KafkaNode(Server, Certified):
         if not self.ensemble_secured or self.mode != "zookeeper":
             return None
         return zookeeper_tls.identity(self.host.name, self.product)
-
-    def _ensemble_config(self) -> dict[str, Any]:
-        return zookeeper_tls.of_broker(self.identity) if self.identity else {}
 
     def _security_config(self) -> dict[str, Any]:
         """Return what `kafka_security: standard` sets where listeners are encrypted."""

@@ -192,17 +192,15 @@ class Monitoring(Packaged):
         login = {"username": ADMIN, "password_file": _PASSWORD_FILE}
         return {"scheme": "https", "tls_config": _tls(), "basic_auth": login}
 
-    def _alertmanager(self) -> dict[str, Any]:
-        return {"route": self.route, "receivers": self.receivers}
-
     @property
     def configuration(self) -> dict[str, Entry]:
         """The files of the directory of the configuration, by their paths in it."""
         texts = self.secrets.texts
+        notified = {"route": self.route, "receivers": self.receivers}
         found = {
             SETTINGS["prometheus"]: files.text(files.yaml_text(self._prometheus())),
             # It may hold what a receiver is logged in to with.
-            SETTINGS["alertmanager"]: self.secret(files.yaml_text(self._alertmanager())),
+            SETTINGS["alertmanager"]: self.secret(files.yaml_text(notified)),
             **{f"alerts/{name}": files.text(text) for name, text in _alerts().items()},
         }
         groups = self.settings["monitoring_rule_groups"]
@@ -300,11 +298,6 @@ def _named(route: Mapping[str, Any]) -> Iterator[str]:
         yield str(route["receiver"])
     for one in sequence(route.get("routes")):
         yield from _named(mapping(one))
-
-
-def is_monitored(inventory: Inventory) -> bool:
-    """Return whether a host collects metrics."""
-    return bool(inventory.members(GROUP))
 
 
 def missing_texts(found: Sequence[Monitoring], metrics: Sequence[Metrics]) -> list[str]:

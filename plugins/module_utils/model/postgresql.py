@@ -184,8 +184,9 @@ class Database(Certified):
         Each is a name, the database to ask, a query that is true once it is there, and the
         statements that make it so.
         """
+        texts = self.secrets.texts
         return [
-            *(_user(one, kind, self._password(one)) for one, kind in USERS.items()),
+            *(_user(one, kind, texts.get(secret(one), "")) for one, kind in USERS.items()),
             _step(
                 f"the database {self.database}",
                 f"SELECT EXISTS (SELECT FROM pg_database WHERE datname = '{self.database}')",  # noqa: S608 - names that a rule has checked
@@ -207,9 +208,6 @@ class Database(Certified):
                 self.database,
             ),
         ]
-
-    def _password(self, user: str) -> str:
-        return self.secrets.texts.get(secret(user), "")
 
     @property
     def health(self) -> list[dict[str, str]]:

@@ -297,20 +297,16 @@ class SparkHost(Service):
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         secret = self._secret(security.SPARK_SECRET)
+        of_hdfs = self.hdfs.client_config if self.hdfs else {}
         return {
             "topology": {
                 **_TOPOLOGY,
                 **(_RECOVERY if self.recovery else {}),
                 **(_METRICS if self.host.monitored else {}),
-                **{f"spark.hadoop.{key}": one for key, one in self._hdfs_client.items()},
+                **{f"spark.hadoop.{key}": one for key, one in of_hdfs.items()},
             },
             "security": {**_STANDARD, SECRET: secret} if self.is_secured else {},
         }
-
-    @property
-    def lacks_secret(self) -> bool:
-        """Whether Millrace has to make the secret that its processes share, and has none yet."""
-        return security.SPARK_SECRET in self.missing_texts
 
     @property
     def session_secrets(self) -> list[str]:
@@ -369,10 +365,6 @@ class SparkHost(Service):
             self.events_dir: spark_sessions.shared(self.user, "3770"),
             spark_sessions.warehouse(self.shared_dir): spark_sessions.shared(self.user, "2770"),
         }
-
-    @property
-    def _hdfs_client(self) -> Mapping[str, Any]:
-        return self.hdfs.client_config if self.hdfs else {}
 
     @property
     def _file_system(self) -> dict[str, Any]:
