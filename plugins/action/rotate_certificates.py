@@ -1,6 +1,6 @@
 """Ansible action: make new keys of hosts, or bring the next phase of a change of the CA."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,9 @@ from ..module_utils.model import (
     security,
     spark,
 )
+from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.kafka import KafkaNode
-from ..module_utils.model.kafka_service import KafkaService
-from ..module_utils.model.packaged import Packaged
-from ..module_utils.model.postgresql import Database
+from ..module_utils.model.service import Certified
 from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
 from ..plugin_utils import authorities, run, secrets
@@ -68,12 +66,9 @@ class ActionModule(LocalAction):
         """Make the keys or enter the phase, or record that all hosts have what the run brought."""
         cluster = self.cluster
         changes = args["what"] == CA
-        of_kafka = _certified(
-            *(cluster.kafka, cluster.schema_registry),
-            *(cluster.metrics, cluster.monitoring, cluster.consoles),
-        )
+        of_kafka = _certified(cluster, of_connect=False)
         # Workers and databases have certificates of another CA, which does not change.
-        others = [] if changes else _certified(cluster.connect, cluster.databases)
+        others = [] if changes else _certified(cluster, of_connect=True)
         if not of_kafka and not others:
             message = (
                 "no Kafka node has certificates that Millrace makes (kafka_security is open, or "
@@ -200,9 +195,8 @@ class ActionModule(LocalAction):
         return secrets.complete(self.cluster, given, store=store, step=step, renewed=renewed)
 
 
-def _certified(
-    *services: Mapping[str, KafkaNode | KafkaService | Database | Packaged],
-) -> list[str]:
-    """Return the hosts on which services have certificates."""
-    every = [host for found in services for host, one in found.items() if one.certificates]
-    return list(dict.fromkeys(every))
+def _certified(cluster: Cluster, *, of_connect: bool) -> list[str]:
+    """Return the hosts with certificates of the CA of Kafka Connect, or of that of Kafka."""
+    every = [item for found in cluster.by_product.values() for item in found.items()]
+    shown = [(host, one) for host, one in every if isinstance(one, Certified) and one.certificates]
+    return list(dict.fromkeys(host for host, one in shown if one.of_connect == of_connect))

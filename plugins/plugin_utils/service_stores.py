@@ -1,36 +1,27 @@
 """The files with certificates that a host's services show, and who must have signed them."""
 
 from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.service import Certified
 
 Store = dict[str, str]
 
 
 def stores(cluster: Cluster, host: str) -> list[Store]:
     """Return those of a host's services other than Kafka: certificate's path, trusted CAs."""
-    secrets = cluster.inventory.secrets
-    identities = [one.identity for one in cluster.services(host).values() if one.identity]
+    secrets, parts = cluster.inventory.secrets, cluster.deployed(host)
+    identities = [part.identity for part in parts.values() if part.identity]
     own = [
         {"certificate": one.certificate.path, "trusted": one.trusted(secrets)} for one in identities
     ]
-    owners = [
-        (cluster.connect.get(host), secrets.connect_authority),
-        (cluster.databases.get(host), secrets.connect_authority),
-        (cluster.schema_registry.get(host), secrets.authority),
-        (cluster.metrics.get(host), secrets.authority),
-        (cluster.monitoring.get(host), secrets.authority),
-        (cluster.consoles.get(host), secrets.authority),
-    ]
-    return own + [
-        {"certificate": one.path, "trusted": authority}
-        for owner, authority in owners
-        if owner
-        for one in owner.certificates
-    ]
+    return own + [one for name, part in parts.items() if name != "kafka" for one in _shown(part)]
 
 
 def of_kafka(cluster: Cluster, host: str) -> list[Store]:
     """Return those of a host's Kafka node, which its listeners show."""
-    node = cluster.kafka.get(host)
-    trusted = cluster.inventory.secrets.authority
-    found = node.certificates if node and trusted else []
-    return [{"certificate": one.path, "trusted": trusted} for one in found]
+    return [one for one in _shown(cluster.kafka.get(host)) if one["trusted"]]
+
+
+def _shown(part: object) -> list[Store]:
+    if not isinstance(part, Certified):
+        return []
+    return [{"certificate": one.path, "trusted": part.authorities} for one in part.certificates]

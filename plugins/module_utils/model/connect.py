@@ -95,6 +95,7 @@ class Worker(KafkaService):
     port_variable = "connect_port"
     port_variables = (port_variable,)
     connecting = (NODES, ADMINS)
+    of_connect = True
     kafka_user = KAFKA_USER
     kafka_authority = KAFKA_AUTHORITY
     owned = OWNED

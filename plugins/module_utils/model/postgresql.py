@@ -81,6 +81,7 @@ class Database(Certified):
     address_variable = ADDRESS
     port_variables = (PORT,)
     connecting = (NODES,)  # the workers of Kafka Connect
+    of_connect = True
 
     @property
     def database(self) -> str:

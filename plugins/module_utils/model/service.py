@@ -177,14 +177,23 @@ class Part(ABC):
 
 
 class Certified(Part):
-    """What shows certificates that Millrace makes, and has the secrets with their keys."""
+    """What shows certificates that Millrace makes, and has the secrets with their keys.
+
+    `of_connect` says whether they are of the CA of Kafka Connect's REST interface.
+    """
 
     secrets: Secrets
+    of_connect: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def certificates(self) -> list[Certificate]:
         """What it shows to those who connect."""
+
+    @property
+    def authorities(self) -> str:
+        """The certificates of the CAs by which others take what it shows."""
+        return self.secrets.connect_authority if self.of_connect else self.secrets.authority
 
     @property
     def certificate_names(self) -> tuple[str, ...]:
