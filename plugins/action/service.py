@@ -70,7 +70,8 @@ class ActionModule(Action):
             return {}
         try:
             if job and args["parts"] == [PACKAGES]:
-                return desired.of_job_packages(self._spark, self._job(job))
+                packages = self._spark.job_packages(self._job(job))
+                return packages.unpacked if packages else {}
             if job:
                 return desired.of_job(self._spark, self._job(job))
             if former is not None:

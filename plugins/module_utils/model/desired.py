@@ -38,17 +38,6 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     return cluster.part(host, name).state
 
 
-def of_job_packages(spark: SparkHost, job: Job) -> State:
-    """Return the options of the module `service` for a job's Python packages on a Spark host.
-
-    Raises:
-        OSError: the requirements cannot be read.
-
-    """
-    packages = spark.job_packages(job)
-    return packages.unpacked if packages else {}
-
-
 def digest(wanted: Mapping[str, Any]) -> str:
     """Return a digest by which two sets of files can be compared without their content."""
     return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()

@@ -11,8 +11,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
     of_former_jobs,
     of_job,
-    of_job_packages,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import (
     Job,
     of_settings,
@@ -89,12 +89,18 @@ def test_what_reads_avro_comes_with_a_job_that_imports_it(package: Path, program
     assert found["ready"]["spark-job-clicks"] == "/run/spark-job-clicks", "it reports nothing"
 
 
+def packages_home(host: SparkHost) -> str:
+    packages = host.job_packages(host.jobs[0])
+    assert packages
+    return packages.home
+
+
 def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:
     job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
     (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
     found = with_jobs(job, spark_python_version="3.12")
     host = found.spark["m1"]
-    home = of_job_packages(host, host.jobs[0])["distribution"]["home"]
+    home = packages_home(host)
     assert "3.12" in home
     variables = environment(states(found)["clicks"]["files"]["/etc/spark/job-clicks"]["content"])
     assert home in variables["PYTHONPATH"].split(":")
@@ -102,7 +108,7 @@ def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Pa
     former = f"{home.rpartition('-')[0]}-0123456789ab"
     assert of_former_jobs(host, [home, former])["removed"] == [former]
     (package / "needed.txt").write_text("tabulate==0.8.0 --hash=sha256:0\n")
-    assert of_job_packages(host, host.jobs[0])["distribution"]["home"] != home
+    assert packages_home(host) != home
 
 
 @pytest.mark.parametrize(
@@ -126,7 +132,7 @@ def test_it_is_waited_for_until_it_says_that_it_works_if_it_does(
 
 def test_a_job_without_requirements_has_no_packages(package: Path) -> None:
     host = with_jobs({"name": "clicks", "source": str(package)}).spark["m1"]
-    assert of_job_packages(host, host.jobs[0]) == {}
+    assert host.job_packages(host.jobs[0]) is None
 
 
 def test_cores_and_memory_are_handed_to_spark(package: Path) -> None:
