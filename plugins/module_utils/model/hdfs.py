@@ -147,11 +147,6 @@ class HdfsHost(Service):
         return f"{_LOOPBACK}:{own.settings['hdfs_namenode_ui_port']}" if own else ""
 
     @property
-    def datanode_addresses(self) -> list[str]:
-        """`host:port` of all DataNodes, as they register."""
-        return self.addresses(self.datanodes, "hdfs_datanode_port")
-
-    @property
     def accounts(self) -> list[str]:
         """Its account; the NameNode asks its own host who is in the group of Spark's users."""
         asked = self.spark_user and NAMENODE in self.roles

@@ -75,11 +75,6 @@ class Metrics(Packaged):
         return (NODES,) if port == "metrics_port" else (LOOPBACK,)
 
     @property
-    def scrape_address(self) -> str:
-        """Where Prometheus finds the modules."""
-        return f"{self.address}:{self.settings['metrics_port']}"
-
-    @property
     def certificates(self) -> list[Certificate]:
         """What the proxy shows."""
         return [] if self.is_open else [self.server_certificate(_STORE)]

@@ -42,7 +42,8 @@ def _zookeeper_health(member: Member, _: Cluster) -> Options:
 def _spark_health(spark: SparkHost, _: Cluster) -> Options:
     return {
         "masters": spark.at_masters("spark_master_ui_port"),
-        "workers": spark.worker_hosts,
+        # As they register.
+        "workers": [one.address(spark.address_variable) for one in spark.workers.values()],
         "token": spark.ui_token,
         "metastores": spark.metastore_addresses,
     }
@@ -51,7 +52,7 @@ def _spark_health(spark: SparkHost, _: Cluster) -> Options:
 def _hdfs_health(own: HdfsHost, _: Cluster) -> Options:
     return {
         "namenode": own.namenode_ui,
-        "datanodes": own.datanode_addresses,
+        "datanodes": own.addresses(own.datanodes, "hdfs_datanode_port"),
         "checkpoint_seconds": 3 * (seconds(own.config[CHECKPOINT_PERIOD]) or 600),
     }
 

@@ -147,8 +147,9 @@ class Monitoring(Packaged):
         """Name of a job -> host -> where it is asked, of exporters and of the servers."""
         found: dict[str, dict[str, str]] = {}
         for host, one in self.targets.items():
+            at = f"{one.address}:{one.settings['metrics_port']}"
             for module in one.modules:
-                found.setdefault(module, {})[host] = one.scrape_address
+                found.setdefault(module, {})[host] = at
         for job, variable in (("prometheus", PROMETHEUS), ("alertmanager", ALERTMANAGER)):
             found[job] = {name: self.address_of(name, variable) for name in self.peers}
         return found

@@ -204,11 +204,6 @@ class SparkHost(Service):
         """The address of all masters, for workers and applications."""
         return f"spark://{','.join(self.at_masters('spark_master_port'))}"
 
-    @property
-    def worker_hosts(self) -> list[str]:
-        """The hosts of all workers, as they register."""
-        return [host.address(self.address_variable) for host in self.workers.values()]
-
     def at_masters(self, variable: str) -> list[str]:
         """Return `host:port` of all masters, the port by the variable of each."""
         return self.addresses(self.masters, variable)

@@ -55,7 +55,8 @@ def test_the_namenode_takes_the_datanodes_of_the_inventory() -> None:
     found = hosts(of_hosts=own)
     assert found["h1"].files()["/etc/hdfs/datanodes"]["content"] == "h1\n10.0.0.2\n"
     assert "/etc/hdfs/datanodes" not in found["h2"].files()
-    assert found["h1"].datanode_addresses == ["h1:9866", "10.0.0.2:9866"]
+    addresses = found["h1"].addresses(found["h1"].datanodes, "hdfs_datanode_port")
+    assert addresses == ["h1:9866", "10.0.0.2:9866"]
 
 
 def test_blocks_have_as_many_copies_as_there_are_datanodes_at_most_three() -> None:
