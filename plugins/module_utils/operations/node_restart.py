@@ -27,7 +27,7 @@ from .gate import Expected, Policy
 PHASES = ("gate", "stop", "start", "ready", "canary", "done")
 POLL_SECONDS = 0.1
 UNIT_SECONDS = 1.0
-"""How often systemd is asked of a node that starts: each time costs what a JVM needs to start."""
+"""How often systemd is asked of a JVM that starts, which needs the processor that this costs."""
 CANARY_SECONDS = 10.0
 """How long one attempt of the canary may take; the control node limits their number."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -215,7 +215,7 @@ class NodeRestart:
         def reasons() -> list[str]:
             nonlocal up, asked
             closed = [port for port in self.node.ports if not listens(f"{host}:{port}")]
-            if not closed or self.clock() - asked >= UNIT_SECONDS:
+            if not (closed and up) or self.clock() - asked >= UNIT_SECONDS:
                 state, asked = self.unit.state(), self.clock()
                 self._check_running(state, was_up=up)
                 up = up or state.running

@@ -40,7 +40,7 @@ def _mirror_alias(worker: Worker) -> Findings:
     """MirrorMaker recognizes by this name which topics were copied from this cluster, and does not
     copy them back.
     """
-    for alias in {one.target for one in worker.mirrors}:
+    for alias in dict.fromkeys(one.target for one in worker.mirrors):  # all have the same
         if not alias:
             fix = f"Set {ALIAS} to the name by which other clusters call this one."
             yield Finding("This cluster has no name.", fix)

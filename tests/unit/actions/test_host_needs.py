@@ -17,6 +17,7 @@ zookeeper:
   hosts: {z1: {zookeeper_id: 1}, z2: {zookeeper_id: 2}}
   vars: {host_mounts: [{path: /data, src: LABEL=data}]}
 """
+CONTAINER = HOSTS.partition("  vars:")[0]
 FOUND: dict[str, Any] = {
     "javas": {},
     "time_service": "",
@@ -45,6 +46,7 @@ def test_a_fresh_debian(tmp_path: Path) -> None:
     assert found["package_manager"] == "apt"
     assert [line for line in found["commands"] if "sysctl" in line]
     assert [line for line in found["commands"] if "data.mount" in line]
+    assert found["needed"]
 
 
 def test_a_red_hat_derivative(tmp_path: Path) -> None:
@@ -76,13 +78,17 @@ def test_a_firewall(tmp_path: Path) -> None:
     again = needs(tmp_path, text=walled, os_release=DEBIAN_12, nft=True, firewall=there)
     assert again["firewall_package"] == ""
     assert not again["firewall_leftover"]
+    assert again["needed"]
 
 
 def test_a_firewall_that_is_no_longer_wanted(tmp_path: Path) -> None:
     there = ["/etc/nftables.d/millrace.nft"]
-    found = needs(tmp_path, os_release=DEBIAN_12, nft=True, firewall=there)
+    inside: dict[str, Any] = {"text": CONTAINER, "container": "docker", "nft": True}
+    found = needs(tmp_path, os_release=DEBIAN_12, firewall=there, **inside)
     assert found["firewall_commands"] == []
     assert found["firewall_leftover"]
+    assert found["needed"]
+    assert not needs(tmp_path, os_release=DEBIAN_12, **inside)["needed"]
 
 
 def test_a_host_that_only_watches_needs_packages_and_no_java(tmp_path: Path) -> None:

@@ -82,6 +82,21 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     assert options(found, "h2")["stores"] == []
 
 
+@pytest.mark.parametrize(
+    ("watched", "former"),
+    [
+        ([], ["console", "lag_exporter", "metrics", "monitoring"]),
+        (["m1"], ["console", "lag_exporter", "monitoring"]),
+        (["h1"], []),
+    ],
+)
+def test_what_watched_a_host_once_is_looked_for(watched: list[str], former: list[str]) -> None:
+    node = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
+    found = cluster({**node, "monitoring": watched}, kafka_security="standard")
+    asked = sorted(options(found, "h1")["accounts"])
+    assert asked == [f"/etc/sysusers.d/millrace-{name}.conf" for name in former]
+
+
 def test_stores_that_millrace_writes_are_not_inspected() -> None:
     groups = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
     found = cluster(groups, kafka_security="standard")

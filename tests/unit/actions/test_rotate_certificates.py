@@ -324,6 +324,16 @@ def test_a_run_that_cannot_do_it_is_refused(
     assert secret_files(ansible) == before
 
 
+@pytest.mark.parametrize(("what", "words"), [("keys", "no certificates yet"), ("ca", "no CA yet")])
+def test_a_cluster_that_is_not_deployed_has_nothing_to_replace(
+    tmp_path: Path, what: str, words: str
+) -> None:
+    ansible = clean(tmp_path, kafka_security="standard")
+    with pytest.raises(AnsibleError, match=words):
+        rotate(ansible, what=what)
+    assert not [name for name in secret_files(ansible) if name.endswith((".pem", ".key"))]
+
+
 def test_a_phase_that_a_node_missed_is_not_complete(tmp_path: Path) -> None:
     ansible = deployed(tmp_path)
     rotate(ansible, what="ca")

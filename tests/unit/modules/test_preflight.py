@@ -44,6 +44,13 @@ def test_the_answer_is_an_inspection(tmp_path: Path) -> None:
     assert [certificate.exists for certificate in one.certificates] == [False]
 
 
+def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:
+    there, gone = tmp_path / "console.conf", tmp_path / "metrics.conf"
+    there.touch()
+    answer = call_module("preflight", {"accounts": [str(there), str(gone)]})
+    assert answer["former"] == [str(there)]
+
+
 def test_a_data_directory_is_read(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for name in ("t-0", "__cluster_metadata-0", "backup"):

@@ -87,8 +87,10 @@ class FakeUnit:
     calls: list[str] = field(default_factory=list)
     refuses: str = ""
     refuses_stop: str = ""
+    asked: int = 0
 
     def state(self) -> State:
+        self.asked += 1
         return self.states[0]
 
     def pass_time(self) -> None:

@@ -25,6 +25,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.node_restart import (
     CLEAN_SHUTDOWN,
     PHASES,
+    UNIT_SECONDS,
     AbandonedError,
     Node,
     Progress,
@@ -266,6 +267,21 @@ def test_a_start_waits_for_every_port_and_goes_on_in_the_next_slice(rig: Rig) ->
     rig.closed = set()
     assert rig.run("start").phase == "done"
     assert rig.unit.calls == ["stop", "start"]
+
+
+def test_systemd_is_asked_less_often_than_ports_while_a_node_starts(rig: Rig) -> None:
+    """Each time costs what a JVM needs, which starts on the same processors."""
+    rig.closed = {"k2:9093"}
+    rig.run("start")
+    assert rig.now > UNIT_SECONDS
+    assert rig.unit.asked <= rig.now / UNIT_SECONDS + 1
+
+
+def test_a_process_that_ends_as_it_has_started_has_failed_to_start(rig: Rig) -> None:
+    rig.closed = {"k2:9093"}
+    rig.unit.after_start = (STARTING, RUNNING, STOPPED)
+    with pytest.raises(StartFailedError):
+        rig.run()
 
 
 def test_a_broker_that_somebody_else_stops_may_stop_uncleanly_too(rig: Rig) -> None:

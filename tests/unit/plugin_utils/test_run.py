@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,18 @@ def test_what_was_found_on_hosts_is_kept_for_tasks_to_come(
     found = ansible_run.cluster("k1")
     assert [node.host.cores for node in found.brokers] == [8, 4]
     assert found.kafka["k2"].cluster_id == "4L6g3nShT-eMCtK--X86sw"
+
+
+@pytest.mark.parametrize("own", ["timeout:9", ""])
+def test_a_lost_query_for_a_name_is_repeated_soon(
+    ansible_run: AnsibleRun, local_tmp: Path, monkeypatch: pytest.MonkeyPatch, own: str
+) -> None:
+    """Unless the operator has chosen; a name server may answer only some of many."""
+    monkeypatch.setenv("RES_OPTIONS", own)
+    if not own:
+        monkeypatch.delenv("RES_OPTIONS")
+    ansible_run.cluster("k1")
+    assert os.environ["RES_OPTIONS"] == (own or run.RESOLVER)
 
 
 def test_an_inspection_of_this_run_is_known_from_the_first_task_on(

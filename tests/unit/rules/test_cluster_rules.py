@@ -294,7 +294,7 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
         Draft().own_zookeeper("tickTime", junk),
         Draft().own_zookeeper("jute.maxbuffer", junk),
     ]
-    # Refused values all have their defaults: one cluster with all of them shows what rules do.
+    # Variables whose value is refused have their default, for rules too that read several.
     accepted = [name for name, option in documented().items() if is_accepted(name, junk, option)]
     for names in (documented().keys() - {*accepted}, *([name] for name in accepted)):
         kraft, zookeeper = Draft(), Draft().zookeeper_mode()
