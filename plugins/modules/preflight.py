@@ -416,7 +416,11 @@ def main() -> None:
     former = [path for path in module.params["accounts"] if Path(path).exists()]
     # Last, so that the control node can compare it with the arrival of the answer.
     module.exit_json(
-        changed=False, found=found, former=former, files_current=current, time=time.time()
+        changed=False,
+        found=found,
+        former_monitoring=former,
+        files_current=current,
+        time=time.time(),
     )
 
 

@@ -39,7 +39,7 @@ QUICK: Mapping[str, str] = {
     ),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
 }
-"""What makes Spark quick for a unit test, with the same results."""
+"""What makes Spark quick for a unit test; the results are the same."""
 
 # As on hosts, which have no compiled library.
 os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = "python"

@@ -100,7 +100,7 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
 
 
 def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:
-    """Return what watches a cluster and that the inventory does not give the host, now or ever."""
+    """Return the parts of monitoring that the host does not have, whether it ever had them or not."""
     there, parts = cluster.host(host), cluster.deployed(host)
     secrets = cluster.inventory.secrets
     every: list[Packaged] = [

@@ -36,11 +36,11 @@ _CLASSES = {
     SECONDARY: "namenode.SecondaryNameNode",
     DATANODE: "datanode.DataNode",
 }
-# The variable of each heap; a checkpoint needs what the NameNode needs.
+# The variable of each heap, and what is said of it; a checkpoint needs what the NameNode needs.
 _HEAPS = {
-    NAMENODE: "hdfs_namenode_heap",
-    SECONDARY: "hdfs_namenode_heap (checkpoints)",
-    DATANODE: "hdfs_datanode_heap",
+    NAMENODE: ("hdfs_namenode_heap", ""),
+    SECONDARY: ("hdfs_namenode_heap", " (checkpoints)"),
+    DATANODE: ("hdfs_datanode_heap", ""),
 }
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _TOPOLOGY: Mapping[str, Any] = {
@@ -234,7 +234,8 @@ class HdfsHost(Service):
     @property
     def heaps(self) -> dict[str, str]:
         """Variable -> heap, of each JVM."""
-        return {_HEAPS[role]: self.settings[_HEAPS[role].split()[0]] for role in self.roles}
+        of_roles = [_HEAPS[role] for role in self.roles]
+        return {f"{variable}{use}": self.settings[variable] for variable, use in of_roles}
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         copies = {REPLICATION: max(1, min(_COPIES, len(self.datanodes)))}

@@ -40,12 +40,14 @@ def _mirror_alias(worker: Worker) -> Findings:
     """MirrorMaker recognizes by this name which topics were copied from this cluster, and does not
     copy them back.
     """
-    for alias in dict.fromkeys(one.target for one in worker.mirrors):  # all have the same
-        if not alias:
-            fix = f"Set {ALIAS} to the name by which other clusters call this one."
-            yield Finding("This cluster has no name.", fix)
-        elif not _NAME.fullmatch(alias):
-            yield Finding(f"{alias!r} is no name for a cluster.", f"Choose {_NAMING}.")
+    if not worker.mirrors:
+        return
+    alias = worker.mirrors[0].target  # all have the same
+    if not alias:
+        fix = f"Set {ALIAS} to the name by which other clusters call this one."
+        yield Finding("This cluster has no name.", fix)
+    elif not _NAME.fullmatch(alias):
+        yield Finding(f"{alias!r} is no name for a cluster.", f"Choose {_NAMING}.")
 
 
 @rule("mirror-name", each=_first, where=VARIABLE)

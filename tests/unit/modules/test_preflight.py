@@ -48,7 +48,7 @@ def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:
     there, gone = tmp_path / "console.conf", tmp_path / "metrics.conf"
     there.touch()
     answer = call_module("preflight", {"accounts": [str(there), str(gone)]})
-    assert answer["former"] == [str(there)]
+    assert answer["former_monitoring"] == [str(there)]
 
 
 def test_a_data_directory_is_read(tmp_path: Path) -> None:
