@@ -100,7 +100,7 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
 
 
 def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:
-    """Return the parts of monitoring that the host does not have, whether it ever had them or not."""
+    """Return the parts of monitoring that the inventory does not give to the host."""
     there, parts = cluster.host(host), cluster.deployed(host)
     secrets = cluster.inventory.secrets
     every: list[Packaged] = [
