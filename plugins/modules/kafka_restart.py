@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import operation_file, restart
+from ..module_utils.host import operation_file, restart, start_signs
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.kafka.client import Cluster
@@ -32,8 +32,9 @@ description:
     much as its time allows; that action calls again from the phase that was reached, shows what is
     waited for, and enforces the deadlines.
   - Waits at the gate until no partition and no quorum needs the node, stops it, starts it, waits
-    until it is in sync again, and sends a record through it and back. If the node does not start
-    with its new files, its previous files are restored.
+    until it is in sync again, and sends a record through it and back. If the node's process ends
+    with its new files, or says why it cannot start, its previous files are restored. One that
+    lives is never stopped for being slow.
 attributes:
   check_mode:
     description: Does nothing.
@@ -83,6 +84,20 @@ def restore_previous(
     return {"start_failed": why, "restored": restored}
 
 
+def check_fatal(one: NodeRestart) -> None:
+    """Check that a process which makes no progress has not said why.
+
+    Raises:
+        StartFailedError: it has, and lives on.
+
+    """
+    lines = start_signs.fatal_lines(one.unit, one.unit.state())
+    if lines:
+        logged = "\n  ".join(lines[-12:])
+        text = f"the process does not end, but logged that it cannot start:\n  {logged}"
+        raise StartFailedError(text)
+
+
 def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     """Go on with the restart for a slice, and return the module's result."""
     params = module.params
@@ -94,9 +109,8 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
         return {"changed": False, **result, "deferred": True, **progress.as_data()}
     try:
         if params["start_timed_out"]:
-            result.update(restore_previous(one, progress, previous, "it did not start in time"))
-        else:
-            one.advance(progress, params["until"])
+            check_fatal(one)
+        one.advance(progress, params["until"])
     except StartFailedError as error:
         result.update(restore_previous(one, progress, previous, str(error)))
     except AbandonedError:

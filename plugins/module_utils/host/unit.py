@@ -17,7 +17,7 @@ SYSTEMCTL_SECONDS = 60
 _REASON = re.compile(r"\b(ERROR|FATAL)\b|Exception|^Caused by")
 _SHOWN = (
     "ActiveState,SubState,Result,MainPID,NRestarts,UnitFileState,NeedDaemonReload,"
-    "ActiveEnterTimestampMonotonic,InactiveEnterTimestampMonotonic"
+    "ActiveEnterTimestampMonotonic,InactiveEnterTimestampMonotonic,InvocationID"
 )
 
 
@@ -26,7 +26,7 @@ class State:
     """A unit's properties as systemd shows them.
 
     `active_at` and `inactive_at` are the seconds of the monotonic clock at which it last became so,
-    0 for never since the host started.
+    0 for never since the host started. `invocation` is the id of its last start.
     """
 
     active: str = "inactive"
@@ -38,6 +38,7 @@ class State:
     needs_reload: bool = False
     active_at: float = 0
     inactive_at: float = 0
+    invocation: str = ""
 
     @property
     def running(self) -> bool:
@@ -76,6 +77,7 @@ class Unit:
             needs_reload=found["NeedDaemonReload"] == "yes",
             active_at=int(found["ActiveEnterTimestampMonotonic"] or 0) / 1e6,
             inactive_at=int(found["InactiveEnterTimestampMonotonic"] or 0) / 1e6,
+            invocation=found["InvocationID"],
         )
 
     def enable(self) -> None:
@@ -117,6 +119,16 @@ class Unit:
         done = _run("journalctl", "--unit", self.name, "--lines=2000", "--output=cat")
         output = done.stdout.splitlines()
         return [line for line in output if _REASON.search(line)][-lines:] or output[-lines:]
+
+    def logged(self, invocation: str, lines: int) -> list[str]:
+        """Return the last lines that it logged since one of its starts, systemd's own left out."""
+        done = _run(
+            "journalctl",
+            f"_SYSTEMD_INVOCATION_ID={invocation}",
+            f"--lines={lines}",
+            "--output=cat",
+        )
+        return done.stdout.splitlines()
 
 
 def is_masked(path: Path) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import select
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..host import start_signs
 from ..host.network import listens
 from ..host.unit import State, Unit
 from ..kafka import canary
@@ -63,7 +64,8 @@ class Progress:
     """How far a restart is; `seconds` by phase, `waiting` says why the phase is not over.
 
     `entered` is the phase in which this slice begins; an earlier one may have begun it already.
-    `non_retriable` says that waiting does not change what is waited for.
+    `non_retriable` says that waiting does not change what is waited for, `signs` how far a process
+    is that still starts.
     """
 
     phase: str
@@ -73,6 +75,7 @@ class Progress:
     non_retriable: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    signs: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Keep the phase in which the slice begins."""
@@ -85,6 +88,7 @@ class Progress:
             "waiting": self.waiting,
             "non_retriable": self.non_retriable,
             "degraded": self.degraded,
+            "signs": dict(self.signs),
             "seconds": {phase: round(spent, 3) for phase, spent in self.seconds.items()},
         }
 
@@ -221,7 +225,12 @@ class NodeRestart:
                 up = up or state.running
             return [f"it does not listen on port {port} yet" for port in closed]
 
-        return "ready" if self._wait(progress, reasons) else "start"
+        if self._wait(progress, reasons):
+            return "ready"
+        signs = start_signs.read(self.unit)
+        progress.signs = signs.as_data()
+        progress.waiting.append(signs.text)
+        return "start"
 
     def start(self) -> None:
         """Ask the service to start.

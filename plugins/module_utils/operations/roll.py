@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from ..host.start_signs import LEAST_BYTES
+
 CANARY_SECONDS = 60.0
 """How long the canary may take; an inventory limits the other phases."""
 PHASE_TEXTS = {
@@ -43,6 +45,8 @@ _LATER = "No later node was changed. Fix the cause"
 _WHAT_NOW = {
     "gate": "The node was not stopped. Fix the problems listed above",
     "stop": "It was asked to stop and still runs. See its journal",
+    "start": "Its process and its new files were left as they are, and no later node was changed. "
+    "See its journal: either it still gets there, or the inventory has to be corrected",
 }
 
 
@@ -57,6 +61,22 @@ class StoppedError(Exception):
         """Keep the reason, what to do now, and whether the node was touched."""
         super().__init__(text)
         self.now, self.touched = now, touched
+
+
+@dataclass
+class StartProgress:
+    """What a starting process has done so far, by the signs of the slices."""
+
+    lines: set[int] = field(default_factory=set)
+    read: float = 0
+
+    def advance(self, signs: Mapping[str, Any]) -> bool:
+        """Take the signs of a slice, and return whether they show progress."""
+        lines, data = {*signs.get("lines", ())} - self.lines, float(signs.get("read", 0))
+        grown = data >= self.read + LEAST_BYTES
+        self.lines |= lines
+        self.read = data if grown else min(self.read, data)
+        return bool(lines) or grown or bool(signs.get("preparing"))
 
 
 Call = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -111,8 +131,11 @@ class NodeRoll:
         self.changed = True
 
     def _phases(self, part: Phases) -> None:
-        """Call the module slice by slice until the last phase is over or a deadline has passed."""
-        phase, since, failed = part.first, self.clock(), ""
+        """Call the module slice by slice until the last phase is over or a deadline has passed.
+
+        A start has no deadline as long as its process makes progress.
+        """
+        phase, since, failed, started = part.first, self.clock(), "", StartProgress()
         while True:
             left = self._limit(phase) - (self.clock() - since)
             timed_out = phase == "start" and left < 0
@@ -122,7 +145,7 @@ class NodeRoll:
                     raise StoppedError(_does_not_start(answer["start_failed"], bool(failed)))
                 failed = str(answer["start_failed"])
                 self.say("did not start with its new files: the previous ones are restored")
-                since = self.clock()
+                since, started = self.clock(), StartProgress()
             if answer["phase"] != phase:
                 phase, since = answer["phase"], self.clock()
             if answer["deferred"]:
@@ -130,13 +153,15 @@ class NodeRoll:
                 return
             if phase in (part.until, "done"):
                 break
+            if phase == "start" and started.advance(answer["signs"]):
+                since, timed_out = self.clock(), False
             left = self._limit(phase) - (self.clock() - since)
             over = left < 0 and (phase != "start" or timed_out)
             if over or answer["non_retriable"]:
                 text = _too_long(phase, self._limit(phase) if over else 0, answer["waiting"])
                 raise StoppedError(text, _WHAT_NOW.get(phase, _LATER), touched=self._touched(phase))
             reasons = "; ".join(answer["waiting"]) or "no answer yet"
-            self.say(f"{PHASE_TEXTS[phase]}, {max(left, 0):.0f} s left: {reasons}")
+            self.say(f"{PHASE_TEXTS[phase]}, {_time_left(phase, left)}: {reasons}")
         if failed:
             raise StoppedError(_restored_message(failed, self.restored))
 
@@ -172,11 +197,17 @@ class NodeRoll:
         return float(self.limits.get(phase, CANARY_SECONDS))
 
 
+def _time_left(phase: str, left: float) -> str:
+    without = " without progress" if phase == "start" else ""
+    return f"{max(left, 0):.0f} s left{without}"
+
+
 def _too_long(phase: str, limit: float, waiting: Sequence[str]) -> str:
     reasons = "\n- ".join(waiting or ["no answer"])
     if not limit:
         return f"cannot continue while {PHASE_TEXTS[phase]}; waiting will not help:\n- {reasons}"
-    return f"timed out after {limit:.0f} s while {PHASE_TEXTS[phase]}:\n- {reasons}"
+    without = " without progress" if phase == "start" else ""
+    return f"timed out after {limit:.0f} s{without} while {PHASE_TEXTS[phase]}:\n- {reasons}"
 
 
 def _does_not_start(why: str, again: bool) -> str:

@@ -136,11 +136,24 @@ def test_former_files_that_do_not_start_either_are_left(host: Host) -> None:
     assert host.rig.unit.calls == ["stop", "start", "stop", "start"]
 
 
-def test_a_start_that_takes_too_long_counts_as_failed(host: Host) -> None:
+def test_a_process_that_lives_is_never_stopped_for_being_slow(host: Host) -> None:
+    """Its setting may be right: logs that are recovered, a slow disk."""
     host.rig.closed = {"k2:9093"}
+    started = host.run()
+    assert (started["phase"], started["signs"]["read"]) == ("start", 5)
+    slow = host.run("start", start_timed_out=True)
+    assert (slow["start_failed"], slow["restored"]) == ("", [])
+    assert "5 MiB read" in slow["waiting"]
+    assert host.file.read_text() == "new=1\n"
+    assert host.rig.unit.calls == ["stop", "start"]
+
+
+def test_a_process_that_says_why_it_cannot_start_counts_as_failed(host: Host) -> None:
+    host.rig.closed, host.rig.fatal = {"k2:9093"}, ["ERROR Fatal error during startup: no disk"]
     assert host.run()["phase"] == "start"
+    assert host.run("start")["start_failed"] == "", "it may end by itself"
     failed = host.run("start", start_timed_out=True)
-    assert failed["start_failed"]
+    assert "no disk" in failed["start_failed"]
     assert failed["restored"] == [str(host.file)]
     host.rig.closed = set()
     assert host.run("start")["phase"] == "done"

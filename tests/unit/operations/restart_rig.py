@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import start_signs
+from ansible_collections.millrace.streaming.plugins.module_utils.host.start_signs import Signs
 from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import State
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import canary
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
@@ -161,6 +163,8 @@ class Rig:
         self.closed: set[str] = set()
         self.abandoned = False
         self.unmarked_at: float | None = None
+        self.signs = Signs(read=5, text="5 MiB read")
+        self.fatal: list[str] = []
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -206,6 +210,8 @@ def install(path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     rig = Rig(path)
     monkeypatch.setattr(node_restart, "listens", lambda address: address not in rig.closed)
     monkeypatch.setattr(node_restart, "abandoned", lambda: rig.abandoned)
+    monkeypatch.setattr(start_signs, "read", lambda _: rig.signs)
+    monkeypatch.setattr(start_signs, "fatal_lines", lambda *_: rig.fatal)
     monkeypatch.setattr(canary, "round_trip", rig.cluster.round_trip)
     monkeypatch.setattr(canary, "led_partition", rig.cluster.led_partition)
     return rig

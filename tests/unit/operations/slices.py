@@ -14,5 +14,6 @@ def answer(phase: str, **found: object) -> dict[str, Any]:
         "start_failed": "",
         "deferred": False,
         "non_retriable": False,
+        "signs": {},
     }
     return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.start_signs import LEAST_BYTES
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
     HostUnreachableError,
     NodeRoll,
@@ -157,7 +158,58 @@ def test_a_slice_is_no_longer_than_what_is_left() -> None:
     assert [call["slice"] for call in roll.calls] == [20, 16]
 
 
-def test_the_host_is_asked_to_deal_with_a_start_that_takes_too_long() -> None:
+def progress(**signs: object) -> Answer:
+    return answer("start", waiting=["port 9092"], signs={"read": 0, "lines": [], **signs})
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        [progress(read=number * LEAST_BYTES) for number in range(500)],
+        [progress(lines=[number]) for number in range(500)],
+        [progress(preparing=True)] * 500,
+    ],
+    ids=["it reads data", "it logs what it did not log before", "systemd limits this"],
+)
+def test_a_start_has_no_deadline_as_long_as_its_process_makes_progress(
+    slices: list[Answer],
+) -> None:
+    roll = Roll([*slices, answer("ready"), answer("done")], seconds=20, start=15.0)
+    roll.node.run()
+    assert len(roll.calls) == 502
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        [progress(read=10 * LEAST_BYTES)],
+        [progress(lines=[1, 2]), progress(lines=[2]), progress(lines=[1])],
+        [progress(read=number * LEAST_BYTES // 50) for number in range(40)],
+    ],
+    ids=["nothing at all", "the same lines again", "hardly anything"],
+)
+def test_a_start_without_progress_ends_the_roll_and_leaves_the_process(
+    slices: list[Answer],
+) -> None:
+    roll = Roll([*slices, *slices[-1:] * 40], start=9.5)
+    error = roll.stops()
+    assert error.touched
+    assert "port 9092" in str(error)
+    assert roll.node.restored == []
+    assert len(roll.calls) < 35
+
+
+def test_a_process_that_started_anew_is_compared_with_itself() -> None:
+    """Less was read than by the one before it, whose lines it logs once more."""
+    failed = answer("start", start_failed="no class", restored=["/etc/a"])
+    first = progress(read=90 * LEAST_BYTES, lines=[1])
+    again = [progress(read=number * LEAST_BYTES, lines=[1]) for number in range(30)]
+    roll = Roll([first, failed, *again, answer("done")], start=1.5)
+    assert "no class" in str(roll.stops())
+    assert roll.node.restored == ["/etc/a"]
+
+
+def test_the_host_is_asked_whether_a_process_without_progress_said_why() -> None:
     """It has the previous files, with which the node may start."""
     roll = Roll(
         [answer("start"), answer("start"), answer("start", start_failed="too late")], start=0.5
