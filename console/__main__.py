@@ -18,10 +18,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
 from . import readers
 from .app import Clients, Console, secured
 from .collector import Collector
-from .connections import Connection
+from .connections import MOST, Connection, Listener
 from .settings import SettingsError, read
 
-MOST_CONNECTIONS = 200
 _HEADER_BYTES = 16384
 UNUSABLE = (
     *(SettingsError, ConnectionDescriptionError, library.NoLibraryError),
@@ -53,17 +52,17 @@ def main() -> int:
         mechanism = settings.kafka.get("mechanism", "")
         collector = Collector(settings, readers.of_settings(settings))
         console = Console(settings, Clients(connection, mechanism), collector)
+        listener = Listener.at(settings.address, settings.port)
     except UNUSABLE as error:
         logging.getLogger("console").critical("%s", error)
         return 2
     collector.start()
     config = uvicorn.Config(
         secured(console.application()),
-        host=settings.address,
-        port=settings.port,
+        loop="asyncio",
         http=Connection,
         ssl_certfile=settings.certificate,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MOST + 1,
         h11_max_incomplete_event_size=_HEADER_BYTES,
         timeout_keep_alive=20,
         timeout_graceful_shutdown=5,
@@ -73,7 +72,7 @@ def main() -> int:
         lifespan="off",
         log_level="warning",
     )
-    Server(config).run()
+    Server(config).run([listener])
     return 0
 
 

@@ -25,12 +25,11 @@ from starlette.routing import Route
 
 from monitoring.panels import Panel
 
-from . import passwords, records, views
-from .attempts import Attempts
+from . import passwords, reading, records, views
+from .attempts import Attempts, network
 from .collector import Collector
 from .prometheus import Prometheus
-from .readers import registry_of
-from .schemas import Schemas
+from .reading import Reading
 from .sessions import Session, Sessions
 from .settings import Settings
 
@@ -44,7 +43,8 @@ UNAVAILABLE = "Kafka does not answer, so that nobody can sign in with its users.
 LARGEST_BODY = 4096
 LONGEST_NAME = 249
 """Of a user or a topic; Kafka's limit of a topic."""
-MOST_READERS = 4
+MOST_CHECKS = 4
+"""Of sessions, at the same time."""
 MOST_CHARTS = 4
 """That are made at the same time; others wait."""
 BODY_SECONDS = 10
@@ -93,12 +93,12 @@ class Console:
         self.settings, self.clients, self.collector = settings, clients, collector
         self.sessions = Sessions(settings.session_seconds, settings.idle_seconds)
         self.attempts = Attempts()
-        self._readers = anyio.CapacityLimiter(MOST_READERS)
-        self._reading = 0
+        self.reading = Reading(settings.registry)
+        self._readers = anyio.CapacityLimiter(reading.MOST)
+        self._checks = anyio.CapacityLimiter(MOST_CHECKS)
         self._charts = anyio.CapacityLimiter(MOST_CHARTS)
         self._views = {view.name: view for view in views.read(settings.views)}
         self._prometheus = Prometheus(settings.prometheus) if settings.prometheus else None
-        self._schemas = Schemas(registry_of(settings))
         # For a name that nobody has the same work is done as for one of the settings.
         self._nobody = passwords.hashed("nobody")
 
@@ -125,37 +125,31 @@ class Console:
 
     async def snapshot(self, request: Request) -> Response:
         """Return the snapshot."""
-        self._session(request)
+        await self._session(request)
         body = await anyio.to_thread.run_sync(self.collector.body)
         headers = {"Content-Encoding": "gzip"}
         return Response(body, media_type="application/json", headers=headers)
 
     async def read_records(self, request: Request) -> Response:
         """Return records of a partition."""
-        session = self._session(request)
+        session = await self._session(request)
         if not session.is_of_kafka:
             raise HTTPException(403, "Records are for users of Kafka: sign in as one.")
-        wanted = self._wanted(request)
-        if self._reading >= MOST_READERS:
-            raise HTTPException(429, "Others are reading records: try again in some seconds.")
-        self._reading += 1
+        desired = self._records(request)
         try:
-            found = await anyio.to_thread.run_sync(
-                records.read,
-                self.clients.of(session),
-                wanted,
-                self._schemas,
-                limiter=self._readers,
-            )
+            with self.reading.place(session.user, network(_address(request))):
+                answer = await anyio.to_thread.run_sync(
+                    self.reading.read, self.clients.of(session), desired, limiter=self._readers
+                )
         except records.RecordsError as error:
+            if error.status == records.SIGNED_OUT:
+                self.sessions.end(request.cookies.get(COOKIE, ""))
             raise HTTPException(error.status, str(error)) from error
-        finally:
-            self._reading -= 1
-        return JSONResponse(found)
+        return JSONResponse(answer)
 
     async def chart(self, request: Request) -> Response:
         """Return a panel of a view, or the lag of a group."""
-        self._session(request)
+        await self._session(request)
         given = request.query_params
         seconds = _number(given.get("seconds"), "seconds")
         if seconds is None or seconds not in views.RANGES:
@@ -192,7 +186,7 @@ class Console:
         begun = time.monotonic()
         _refuse_other_sites(request)
         user, password = await _credentials(request)
-        address = request.client.host if request.client else ""
+        address = _address(request)
         if not self.attempts.begin(address):
             LOG.warning("sign-in of %r from %s: refused, too many", user, address)
             raise HTTPException(429, BUSY)
@@ -228,32 +222,53 @@ class Console:
         own = passwords.matches(password, stored or self._nobody)
         if stored is not None:
             return self.sessions.begin(user) if own else ""
-        if self.settings.viewers and user not in self.settings.viewers:
+        if user not in self.settings.viewers:
             return ""
         if not self.clients.accepts(user, password):
             return ""
         return self.sessions.begin(user, password)
 
-    def _session(self, request: Request) -> Session:
-        found = self.sessions.find(request.cookies.get(COOKIE, ""))
-        if found is None:
+    async def _session(self, request: Request) -> Session:
+        token = request.cookies.get(COOKIE, "")
+        session = self.sessions.find(token)
+        if session and self.sessions.begin_check(session):
+            accepted = await anyio.to_thread.run_sync(
+                self._still_accepts, session, limiter=self._checks
+            )
+            if not accepted:
+                LOG.warning("session of %r: ended, Kafka no longer accepts it", session.user)
+                self.sessions.end(token)
+                session = None
+        if session is None:
             raise HTTPException(401, "Sign in first.")
-        return found
+        return session
 
-    def _wanted(self, request: Request) -> records.Wanted:
+    def _still_accepts(self, session: Session) -> bool:
+        """Return whether Kafka still accepts the user of a session; true if no broker answers."""
+        try:
+            return self.clients.accepts(session.user, session.password)
+        except UnavailableError as error:
+            LOG.warning("session of %r: not checked: %s", session.user, error)
+            return True
+
+    def _records(self, request: Request) -> records.Request:
         given = request.query_params
         topic = given.get("topic", "")
         if not 0 < len(topic) <= LONGEST_NAME:
             raise HTTPException(400, "The parameter topic is the name of a topic.")
         offset = _number(given.get("offset"), "offset")
         count = _number(given.get("count"), "count") or self.settings.most_records
-        return records.Wanted(
+        return records.Request(
             topic,
             _number(given.get("partition"), "partition") or 0,
             offset,
             min(count, self.settings.most_records),
             self.settings.most_bytes,
         )
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _number(text: str | None, name: str) -> int | None:

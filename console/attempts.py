@@ -27,9 +27,9 @@ class Attempts:
 
     def begin(self, address: str) -> bool:
         """Return whether a sign-in from an address may begin; `end` is called after it."""
-        network, now = _network(address), self._clock()
+        place, now = network(address), self._clock()
         with self._lock:
-            recent = self._recent(network, now)
+            recent = self._recent(place, now)
             if len(recent) >= MOST_FAILED or self._running >= MOST_AT_ONCE:
                 return False
             self._running += 1
@@ -37,28 +37,30 @@ class Attempts:
 
     def end(self, address: str, *, failed: bool) -> None:
         """Count the end of a sign-in."""
-        network, now = _network(address), self._clock()
+        place, now = network(address), self._clock()
         with self._lock:
             self._running -= 1
             if failed:
-                self._failed[network] = [*self._recent(network, now), now]
-                self._failed.move_to_end(network)
+                self._failed[place] = [*self._recent(place, now), now]
+                self._failed.move_to_end(place)
                 while len(self._failed) > MOST_NETWORKS:
                     self._failed.popitem(last=False)
 
-    def _recent(self, network: str, now: float) -> list[float]:
-        found = [one for one in self._failed.get(network, ()) if now - one < WINDOW_SECONDS]
-        if not found:
-            self._failed.pop(network, None)
-        return found
+    def _recent(self, place: str, now: float) -> list[float]:
+        recent = [at for at in self._failed.get(place, ()) if now - at < WINDOW_SECONDS]
+        if not recent:
+            self._failed.pop(place, None)
+        return recent
 
 
-def _network(address: str) -> str:
+def network(address: str) -> str:
     """Return what counts as one place: an address, of IPv6 the network that one site has."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if found.version == 4:  # noqa: PLR2004, RUF100 - the version of IP
-        return str(found)
-    return str(ipaddress.ip_network((found, _V6_PREFIX), strict=False))
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:  # a socket for both versions shows IPv4 so
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, _V6_PREFIX), strict=False))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import math
 import re
-import threading
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -88,10 +85,6 @@ _STANDARD = {
     },
 }
 """What Confluent's clients let every schema import without a reference: name -> schema."""
-_parsing = threading.Lock()
-"""The parser needs much memory, and its state is shared."""
-_making_class = threading.Lock()
-"""The library makes the class of a message in steps that other threads see."""
 # Its warnings contain names of a schema, and Python keeps each of them.
 warnings.filterwarnings("ignore", module=r"google\.protobuf\.descriptor_database")
 
@@ -109,17 +102,15 @@ class Types:
     `size` is that of their schemas, with the standard ones.
     """
 
-    def __init__(self, sources: Sequence[Source], deadline: float = math.inf) -> None:
+    def __init__(self, sources: Sequence[Source]) -> None:
         """Parse them, each text once, also where it is imported by several names.
 
         Raises:
-            TimeoutError: other threads parsed until the deadline.
             Exception: one of them is not a schema, a type is missing, or they are too large.
 
         """
         _refuse_large(sum(len(text) for one in sources for text in one))
         self._pool = DescriptorPool()
-        self._deadline = deadline
         self._names: dict[str, str] = {}  # of each text, the first under which it is imported
         self._types: set[str] = set()
         for one in sources:
@@ -141,7 +132,7 @@ class Types:
         kind = self._messages[indexes[0]]
         for index in indexes[1:]:
             kind = kind.nested_types[index]
-        message = _class(kind).FromString(data[begin:])
+        message = GetMessageClass(kind).FromString(data[begin:])
         written = message.SerializePartialToString()
         message.DiscardUnknownFields()
         # Other data may begin as if it had a schema.
@@ -160,7 +151,7 @@ class Types:
         """
         if source.schema in self._names:
             return
-        file = _file(source, self._deadline)
+        file = _file(source)
         for name in file.dependency:
             if name in _STANDARD:
                 self._add(Source(name, _STANDARD[name]))
@@ -191,7 +182,7 @@ class _TypesOfAny:
             found = self._pool.FindMessageTypeByName(name)
         except KeyError:
             return empty_pb2.Empty.DESCRIPTOR
-        _class(found)
+        GetMessageClass(found)
         return found
 
 
@@ -203,11 +194,6 @@ class _Refuse(ErrorListener):  # type: ignore[misc]
         _, _, line, _, message, _ = given
         reason = f"line {line}: {message}"
         raise ValueError(reason)
-
-
-def _class(descriptor: Any) -> Any:  # noqa: ANN401 - Protobuf has no types
-    with _making_class:
-        return GetMessageClass(descriptor)
 
 
 def _refuse_large(size: int) -> None:
@@ -234,25 +220,18 @@ def _checked_types(scope: str, outer: Any) -> Iterator[str]:  # noqa: ANN401 - a
             yield from _checked_types(name, one)
 
 
-def _file(source: Source, deadline: float) -> Any:  # noqa: ANN401 - Protobuf has no types
+def _file(source: Source) -> Any:  # noqa: ANN401 - Protobuf has no types
     """Return the descriptor of a schema."""
     try:
         file = _FILE.FromString(base64.b64decode(source.schema, validate=True))
     except ValueError:
-        file = _parsed(source.schema, deadline)
+        file = _parsed(source.schema)
     file.name = source.name
     return file
 
 
-def _parsed(text: str, deadline: float) -> Any:  # noqa: ANN401 - as above
-    seconds = min(deadline - time.monotonic(), threading.TIMEOUT_MAX)
-    if not _parsing.acquire(timeout=max(seconds, 0)):
-        message = "other schemas are being parsed"
-        raise TimeoutError(message)
-    try:
-        tree = Parser(setup_lexer=_set_up_lexer, setup_parser=_set_up).parse(text)
-    finally:
-        _parsing.release()
+def _parsed(text: str) -> Any:  # noqa: ANN401 - as above
+    tree = Parser(setup_lexer=_set_up_lexer, setup_parser=_set_up).parse(text)
     file = _FILE(syntax=tree.syntax or "proto2")
     if tree.edition:
         file = _FILE(syntax="editions", edition=f"EDITION_{tree.edition}")

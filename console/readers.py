@@ -40,7 +40,7 @@ def of_settings(settings: Settings) -> dict[str, Reader]:
 
     """
     found: dict[str, Reader] = {"kafka": partial(kafka, settings.kafka)}
-    if rest := registry_of(settings):
+    if rest := SchemaRegistry.of(settings.registry):
         found["registry"] = partial(registry, rest)
     if settings.prometheus:
         observed = Observed(Prometheus(settings.prometheus))
@@ -67,19 +67,6 @@ def kafka(given: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": f"no broker answers ({error})"}
     finally:
         cluster.close()
-
-
-def registry_of(settings: Settings) -> SchemaRegistry | None:
-    """Return the schema registry, None if there is none.
-
-    Raises:
-        OSError: the certificate of its CA cannot be read.
-
-    """
-    given = settings.registry
-    if not given:
-        return None
-    return SchemaRegistry(given["instances"], given.get("authority", ""), given.get("login", ""))
 
 
 def registry(rest: SchemaRegistry) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Records of a partition, read with the credentials of a user: a bounded number of them."""
+"""Records of a partition, read with the credentials of a user: a bounded number of them.
+
+`console.worker` does it, in a process with limits.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 
-from .schemas import Decode, SchemaError, Schemas, has_schema, schema_id
+from .codecs import CodecError
+from .schemas import Decode, SchemaError, has_schema, schema_id
 
 SECONDS = 8.0
-DECODE_SECONDS = 5.0
 REQUEST_MS = 4000
 SHOWN_BYTES = 4096
 """Of a key, a value or a header; what is longer is cut off."""
+SIGNED_OUT = 401
+"""Status of an answer after which the user has to sign in again."""
 _HEADERS = 20
 _POLL_MS = 250
 
@@ -31,7 +36,7 @@ class RecordsError(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """Which records: `count` of a partition from `offset` on, its last ones if that is None."""
 
     topic: str
@@ -41,17 +46,37 @@ class Wanted:
     size: int
 
 
-def read(connection: Connection, wanted: Wanted, schemas: Schemas) -> dict[str, Any]:
-    """Return records as plain data, with the first and the next offset of the partition.
+@dataclass(frozen=True)
+class Fetched:
+    """Records of a partition, with its first and its next offset.
 
-    Keys and values that begin with the id of a schema are decoded with it.
+    `problem` says why there are not more of them.
+    """
+
+    first: int
+    end: int
+    records: list[Any]
+    problem: str = ""
+
+    def described(self) -> dict[str, Any]:
+        """Return them as plain data; nothing is decoded."""
+        return {
+            "first": self.first,
+            "end": self.end,
+            "records": [_shown(record) for record in self.records],
+            "problem": self.problem,
+        }
+
+
+def fetch(connection: Connection, request: Request) -> Fetched:
+    """Return records of a partition.
 
     Raises:
         RecordsError: the user may not read them, there is no such partition, or no broker answers.
 
     """
     deadline = time.monotonic() + SECONDS
-    place = library.TopicPartition(wanted.topic, wanted.partition)
+    place = library.TopicPartition(request.topic, request.partition)
     try:
         consumer = clients.consumer(
             connection,
@@ -59,64 +84,98 @@ def read(connection: Connection, wanted: Wanted, schemas: Schemas) -> dict[str, 
             isolation_level="read_committed",
             request_timeout_ms=REQUEST_MS,
             bootstrap_timeout_ms=REQUEST_MS,
-            max_partition_fetch_bytes=max(1, wanted.size),
-            fetch_max_bytes=max(1, wanted.size),
+            max_partition_fetch_bytes=max(1, request.size),
+            fetch_max_bytes=max(1, request.size),
         )
     except library.errors.KafkaError as error:
-        raise _refused(error, wanted) from error
+        raise _refused(error, request) from error
     try:
-        known = consumer.partitions_for_topic(wanted.topic) or set()
-        if wanted.partition not in known:
-            text = f"no partition {wanted.partition} of topic {wanted.topic} is there for you"
+        partitions = consumer.partitions_for_topic(request.topic) or set()
+        if request.partition not in partitions:
+            text = f"no partition {request.partition} of topic {request.topic} is there for you"
             raise RecordsError(text, 404)
         consumer.assign([place])
         first = consumer.beginning_offsets([place])[place]
         end = consumer.end_offsets([place])[place]
-        start = end - wanted.count if wanted.offset is None else wanted.offset
+        start = end - request.count if request.offset is None else request.offset
         start = min(max(start, first), end)
         consumer.seek(place, start)
-        found = _poll(consumer, wanted, end, deadline) if start < end else []
+        records: list[Any] = []
+        problem = ""
+        if start < end:
+            problem = _poll(consumer, request, end, deadline, records)
     except library.errors.KafkaError as error:
-        raise _refused(error, wanted) from error
+        raise _refused(error, request) from error
     finally:
         consumer.close(autocommit=False)
-    decode = schemas.decoder(time.monotonic() + DECODE_SECONDS)
-    return {"first": first, "end": end, "records": [_shown(one, decode) for one in found]}
+    return Fetched(first, end, records, problem)
 
 
-def _poll(consumer: Any, wanted: Wanted, end: int, deadline: float) -> list[Any]:  # noqa: ANN401  kafka-python has no types
-    found: list[Any] = []
+def _poll(
+    consumer: Any,  # noqa: ANN401  kafka-python has no types
+    request: Request,
+    end: int,
+    deadline: float,
+    records: list[Any],
+) -> str:
+    """Append the records; return why those that follow cannot be read, else nothing."""
+    (place,) = consumer.assignment()
     size = 0
     while time.monotonic() < deadline:
-        for records in consumer.poll(timeout_ms=_POLL_MS, max_records=wanted.count).values():
-            for record in records:
-                size += len(record.key or b"") + len(record.value or b"")
-                if len(found) >= wanted.count or record.offset >= end:
-                    return found
-                if size > wanted.size and found:
-                    return found
-                found.append(record)
-        place = next(iter(consumer.assignment()))
-        if len(found) >= wanted.count or consumer.position(place) >= end:
+        try:
+            polled = consumer.poll(timeout_ms=_POLL_MS, max_records=request.count)
+        except _damaged() as error:
+            offset = consumer.position(place)
+            return f"Records from offset {offset} on cannot be shown: {_reason(error)}."
+        for record in (record for batch in polled.values() for record in batch):
+            size += _size(record)
+            if len(records) >= request.count or record.offset >= end:
+                return ""
+            if size > request.size and records:
+                return ""
+            records.append(record)
+        if len(records) >= request.count or consumer.position(place) >= end:
             break
-    return found
+    return ""
 
 
-def _refused(error: Exception, wanted: Wanted) -> RecordsError:
+def _damaged() -> tuple[type[Exception], ...]:
+    """Return what is raised for a batch that cannot be read."""
+    errors = library.errors
+    return (
+        *(CodecError, MemoryError, ValueError, LookupError),
+        *(errors.CorruptRecordError, errors.UnsupportedCodecError),
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, CodecError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "they need more memory than reading them may use"
+    return f"their batch is damaged ({type(error).__name__})"
+
+
+def _size(record: Any) -> int:  # noqa: ANN401  as above
+    parts = [record.key, record.value, *(part for header in record.headers for part in header)]
+    return sum(len(part or b"") for part in parts)
+
+
+def _refused(error: Exception, request: Request) -> RecordsError:
     if isinstance(error, library.errors.TopicAuthorizationFailedError):
-        return RecordsError(f"you may not read topic {wanted.topic}", 403)
+        return RecordsError(f"you may not read topic {request.topic}", 403)
     if isinstance(error, library.errors.SaslAuthenticationFailedError):
-        return RecordsError("Kafka no longer accepts your password: sign in again", 403)
+        return RecordsError("Kafka no longer accepts your password: sign in again", SIGNED_OUT)
     return RecordsError(f"Kafka does not answer: {type(error).__name__}", 503)
 
 
-def _shown(record: Any, decode: Decode) -> dict[str, Any]:  # noqa: ANN401  as above
-    headers = [(str(name)[:SHOWN_BYTES], text(value)) for name, value in record.headers[:_HEADERS]]
+def _shown(record: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+    headers = [(name[:SHOWN_BYTES], text(value)) for name, value in record.headers[:_HEADERS]]
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "key": text(record.key, decode),
-        "value": text(record.value, decode),
+        "key": text(record.key),
+        "value": text(record.value),
         "headers": headers,
     }
 
@@ -131,8 +190,9 @@ def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any]
     if value is None:
         return None
     found: dict[str, Any] = {"size": len(value)}
-    if decode and has_schema(value):
+    if has_schema(value):
         found["schema"] = schema_id(value)
+    if decode and "schema" in found:
         try:
             decoded = decode(value)
             if len(decoded) > SHOWN_BYTES:

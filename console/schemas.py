@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -20,8 +20,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
     Registry,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
-
-from . import protobuf_schemas
 
 AVRO, JSON, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
 HEADER_BYTES = 5
@@ -57,6 +55,18 @@ class SchemaRegistry(Registry):
 
     largest = MOST_TEXT
 
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> SchemaRegistry | None:
+        """Return the registry of the settings, None if there is none.
+
+        Raises:
+            OSError: the certificate of its CA cannot be read.
+
+        """
+        if not settings:
+            return None
+        return cls(settings["instances"], settings.get("authority", ""), settings.get("login", ""))
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -76,6 +86,9 @@ class Schema:
             found = _beginning(self.read(data))
         except SchemaError:
             raise
+        except MemoryError as error:
+            message = "decoding it needs more memory than it may use"
+            raise SchemaError(message) from error
         except Exception as error:  # noqa: BLE001, RUF100 - any bytes may be in a record
             message = f"it is no value of its schema ({_reason(error)})"
             raise SchemaError(message) from error
@@ -85,11 +98,14 @@ class Schema:
 class Schemas:
     """The schemas that were asked for, by their ids: a schema never changes."""
 
-    def __init__(self, registry: Registry | None) -> None:
-        """Keep where they are, None where there is no registry."""
-        self._registry = registry
+    def __init__(
+        self,
+        registry: Registry | None,
+        limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Keep where they are, None where there is no registry, and what limits one value."""
+        self._registry, self._limit = registry, limit
         self._found: OrderedDict[int, Schema] = OrderedDict()
-        self._lock = threading.Lock()
 
     def decoder(self, deadline: float) -> Decode:
         """Return what decodes the values of one answer, until a deadline."""
@@ -105,19 +121,18 @@ class Schemas:
             except SchemaError as error:
                 failed[number] = error
                 raise
-            return schema.text(value[HEADER_BYTES:])
+            with self._limit():
+                return schema.text(value[HEADER_BYTES:])
 
         return decode
 
     def _schema(self, number: int, deadline: float) -> Schema:
-        with self._lock:
-            found = self._found.get(number)
+        found = self._found.get(number)
         if found is None:
-            found = _parsed(self._with_references(f"schemas/ids/{number}", deadline), deadline)
-            with self._lock:
-                self._found[number] = found
-                while len(self._found) > MOST_SCHEMAS or self._size > MOST_KEPT:
-                    self._found.popitem(last=False)
+            found = _parsed(self._with_references(f"schemas/ids/{number}", deadline))
+            self._found[number] = found
+            while len(self._found) > MOST_SCHEMAS or self._size > MOST_KEPT:
+                self._found.popitem(last=False)
         return found
 
     @property
@@ -213,21 +228,13 @@ def _size(found: Mapping[str, Any]) -> int:
     return len(str(found.get("schema")))
 
 
-def _parsed(found: Sequence[Mapping[str, Any]], deadline: float) -> Schema:
-    """Return a schema, the last one, that refers to those before it.
-
-    Raises:
-        SchemaError: there was no time to parse it.
-
-    """
+def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
+    """Return a schema, the last one, that refers to those before it."""
     kind = _kind(found[-1])
     if kind not in _PARSERS:
         return _unusable(f"it is {kind[:MOST_REASON]}, which is not decoded here")
     try:
-        return _PARSERS[kind](found, deadline)
-    except TimeoutError as error:
-        message = f"there was no time left to parse its schema ({error})"
-        raise SchemaError(message) from error
+        return _PARSERS[kind](found)
     except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
         return _unusable(f"its schema, in {kind}, cannot be understood ({_reason(error)})")
 
@@ -258,7 +265,7 @@ class _Reader(avro.io.DatumReader):
         return super().read_data(*given)
 
 
-def _avro(found: Sequence[Mapping[str, Any]], _: float) -> Schema:
+def _avro(found: Sequence[Mapping[str, Any]]) -> Schema:
     names = avro.name.Names()
     parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
 
@@ -273,18 +280,21 @@ def _avro(found: Sequence[Mapping[str, Any]], _: float) -> Schema:
     return Schema(sum(map(_size, found)), read)
 
 
-def _json(found: Sequence[Mapping[str, Any]], _: float) -> Schema:
+def _json(found: Sequence[Mapping[str, Any]]) -> Schema:
     return Schema(sum(map(_size, found)), json.loads)
 
 
-def _protobuf(found: Sequence[Mapping[str, Any]], deadline: float) -> Schema:
+def _protobuf(found: Sequence[Mapping[str, Any]]) -> Schema:
+    # It needs more time and memory to be imported than all else together.
+    from . import protobuf_schemas
+
     sources = [protobuf_schemas.Source(one["name"], one["schema"]) for one in found]
-    types = protobuf_schemas.Types(sources, deadline)
+    types = protobuf_schemas.Types(sources)
     return Schema(PROTOBUF_WEIGHT * types.size, types.decode)
 
 
 _PARSERS = {AVRO: _avro, JSON: _json, PROTOBUF: _protobuf}
-"""What parses a schema, the last one, with those that it refers to, until a deadline."""
+"""What parses a schema, the last one, with those that it refers to."""
 
 
 def _beginning(value: object) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 MOST = 1000
 MOST_OF_USER = 20
+CHECK_SECONDS = 180.0
+"""After which Kafka is asked again whether it accepts the user."""
 _TOKEN_BYTES = 32
 
 
@@ -26,6 +28,7 @@ class Session:
     password: str = field(default="", repr=False)
     begun: float = 0.0
     used: float = 0.0
+    checked: float = 0.0
 
     @property
     def is_of_kafka(self) -> bool:
@@ -55,7 +58,7 @@ class Sessions:
                 del self._found[key]
             while len(self._found) >= MOST:
                 self._found.popitem(last=False)
-            self._found[_key(token)] = Session(user, password, now, now)
+            self._found[_key(token)] = Session(user, password, now, now, now)
         return token
 
     def find(self, token: str) -> Session | None:
@@ -67,6 +70,15 @@ class Sessions:
             if found:
                 found.used = now
         return found
+
+    def begin_check(self, session: Session) -> bool:
+        """Return whether it is time to check a session again; then it counts as checked."""
+        now = self._clock()
+        with self._lock:
+            is_due = session.is_of_kafka and now - session.checked >= CHECK_SECONDS
+            if is_due:
+                session.checked = now
+        return is_due
 
     def end(self, token: str) -> None:
         """End a session, if there is one."""

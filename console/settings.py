@@ -23,7 +23,7 @@ class Settings:
     both `login` and `authority` where they are asked for. `page` is the file of the page, `views`
     that of the views whose data Prometheus has. `users` is name -> hash of the password
     (`console.passwords`) of users that Kafka does not have, `viewers` the users of Kafka who may
-    sign in, all if there is none.
+    sign in.
     """
 
     name: str

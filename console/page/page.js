@@ -408,6 +408,7 @@ function recordsOf(topic) {
     if (status === 401) { signIn(); return; }
     if (status !== 200) { found.replaceChildren(h("div", { class: "panel wrong" }, answer.message)); return; }
     found.replaceChildren(h("p", {}, `Offsets ${number(answer.first)} to ${number(answer.end)}; ${count(answer.records.length, "record")} shown`),
+      answer.problem ? h("div", { class: "panel wrong" }, answer.problem) : "",
       table("Records", ["Offset", "Time", "Key", "Value"], answer.records.map((one) => [number(one.offset), new Date(one.timestamp).toLocaleString(),
         shown(one.key), [shown(one.value), one.headers.map(([name, value]) => h("div", { class: "quiet" }, `${name}: `, shown(value)))]])));
   };

@@ -12,7 +12,8 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
 
-from console import records, views
+from console import views
+from console.reading import Reading
 from tests.support.browser import Browser, browser
 from tests.support.served_console import served
 from tests.unit.console.drawn_prometheus import Drawn, prometheus
@@ -234,6 +235,7 @@ ALL_READ = "return !document.querySelector('[aria-busy]')"
 READ = {
     "first": 0,
     "end": 9000,
+    "problem": "Records from offset 9000 on cannot be shown: <too large>.",
     "records": [
         {
             **{"offset": 8999, "timestamp": 1764200000000, "headers": []},
@@ -301,7 +303,7 @@ def test_the_console_shows_the_cluster_to_its_users(
     address: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(records, "read", lambda *_: READ)
+    monkeypatch.setattr(Reading, "read", lambda *_: READ)
     chromium.shape(*size, dark=dark)
     sign_in(chromium, address, "overview")
     assert "alert DiskFull of k1 fires: full in 3 h" in shown(chromium)
@@ -324,6 +326,7 @@ def test_the_console_shows_the_cluster_to_its_users(
         if view.startswith("topics"):
             assert "<b>" in shown(chromium)
             assert "schema 7: no schema, not text" in shown(chromium)
+            assert READ["problem"] in shown(chromium)
             assert '{"tail": "N1"}' in shown(chromium)
         if pictures := os.environ.get("PAGE_PICTURES"):
             name = f"live-{view.replace('/', '-')}-{size[0]}-{'dark' if dark else 'light'}.png"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,13 +13,14 @@ from typing import Any
 
 import uvicorn
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import connection
 from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 
 from console.app import Clients, Console, secured
 from console.collector import Collector
+from console.connections import MOST, Connection, Listener
 from console.settings import Settings
 from monitoring import panels
 from tests.support.wait import wait_for
@@ -54,6 +54,7 @@ def served(
     settings = Settings(
         *("production", page(), str(path), {}),
         hosts=tuple(snapshot["hosts"]),
+        viewers=tuple(users),
         prometheus=prometheus,
         views=json.dumps(yaml.safe_load(panels.FILE.read_text())),
     )
@@ -61,11 +62,16 @@ def served(
     for name in [*given, "kafka"]:
         collector.read(name)
     collector.start()  # what is old counts as what hangs
-    with SaslBroker(users) as broker, socket.create_server(("127.0.0.1", 0)) as server:
-        clients = Clients(Connection((broker.address,), broker.properties), broker.mechanism)
+    with SaslBroker(users) as broker, Listener.at("127.0.0.1", 0) as server:
+        clients = Clients(
+            connection.Connection((broker.address,), broker.properties), broker.mechanism
+        )
         console = Console(settings, clients, collector)
         config = uvicorn.Config(
             secured(console.application()),
+            loop="asyncio",
+            http=Connection,
+            limit_concurrency=MOST + 1,
             ssl_certfile=path,
             lifespan="off",
             log_level="error",

@@ -44,7 +44,12 @@ _CONTENTS = {
     "kafka.structs": ("MemberState",),
 }
 _NAMES = {name: module for module, names in _CONTENTS.items() for name in names}
-_MODULES = {"codec": "kafka.codec", "errors": "kafka.errors"}
+_MODULES = {
+    "codec": "kafka.codec",
+    "default_records": "kafka.record.default_records",
+    "errors": "kafka.errors",
+    "legacy_records": "kafka.record.legacy_records",
+}
 
 
 class NoLibraryError(Exception):

@@ -53,9 +53,13 @@ class Console(PythonProgram):
     library_version = "1.10.0"  # of Starlette
     service = "millrace-console"
     package = PRODUCT
-    # Not the compiled part of another version, which the host may have.
-    environment: ClassVar[Mapping[str, str]] = {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
-    memory = "512M"
+    environment: ClassVar[Mapping[str, str]] = {
+        # Not the compiled part of another version, which the host may have.
+        "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python",
+        # Each reading of records is a process of its own: it need not compile its modules again.
+        "PYTHONPYCACHEPREFIX": "/run/millrace-console/python",
+    }
+    memory = "1G"  # of itself, and of the processes that read records
     sources = (f"{PRODUCT}/*.py", "monitoring/__init__.py", "monitoring/panels.py")
     # It is tried alone by test_console_host.py.
     imported = (

@@ -20,7 +20,8 @@ from starlette.testclient import TestClient
 from console import app, attempts, passwords, records
 from console.app import Clients, Console, secured
 from console.collector import Collector
-from console.schemas import Schemas
+from console.reading import Reading
+from console.sessions import CHECK_SECONDS, Session
 from console.settings import Settings
 from tests.unit.console.drawn_prometheus import prometheus
 from tests.unit.kafka.sasl_broker import SaslBroker
@@ -54,7 +55,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def settings() -> Settings:
     users = {OPERATOR[0]: passwords.hashed(OPERATOR[1])}
-    return Settings("production", page(), "", {}, users=users)
+    return Settings("production", page(), "", {}, users=users, viewers=("anna", "down"))
 
 
 @pytest.fixture
@@ -154,8 +155,9 @@ def test_a_dead_cluster_lets_its_own_users_in_alone(client: TestClient) -> None:
     assert sign_in(client, *OPERATOR).status_code == 200
 
 
-def test_viewers_are_those_of_the_settings(settings: Settings, console: Console) -> None:
-    object.__setattr__(console.settings, "viewers", ("berta",))
+@pytest.mark.parametrize("viewers", [(), ("berta",)])
+def test_viewers_are_those_of_the_settings(viewers: tuple[str, ...], console: Console) -> None:
+    object.__setattr__(console.settings, "viewers", viewers)
     with TestClient(secured(console.application()), SITE) as client:
         assert sign_in(client, *ANNA).status_code == 401
         assert sign_in(client, *OPERATOR).status_code == 200
@@ -245,20 +247,20 @@ def test_an_error_of_its_own_leaks_nothing(
 
 
 def test_records_are_read_as_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[tuple[Connection, records.Wanted]] = []
+    read: list[tuple[Connection, records.Request]] = []
 
-    def answer(connection: Connection, wanted: records.Wanted, _: Schemas) -> dict[str, Any]:
+    def answer(_: Reading, connection: Connection, wanted: records.Request) -> dict[str, Any]:
         read.append((connection, wanted))
         return {"first": 0, "end": 0, "records": []}
 
-    monkeypatch.setattr(records, "read", answer)
+    monkeypatch.setattr(Reading, "read", answer)
     sign_in(client, *ANNA)
     given = "topic=topic-0001&partition=3&offset=12&count=100000"
     assert client.get(f"/api/records?{given}").json()["records"] == []
     ((connection, wanted),) = read
     assert connection.settings()["sasl_plain_username"] == "anna"
     assert connection.settings()["sasl_plain_password"] == ANNA[1]
-    assert wanted == records.Wanted("topic-0001", 3, 12, 100, 1_000_000)
+    assert wanted == records.Request("topic-0001", 3, 12, 100, 1_000_000)
 
 
 def test_a_user_of_the_console_alone_reads_no_records(client: TestClient) -> None:
@@ -274,7 +276,7 @@ def test_a_refusal_of_kafka_is_passed_on(
     def refuse(*_: Any) -> dict[str, Any]:
         raise FORBIDDEN
 
-    monkeypatch.setattr(records, "read", refuse)
+    monkeypatch.setattr(Reading, "read", refuse)
     sign_in(client, *ANNA)
     answer = client.get("/api/records?topic=secrets")
     assert (answer.status_code, answer.json()) == (
@@ -295,6 +297,19 @@ def test_strange_parameters_are_refused(query: str, client: TestClient) -> None:
     answer = client.get(f"/api/records?{query}")
     assert answer.status_code == 400
     assert answer.json()["message"].startswith("The parameter")
+
+
+def test_a_password_that_kafka_no_longer_accepts_ends_the_session(
+    client: TestClient, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> dict[str, Any]:
+        raise records.RecordsError("sign in again", records.SIGNED_OUT)  # noqa: TRY003
+
+    monkeypatch.setattr(Reading, "read", refuse)
+    sign_in(client, *ANNA)
+    assert client.get("/api/records?topic=t").status_code == 401
+    assert client.get("/api/snapshot").status_code == 401
+    assert len(console.sessions) == 0
 
 
 # Charts
@@ -368,6 +383,37 @@ def test_kafka_itself_decides_on_a_password(settings: Settings) -> None:
             assert sign_in(client, *ANNA).status_code == 200
     with TestClient(secured(console.application()), SITE) as client:
         assert sign_in(client, *ANNA).status_code == 503
+
+
+def sessions(console: Console) -> list[Session]:
+    return [*console.sessions._found.values()]
+
+
+def test_a_session_ends_with_the_password_or_the_user(settings: Settings) -> None:
+    with SaslBroker(dict([ANNA])) as broker:
+        clients = Clients(Connection((broker.address,), broker.properties), broker.mechanism)
+        console = Console(settings, clients, Collector(settings, {}))
+        with TestClient(secured(console.application()), SITE) as client:
+
+            def status() -> int:
+                for session in sessions(console):
+                    session.checked -= CHECK_SECONDS
+                return client.get("/api/snapshot").status_code
+
+            for users in ({"anna": "another password"}, {"berta": ANNA[1]}):
+                broker.users = dict([ANNA])
+                assert sign_in(client, *ANNA).status_code == 200
+                assert status() == 200
+                broker.users = users
+                assert client.get("/api/snapshot").status_code == 200, "not checked each time"
+                assert status() == 401
+                assert not sessions(console)
+            broker.users = dict([ANNA])
+            assert sign_in(client, *ANNA).status_code == 200
+            assert sign_in(client, *OPERATOR).status_code == 200
+    with TestClient(secured(console.application()), SITE, cookies=client.cookies) as client:
+        assert status() == 200, "no broker answers: nothing is known"
+    assert len(sessions(console)) == 2
 
 
 def test_without_passwords_in_kafka_nobody_of_it_signs_in(settings: Settings) -> None:

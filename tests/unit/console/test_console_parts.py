@@ -73,6 +73,19 @@ def test_a_token_is_not_in_memory() -> None:
     assert found.find(token) is None
 
 
+def test_a_session_of_kafka_is_checked_again_and_again() -> None:
+    clock = Clock()
+    found = Sessions(10_000, 10_000, clock)
+    anna, operator = found.find(found.begin("anna", "x")), found.find(found.begin("operator"))
+    assert anna
+    assert operator
+    for _ in range(2):
+        assert not found.begin_check(anna)
+        clock.now += sessions.CHECK_SECONDS
+        assert found.begin_check(anna)
+        assert not found.begin_check(operator), "Kafka does not know this user"
+
+
 # Attempts
 
 
@@ -93,6 +106,11 @@ def test_a_network_has_a_few_attempts_in_a_while() -> None:
     found.end("10.0.0.1", failed=False)
     clock.now += attempts.WINDOW_SECONDS
     fail(found, "2001:db8::1", 1)
+
+
+def test_an_address_of_ipv4_is_its_own_place_whatever_the_socket() -> None:
+    assert attempts.network("::ffff:10.0.0.1") == attempts.network("10.0.0.1")
+    assert attempts.network("::ffff:10.0.0.1") != attempts.network("::ffff:10.0.0.2")
 
 
 def test_few_run_at_once_and_few_networks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,9 +319,10 @@ def test_records_are_bounded(
 ) -> None:
     consumer = Consumer()
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
-    found = records.read(Connection(("k:1",)), records.Wanted("t", *wanted), Schemas(None))
-    assert [one["offset"] for one in found["records"]] == offsets
-    assert (found["first"], found["end"]) == (5, 25)
+    found = records.fetch(Connection(("k:1",)), records.Request("t", *wanted))
+    described = found.described()
+    assert [record["offset"] for record in described["records"]] == offsets
+    assert (described["first"], described["end"]) == (5, 25)
     assert consumer.closed
 
 
@@ -311,7 +330,7 @@ def test_records_are_bounded(
     ("error", "status"),
     [
         (errors.TopicAuthorizationFailedError(), 403),
-        (errors.SaslAuthenticationFailedError(), 403),
+        (errors.SaslAuthenticationFailedError(), records.SIGNED_OUT),
         (errors.KafkaTimeoutError(), 503),
     ],
 )
@@ -326,7 +345,7 @@ def test_a_refusal_has_its_status(
     monkeypatch.setattr(consumer, "beginning_offsets", refuse)
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
     with pytest.raises(records.RecordsError) as caught:
-        records.read(Connection(("k:1",)), records.Wanted("t", 0, None, 1, 1), Schemas(None))
+        records.fetch(Connection(("k:1",)), records.Request("t", 0, None, 1, 1))
     assert caught.value.status == status
     assert consumer.closed
 
@@ -334,8 +353,8 @@ def test_a_refusal_has_its_status(
 def test_a_partition_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: Consumer())
     for topic, partition in (("t", 1), ("none", 0)):
-        wanted = records.Wanted(topic, partition, None, 1, 1)
+        wanted = records.Request(topic, partition, None, 1, 1)
         with pytest.raises(records.RecordsError, match="no partition") as caught:
-            records.read(Connection(("k:1",)), wanted, Schemas(None))
+            records.fetch(Connection(("k:1",)), wanted)
         assert caught.value.status == 404
     assert TopicPartition("t", 1) != TopicPartition("t", 0)

@@ -15,7 +15,7 @@ import avro.schema
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import CONFLUENT
 
-from console import protobuf_schemas, records, schemas
+from console import records, schemas
 from console.schemas import SchemaError, SchemaRegistry, Schemas
 from tests.unit.host.served import served
 
@@ -222,12 +222,6 @@ def test_a_schema_that_cannot_be_understood_is_parsed_once(
         reasons.add(str(error.value))
         monkeypatch.delitem(schemas._PARSERS, schemas.PROTOBUF, raising=False)
     assert len(reasons) == len(asked) == 1
-
-
-def test_the_deadline_also_ends_the_wait_for_other_schemas(found: Schemas) -> None:
-    with protobuf_schemas._parsing, pytest.raises(SchemaError, match="no time"):
-        decoder(found, 0.2)(value(14, b"\0"))
-    assert decoder(found)(value(14, b"\0")) == "{}"
 
 
 def test_references_are_bounded_in_size(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:

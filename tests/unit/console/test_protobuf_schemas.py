@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,7 +36,6 @@ from console.protobuf_schemas import (
     MOST_TYPES,
     Source,
     Types,
-    _parsing,
 )
 
 FLIGHT = """
@@ -201,20 +199,6 @@ def test_an_optional_field_is_shown_with_its_default(schema: str) -> None:
 def test_the_message_is_found_by_its_indexes(indexes: bytes, data: bytes, expected: object) -> None:
     found = types(PORT, FLIGHT, names=("ports.proto",))
     assert found.decode(indexes + data) == expected
-
-
-def test_several_threads_decode_the_first_values_of_a_schema() -> None:
-    interval = sys.getswitchinterval()
-    schema = "message A { optional B b = 1; } message B { repeated A a = 1; }"
-    try:
-        sys.setswitchinterval(1e-6)
-        with ThreadPoolExecutor(8) as threads:
-            for _ in range(20):
-                found = types(schema)
-                data = [b"\0\x0a\x02\x0a\0"] * 8
-                assert [*threads.map(found.decode, data)] == [{"b": {"a": [{}]}}] * 8
-    finally:
-        sys.setswitchinterval(interval)
 
 
 def test_groups_of_proto2_are_read() -> None:
@@ -487,9 +471,3 @@ def test_a_schema_may_be_imported_by_several_names() -> None:
 def test_the_size_of_types_is_also_that_of_standard_ones() -> None:
     schema = f'import "{timestamp_pb2.DESCRIPTOR.name}"; message A {{}}'
     assert types(PORT, schema, names=("port",)).size > len(PORT) + len(schema)
-
-
-def test_schemas_wait_for_those_of_other_threads_until_their_deadline() -> None:
-    with _parsing, pytest.raises(TimeoutError):
-        Types([Source("root", PORT)], time.monotonic() + 0.1)
-    assert types(PORT).decode(b"\0") == {}
