@@ -232,7 +232,7 @@ LIVE_VIEWS = (
 )
 DOWN = RestError("Prometheus: Connection refused")
 ALL_READ = "return !document.querySelector('[aria-busy]')"
-READ = {
+READ: dict[str, Any] = {
     "first": 0,
     "end": 9000,
     "problem": "Records from offset 9000 on cannot be shown: <too large>.",
