@@ -44,8 +44,12 @@ class ActionModule(LocalAction):
         known = engine.check_cluster(RULES, self.cluster)
         records = {name: inspection.operation for name, inspection in found.items()}
         at_work = "" if args["allow_operation"] else operation.at_work(cluster, records)
+        outside = tuple(
+            InspectedHost(cluster, name, inspection)
+            for name, inspection in run.outside(self.variables).items()
+        )
         hosts = [
-            InspectedHost(cluster, name, inspection, args["allow_version_change"], at_work)
+            InspectedHost(cluster, name, inspection, args["allow_version_change"], at_work, outside)
             for name, inspection in found.items()
         ]
         problems = [one for one in engine.check_cluster(RULES, cluster) if one not in known]

@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
+
 from ..module_utils.host import storage
 from ..module_utils.host.storage import LogDir, Node
 from ..module_utils.model import files, module_options
 from ..module_utils.model.kafka import SERVER_PROPERTIES
+from ..module_utils.rules.inspection import InspectedHost
+from ..module_utils.rules.quorum import kafka_data, may_vote
 from ..plugin_utils import inventory, run
 from ..plugin_utils.action import Action
 
@@ -29,6 +33,28 @@ class ActionModule(Action):
         ]
         wanted = Node.of({**options, "config": SERVER_PROPERTIES})
         if storage.state(dirs) != "formatted" or storage.problems(wanted, dirs):
-            return self.call(options)
+            return self.call({**options, "may_vote": self._may_vote()})
         observer = storage.is_observer(wanted, dirs, files.properties(node.config))
         return {"changed": False, "formatted": [], "observer": observer}
+
+    def _may_vote(self) -> bool:
+        """Return whether the node may be formatted as a voter.
+
+        Raises:
+            AnsibleActionFail: it is not known whether other controllers have data.
+
+        """
+        cluster, variables = self.cluster, self.variables
+        if not cluster.kafka[self.host].is_controller:
+            return True
+        found = run.inspections(variables["hostvars"]) | run.outside(variables)
+        hosts = [InspectedHost(cluster, name, one) for name, one in found.items()]
+        controllers = cluster.inventory.members("kafka_controllers")
+        allowed = may_vote(kafka_data(hosts), self.host, controllers)
+        if allowed is None and not self._task.check_mode:  # nothing is mounted in check mode
+            text = (
+                f"{self.host} is not formatted: it is not known whether another controller has "
+                "data. Run the role millrace.streaming.host before, for all controllers"
+            )
+            raise AnsibleActionFail(text)
+        return allowed is not False

@@ -1,12 +1,15 @@
 """The control node's part of the module preflight: the model says what to inspect."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ..module_utils.model import desired, firewall, stores
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.packaged import Packaged
+from ..module_utils.rules.inspection import InspectedHost, Inspection
+from ..module_utils.rules.quorum import holds_metadata
 from ..plugin_utils.action import Action
 
 
@@ -49,17 +52,28 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
 class ActionModule(Action):
     """Inspect the host once."""
 
+    OWN = frozenset({"host"})
+
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return what was found, and by how much its clock is off."""
-        del args
-        files = self.cluster.host_files(self.host)
+        name = args["host"] or self.host
+        files = self.cluster.host_files(name)
         rules = files.get(firewall.FILE, {}).get("content", "")
-        wanted = {**options(self.cluster, self.host), "files": files, "rules": rules}
+        wanted = {**options(self.cluster, name), "files": files, "rules": rules}
         before = time.time()
         answer = self.call(wanted)
         if not answer.get("failed") and "found" in answer:
             answer["clock_offset"] = clock_offset(before, answer.pop("time"), time.time())
+            answer["empty_controller"] = self._is_empty_controller(name, answer)
             answer["current_files"] = (
                 desired.digest(files) if answer.pop("files_current", False) else ""
             )
         return answer
+
+    def _is_empty_controller(self, name: str, answer: Mapping[str, Any]) -> bool:
+        """Return whether the host is a controller without records of its quorum."""
+        node = self.cluster.kafka.get(name)
+        if node is None or not node.is_controller or not answer["found"]:
+            return False
+        inspection = Inspection.of(answer["found"], answer["clock_offset"])
+        return holds_metadata(InspectedHost(self.cluster, name, inspection)) is False

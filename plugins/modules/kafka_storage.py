@@ -8,10 +8,15 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import network, storage
+from ..module_utils.host import storage
 from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.host.storage import LogDir, Node
-from ..module_utils.operations import options
+from ..module_utils.kafka import library
+from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.connection import ConnectionDescriptionError
+from ..module_utils.kafka.snapshot import Quorum
+from ..module_utils.model.properties import parse_or_empty
+from ..module_utils.operations import gate, options
 
 DOCUMENTATION = r"""
 module: kafka_storage
@@ -22,13 +27,14 @@ description:
     node, or holds partitions without C(meta.properties). Then nothing is changed.
   - Where some directories are formatted and others are not, a disk was replaced, and only the
     others are formatted.
+  - A controller without metadata may not vote while another node has some. Into a dynamic quorum it
+    is formatted as an observer, with a new directory id. In a static quorum it is formatted only
+    while a majority of the other voters is up and caught up, so that none needs its vote.
 attributes:
   check_mode:
     description: Reports which directories would be formatted.
     support: full
 """
-
-CONNECT_SECONDS = 1.0
 
 
 def read(path: str) -> LogDir:
@@ -45,14 +51,34 @@ def read(path: str) -> LogDir:
     )
 
 
-def quorum_alive(node: Node) -> bool:
-    """Return whether another of the initial controllers answers already."""
-    for voter in filter(None, node.initial_controllers.split(",")):
-        number, address = voter.split("@", 1)
-        endpoint = address.rpartition(":")[0]  # without the directory's id
-        if int(number) != node.node_id and network.listens(endpoint, CONNECT_SECONDS):
-            return True
-    return False
+def live_quorum(module: AnsibleModule) -> Quorum | str:
+    """Return the quorum as the brokers see it, or why it cannot be known."""
+    cluster = None
+    try:
+        cluster = Cluster(options.connection_of(module.params))
+        return cluster.read().quorum or "the brokers do not know a quorum"
+    except (library.NoLibraryError, ConnectionDescriptionError) as error:
+        return str(error)
+    except UnavailableError as error:
+        return f"no broker answers ({error})"
+    finally:
+        if cluster:
+            cluster.close()
+
+
+def refuse_needed_vote(module: AnsibleModule, node: Node) -> None:
+    """Fail unless the static quorum has a caught-up majority without the node."""
+    quorum = live_quorum(module)
+    reason = quorum if isinstance(quorum, str) else gate.lacks_majority(quorum, node.node_id)
+    if reason:
+        text = (
+            f"node {node.node_id}: the storage is refused, nothing was changed: other nodes have "
+            f"metadata, this one has none, and the quorum may need its vote: {reason}. With it a "
+            "leader could be elected that lacks committed records. Start all other controllers and "
+            "their brokers first (site.yml with --limit to them), then run this again; if they are "
+            "no majority by themselves, restore the disk of this node from a backup"
+        )
+        module.fail_json(msg=text)
 
 
 def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
@@ -79,11 +105,13 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
+            **options.CLIENT,
             **options.TOOL,
             "cluster_id": {"type": "str", "required": True},
             "log_dirs": {"type": "list", "elements": "path", "required": True},
             "controller": {"type": "bool", "default": False},
             "initial_controllers": {"type": "str", "default": ""},
+            "may_vote": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -92,32 +120,35 @@ def main() -> None:
     dirs = [read(path) for path in log_dirs]
     found = storage.problems(node, dirs, planned=module.check_mode)
     state = storage.state(dirs)
-    config = Path(node.config).read_text() if Path(node.config).is_file() else None
+    config = Path(node.config).read_text() if Path(node.config).is_file() else ""
     if state != "formatted" and not module.check_mode:
         absent = [f"{node.config} does not exist: write the configuration first"]
-        found += absent if config is None else storage.config_problems(node, dirs, config)
+        found += storage.config_problems(node, dirs, config) if config else absent
     if found:
         module.fail_json(
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
             + "\n- ".join(found)
         )
     if state == "formatted":
-        observer = storage.is_observer(node, dirs, config or "")
+        observer = storage.is_observer(node, dirs, config)
         module.exit_json(changed=False, formatted=[], state=state, observer=observer)
     missing = storage.missing(dirs)
     wanted = node
-    if not module.check_mode and quorum_alive(node):
-        # An empty log that votes could elect a node that lacks committed records (KIP-853):
-        # into a quorum that is alive, a node comes as an observer.
-        node = replace(node, initial_controllers="")
-    command = storage.format_command(node, config or "", partly=state == "replaced disk")
+    if node.controller and not module.params["may_vote"] and storage.lacks_metadata(dirs, config):
+        # An empty log that votes could elect a node that lacks committed records (KIP-853).
+        if storage.has_static_quorum(parse_or_empty(config)):
+            if not module.check_mode:
+                refuse_needed_vote(module, node)
+        else:
+            node = replace(node, initial_controllers="")
+    command = storage.format_command(node, config, partly=state == "replaced disk")
     if not module.check_mode:
         run(module, node, log_dirs, command)
     module.exit_json(
         changed=True,
         formatted=missing,
         state=state,
-        observer=storage.is_observer(wanted, [read(path) for path in log_dirs], config or ""),
+        observer=storage.is_observer(wanted, [read(path) for path in log_dirs], config),
         command=command,
         msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(missing)}",
     )

@@ -28,8 +28,8 @@ module: kafka_voter
 short_description: Make a controller a voter of a dynamic quorum again
 description:
   - A controller with a new disk has a new directory id and is an observer of its quorum (KIP-853).
-    This removes its former voter from the quorum, waits until the node has all metadata, and adds
-    it with its new directory id.
+    This waits until the node has all metadata, removes its former voter from the quorum, and adds
+    the node with its new directory id.
   - Does nothing where it is a voter already, or where the quorum is static.
   - After an interruption the next run goes on with what is left to do.
 attributes:
@@ -146,6 +146,8 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
         params["group"],
         quorum.tool_command(params["java"], params["home"], params["bootstrap"], str(config)),
     )
+    # With its former voter gone, the quorum has one fewer: that lasts only until it is added.
+    member.caught_up()
     if step.remove:
         command = quorum.remove_command(tool, params["node_id"], step.remove)
         member.change(command, "removed with its former directory id", Step(add=True))

@@ -35,6 +35,11 @@ description:
     memory, its Java, its limits, its ports and its clock.
   - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
     lists the rules.
+options:
+  host:
+    description: Another Kafka host, to which the task is delegated. What it holds decides whether
+      a controller without data may vote.
+    type: str
 """
 
 JAVA_HOMES = "/usr/lib/jvm"
@@ -73,10 +78,14 @@ def line_of(path: str, pattern: str) -> str:
 def elected(path: str) -> bool:
     """Return whether a controller or ZooKeeper server here was part of a quorum that had a leader.
 
-    Kafka's leader-epoch-checkpoint has a version, a count and that many epochs; ZooKeeper's
-    currentEpoch is 0 until its first election.
+    Kafka's leader-epoch-checkpoint has a version, a count and that many epochs. It is empty after a
+    snapshot was fetched, whose name then has an offset; that of the storage tool has none.
+    ZooKeeper's currentEpoch is 0 until its first election.
     """
-    epochs = read(f"{path}/__cluster_metadata-0/leader-epoch-checkpoint").split()
+    metadata = Path(path, "__cluster_metadata-0")
+    if any(one.stem.strip("0-") for one in metadata.glob("*-*.checkpoint")):
+        return True
+    epochs = read(f"{metadata}/leader-epoch-checkpoint").split()
     current = read(f"{path}/version-2/currentEpoch").strip()
     return (len(epochs) > 1 and epochs[1] != "0") or current not in ("", "0")
 

@@ -31,6 +31,8 @@ RESOLVER = "timeout:1 attempts:5"
 """resolv.conf(5): a query that is lost is repeated after 1 s; by default it is after 5 s."""
 INSPECTION = "__host_preflight_result"
 """The variable in which the role host registers what was found on a host."""
+OUTSIDE = "__host_outside_run"
+"""The same of the loop over Kafka hosts outside the run."""
 
 
 def current(task_vars: Mapping[str, Any]) -> Cluster:
@@ -68,7 +70,16 @@ def inspections(hostvars: HostVars) -> dict[str, Inspection]:
     """Return host -> what the play has found on it, of those inspected in this run."""
     raw = {str(host): inventory.raw_of(hostvars, str(host))[0] for host in hostvars}
     registered = {name: variables.get(INSPECTION) for name, variables in raw.items()}
-    answers = {name: inventory.plain(one) for name, one in registered.items() if one}
+    return _inspections({name: inventory.plain(one) for name, one in registered.items() if one})
+
+
+def outside(task_vars: Mapping[str, Any]) -> dict[str, Inspection]:
+    """Return Kafka host -> what was found on it, of those outside the run that were asked."""
+    answers = inventory.plain(task_vars.get(OUTSIDE) or {}).get("results", [])
+    return _inspections({one["item"]: one for one in answers})
+
+
+def _inspections(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
     return {
         name: Inspection.of(answer["found"], answer["clock_offset"])
         for name, answer in answers.items()

@@ -116,6 +116,7 @@ class AnsibleRun:
         self,
         action: str,
         host: str,
+        /,
         *,
         check: bool = False,
         play: Mapping[str, Any] | None = None,

@@ -127,6 +127,17 @@ def _log_dirs(settings: Mapping[str, str]) -> list[str]:
     return [path.strip() for path in listed.split(",")]
 
 
+def has_static_quorum(settings: Mapping[str, str]) -> bool:
+    """Return whether a configuration lists the voters, whose identities have no directory then."""
+    return "controller.quorum.voters" in settings
+
+
+def lacks_metadata(dirs: Sequence[LogDir], config: str) -> bool:
+    """Return whether the directory of the metadata log is not formatted."""
+    settings = parse_or_empty(config)
+    return bool(settings) and metadata_dir(settings) in missing(dirs)
+
+
 def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
     """Return whether a controller's disk was formatted into a quorum that had been formed before.
 
@@ -134,7 +145,7 @@ def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
     added to the quorum, it is a voter.
     """
     settings = parse_or_empty(config)
-    if not node.controller or not settings or "controller.quorum.voters" in settings:
+    if not node.controller or not settings or has_static_quorum(settings):
         return False
     meta = next((one.meta for one in dirs if one.path == metadata_dir(settings)), None)
     own = parse_or_empty(meta or "").get("directory.id")
@@ -155,7 +166,7 @@ def format_command(node: Node, config: str, partly: bool) -> list[str]:
     ]
     if partly:
         command.append("--ignore-formatted")
-    if "controller.quorum.voters" not in parse_properties(config):
+    if not has_static_quorum(parse_properties(config)):
         if node.controller and node.initial_controllers:
             command += ["--initial-controllers", node.initial_controllers]
         else:

@@ -249,6 +249,7 @@ def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
         "log_dirs": list(dict.fromkeys(path for _, path in node.data_directories)),
         "controller": node.is_controller,
         "initial_controllers": node.initial_controllers,
+        "bootstrap": node.other_brokers_first,
     }
 
 

@@ -7,16 +7,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..host.files import Change, Found, entries_of, plan
+from ..kafka.configs import Setting
 from ..model import cluster as model
-from ..model import key_table
+from ..model import files, key_table
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
-from ..model.kafka import KafkaNode, dynamic_keys
+from ..model.kafka import SERVER_PROPERTIES, KafkaNode
 from ..model.profiles import PROFILES
+from ..model.properties import parse_or_empty
 from ..model.values import mapping, property_text
 from ..rules import RULES
 from ..rules.engine import Problem, check_cluster
-from .dynamic_config import same
+from . import dynamic_config
 
 CHANGED_LAYER = "kafka_config"
 DEFAULT_LAYER = "Kafka's default"
@@ -81,19 +84,22 @@ def _why(node: KafkaNode, key: str, layer: str) -> str:
 def effects(cluster: Cluster, changes: Mapping[str, Any]) -> dict[str, dict[str, Data]]:
     """Return what setting these keys together in `kafka_config` would do: host -> key -> effect.
 
-    Its `kind` is one of `EFFECTS` and says what Kafka needs, and `why`; `before`, `after` and
-    `update` are as in an answer, `written` says whether server.properties changes, and `notes` are
-    the warnings of the rules.
+    Its `kind` is one of `EFFECTS` and says what `site.yml` does, as far as no broker refuses a
+    value, and `why`; `before`, `after` and `update` are as in an answer, `written` says whether
+    server.properties changes, and `notes` are the warnings of the rules.
     """
     problems = _problems_of(cluster, changes)
-    return {
-        name: {key: _effect(node, key, value, problems) for key, value in changes.items()}
-        for name, node in cluster.kafka.items()
-    }
+    found: dict[str, dict[str, Data]] = {name: {} for name in cluster.kafka}
+    for key, value in changes.items():
+        changed = _with(cluster, {}, {key: value})
+        for name, node in cluster.kafka.items():
+            found[name][key] = _effect(node, changed.kafka[name], key, value, problems)
+    return found
 
 
 def _effect(
     node: KafkaNode,
+    changed: KafkaNode,
     key: str,
     value: Any,  # noqa: ANN401  as above
     problems: Sequence[tuple[Problem, frozenset[str]]],
@@ -101,50 +107,85 @@ def _effect(
     now = _answer(node, key)
     names = list(node.layers)
     later = [x for x in names[names.index(CHANGED_LAYER) + 1 :] if key in node.layers[x]]
-    kind, why = _kind(key, value, node, now)
     messages: dict[str, list[str]] = {"error": [], "warning": []}
     for problem, causes in problems:
         if key in causes and (not problem.hosts or node.name in problem.hosts):
             text = f"{problem.what} {problem.fix} [{problem.rule}]"
             messages[problem.severity].append(text)
     refusals = messages["error"]
+    written = False
     if refusals:
         kind, why = "refused", " ".join(refusals)
-    elif later:
-        kind, why = "nothing", f"{later[-1]} sets it on this host"
-    set_now = now["layer"] != DEFAULT_LAYER
+    else:
+        changes = _file_changes(node, changed)
+        written = any(one.entry.path == SERVER_PROPERTIES and one.content for one in changes)
+        kind = _kind(node, changed, key, changes)
+        why = _kind_reason(node, key, kind, now, later)
     return {
         "before": now["value"],
         "after": now["value"] if later and not refusals else shown(key, value, node.table),
         "kind": kind,
         "why": why,
         "update": now["update"],
-        "written": not (refusals or later or (set_now and kind == "nothing")),
+        "written": written,
         "notes": messages["warning"],
     }
 
 
-def _kind(key: str, value: Any, node: KafkaNode, now: Data) -> tuple[str, str]:  # noqa: ANN401
-    """Return the effect of a legal value that no later layer overrides, and why."""
+def _file_changes(node: KafkaNode, changed: KafkaNode) -> list[Change]:
+    """Return what the module `service` would change on a host that has a node's files."""
+    former = {entry.path: entry for entry in entries_of(node.state["files"])}
+
+    def read(path: str) -> Found:
+        entry = former.get(path)
+        if entry is None or entry.state == "absent":
+            return Found()
+        own = {key: getattr(entry, key) for key in ("content", "mode", "owner", "group", "target")}
+        return Found(entry.state, **own)
+
+    return plan(entries_of(changed.state["files"]), read)
+
+
+def _kind(node: KafkaNode, changed: KafkaNode, key: str, changes: Sequence[Change]) -> str:
+    """Return what `site.yml` does: it marks the node, alters the running broker, or neither."""
+    if any(one.needs_restart for one in changes):
+        return "restart"
+    online = dynamic_config.plan(
+        changed.dynamic_keys, _server_properties(changed), {key: _setting(node, key)}
+    )
+    return "dynamic" if key in online.keys else "nothing"
+
+
+def _setting(node: KafkaNode, key: str) -> Setting:
+    """Return a key as a broker has it that was started with the node's file."""
     entry = node.table.get(key_table.table_key(key), {})
-    current = [layer[key] for layer in node.layers.values() if key in layer]
-    if current and _same(entry, current[-1], value):
-        return "nothing", f"the same value, now from {now['layer']}"
-    if not current and entry.get("default") is not None and _same(entry, entry["default"], value):
-        return "nothing", "Kafka's default is the same"
-    if node.table and key in dynamic_keys(node.version):
-        return "dynamic", f"update mode {now['update']}"
-    if now["update"]:
-        how = "" if now["update"] == "read-only" else ", but Millrace restarts for it"
-        return "restart", f"update mode {now['update']}{how}"
+    static, default = _server_properties(node).get(key), entry.get("default")
+    value = default if static is None else static
+    return Setting(entry.get("type") or "", value, None, value, static, default)
+
+
+def _server_properties(node: KafkaNode) -> dict[str, str]:
+    return parse_or_empty(files.properties(node.config))
+
+
+def _kind_reason(node: KafkaNode, key: str, kind: str, now: Data, later: Sequence[str]) -> str:
+    """Return why a legal value has its effect."""
+    if kind == "nothing":
+        if later:
+            return f"{later[-1]} sets it on this host"
+        if now["layer"] == DEFAULT_LAYER:
+            return "Kafka's default is the same"
+        return f"the same value, now from {now['layer']}"
+    update = now["update"]
     if not node.table:
-        return "restart", "there is no key table of this Kafka version"
-    return "restart", "a plug-in reads it; Kafka's table does not say how it is updated"
-
-
-def _same(entry: Mapping[str, str | None], one: Any, other: Any) -> bool:  # noqa: ANN401
-    texts = (property_text(value) or "" for value in (one, other))
-    return same(entry.get("type") or "", *texts)
+        return "there is no key table of this Kafka version"
+    if not update:
+        return "a plug-in reads it; Kafka's table does not say how it is updated"
+    if kind == "dynamic" or update == "read-only":
+        return f"update mode {update}"
+    who = "Millrace" if node.is_broker else "a controller that is no broker"
+    how = "restarts for it" if node.is_broker else "reads it at its start alone"
+    return f"update mode {update}, but {who} {how}"
 
 
 def _problems_of(
@@ -178,12 +219,18 @@ def _problems_with(
     cluster: Cluster, drop: Mapping[str, Any], add: Mapping[str, Any]
 ) -> list[Problem]:
     """Return the problems of a cluster whose `kafka_config` lost some keys and gained others."""
+    return check_cluster(RULES, _with(cluster, drop, add))
+
+
+def _with(cluster: Cluster, drop: Mapping[str, Any], add: Mapping[str, Any]) -> Cluster:
+    """Return a cluster whose `kafka_config` lost some keys and gained others."""
     inventory = cluster.inventory
     hosts = {
         name: _changed(host, drop, add) if name in cluster.kafka else host
         for name, host in inventory.hosts.items()
     }
-    return check_cluster(RULES, model.resolve(dataclasses.replace(inventory, hosts=hosts)))
+    known = {name: host.facts for name, host in cluster.hosts.items() if host.facts is not None}
+    return model.resolve(dataclasses.replace(inventory, hosts=hosts), known)
 
 
 def _changed(host: HostVariables, drop: Mapping[str, Any], add: Mapping[str, Any]) -> HostVariables:

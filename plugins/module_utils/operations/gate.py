@@ -208,6 +208,19 @@ def caught_up(quorum: Quorum) -> frozenset[int]:
     )
 
 
+def lacks_majority(quorum: Quorum, node: int) -> str:
+    """Return why the quorum is no caught-up majority without a node, empty if it is one."""
+    if quorum.leader_id < 0:
+        return "the controllers have no leader"
+    if quorum.high_watermark <= 0:
+        return "the controllers have committed nothing yet"
+    voters = {voter.id for voter in quorum.voters}
+    left, majority = caught_up(quorum) - {node}, len(voters) // 2 + 1
+    if len(left) >= majority:
+        return ""
+    return f"only {len(left)} of {len(voters)} voters are caught up without it, not {majority}"
+
+
 def _broker_blockers(
     snapshot: Snapshot, expected: Expected, unready: frozenset[int]
 ) -> list[Blocker]:

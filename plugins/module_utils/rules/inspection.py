@@ -185,7 +185,8 @@ class InspectedHost:
 
     `allow_version_change` says which way Kafka's version may change over existing data: none, up,
     down or any. `other_operation` describes the rolling change that has the lock of the cluster,
-    empty without one.
+    empty without one. `outside` are Kafka hosts that the run leaves out, where they were inspected
+    for their data alone.
     """
 
     cluster: Cluster
@@ -193,6 +194,7 @@ class InspectedHost:
     found: Inspection
     allow_version_change: str = "none"
     other_operation: str = ""
+    outside: tuple[InspectedHost, ...] = ()
 
     @property
     def host(self) -> HostSettings:

@@ -248,36 +248,3 @@ def _operation_running(hosts: Sequence[InspectedHost]) -> Findings:
     if hosts and hosts[0].other_operation:
         what = f"Another operation holds the cluster lock: {hosts[0].other_operation}."
         yield Finding(what, "Run this again when that operation has ended.")
-
-
-@hosts_rule("majority-without-data")
-def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
-    """An empty majority can elect a leader without the committed records, and the members that
-    have them then truncate theirs.
-    """
-    for group, kind in (("kafka_controllers", "controllers"), ("zookeeper", "ZooKeeper members")):
-        members = hosts[0].cluster.inventory.members(group) if hosts else []
-        had_leader = {
-            host.name: elected
-            for host in hosts
-            if host.name in members and (elected := _had_leader(host, group)) is not None
-        }
-        empty = [host for host, elected in had_leader.items() if not elected]
-        if any(had_leader.values()) and 2 * len(empty) > len(members):
-            full = listing(host for host, elected in had_leader.items() if elected)
-            what = f"{listing(empty)} have no data and are a majority of the {len(members)} "
-            what += f"{kind}, while {full} has data: they would elect a leader without its records."
-            fix = "Restore data until a majority has its own; add new members one at a time."
-            yield Finding(what, fix, f"group {group}", hosts=tuple(empty))
-
-
-def _had_leader(host: InspectedHost, group: str) -> bool | None:
-    """Return whether a member holds records of a quorum that once had a leader, None if unknown."""
-    if group == "zookeeper" and host.zookeeper:
-        path = host.zookeeper.data_dir
-    elif host.kafka:
-        path = host.kafka.metadata_dir or next(iter(host.kafka.data_dirs), "")
-    else:
-        return None
-    found = {directory.path: directory.elected for _, directory in host.on_present_disks()}
-    return found.get(path)

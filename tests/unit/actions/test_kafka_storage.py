@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleActionFail
 from ansible_collections.millrace.streaming.plugins.action import kafka_storage
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import directory_id
+from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
 from tests.unit.actions.bare_task import Tasks
@@ -16,12 +19,18 @@ from tests.unit.model import small
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
 DATA, METADATA = "/var/lib/kafka/data", "/var/lib/kafka/metadata"
 GROUPS = {"kafka_brokers": ["k1", "k2"], "kafka_controllers": ["k1"]}
-IDS = {"k1": {"kafka_node_id": 1}, "k2": {"kafka_node_id": 2}}
+QUORUM = {"kafka_brokers": ["k2"], "kafka_controllers": ["c1", "c2", "c3"]}
+IDS = {
+    name: {"kafka_node_id": number} for number, name in enumerate(("k1", "k2", "c1", "c2", "c3"), 1)
+}
 
 
-def cluster(**variables: Any) -> Any:
+def cluster(groups: Any = None, **variables: Any) -> Any:
     settings = {"kafka_data_dirs": [DATA], "kafka_metadata_dir": METADATA, **variables}
-    return small.cluster(GROUPS, IDS, cluster_id=small.CLUSTER_ID, **settings)
+    groups = groups or GROUPS
+    members = {name for names in groups.values() for name in names}
+    ids = {name: one for name, one in IDS.items() if name in members}
+    return small.cluster(groups, ids, cluster_id=small.CLUSTER_ID, **settings)
 
 
 def disk(path: str, meta: str | None) -> dict[str, Any]:
@@ -45,7 +54,9 @@ def storage(
     module = (lambda *_: answer) if asked else no_module
     tasks = Tasks(monkeypatch, cluster(**variables), module)
     found = {run.INSPECTION: {"found": {"directories": list(disks)}}} if disks else {}
-    result = tasks.run(kafka_storage, {}, {"inventory_hostname": host, **found})
+    # A single controller may vote: there is no other one.
+    variables = {"inventory_hostname": host, "hostvars": {}, **found}
+    result = tasks.run(kafka_storage, {}, variables)
     assert bool(tasks.calls) is asked
     return result
 
@@ -92,3 +103,68 @@ def test_brokers_on_zookeeper_write_their_own_storage(monkeypatch: pytest.Monkey
     tasks = Tasks(monkeypatch, small.cluster(groups, own, kafka_version="3.9.2"))
     result = tasks.run(kafka_storage, {}, {"inventory_hostname": "k1"})
     assert (result["changed"], result["formatted"], result["observer"]) == (False, [], False)
+
+
+def may_vote(
+    monkeypatch: pytest.MonkeyPatch,
+    host: str = "c1",
+    outside: Mapping[str, bool | None] = {},
+    *,
+    check: bool = False,
+    **held: bool,
+) -> bool:
+    """Format a host where some hosts were inspected: each with or without records of a quorum."""
+    tasks = Tasks(monkeypatch, cluster(QUORUM), lambda *_: {"changed": True})
+    inspected = {name: inspection(elected=one) for name, one in held.items()}
+    monkeypatch.setattr(run, "inspections", lambda _: inspected)
+    asked = {name: answer(elected=one) for name, one in outside.items()}
+    variables = {
+        "inventory_hostname": host,
+        "hostvars": {},
+        run.OUTSIDE: {"results": [{"item": name, **one} for name, one in asked.items()]},
+    }
+    tasks.run(kafka_storage, {}, variables, check=check)
+    [(_, options)] = tasks.calls
+    return bool(options["may_vote"])
+
+
+def answer(*, elected: bool | None) -> dict[str, Any]:
+    """Return the answer of the module preflight of a host; None: the host is unreachable."""
+    if elected is None:
+        return {"unreachable": True}
+    directory = {"path": METADATA, "exists": True, "elected": elected}
+    return {"found": {"directories": [directory], "certificates": []}, "clock_offset": 0.0}
+
+
+def inspection(*, elected: bool) -> Inspection:
+    return Inspection.of(answer(elected=elected)["found"])
+
+
+def test_a_first_controller_votes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert may_vote(monkeypatch, c1=False, c2=False, c3=False, k2=False)
+
+
+def test_an_empty_controller_has_no_vote_while_another_node_has_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether it runs or not: it may be stopped, and have the only copy of a record."""
+    assert not may_vote(monkeypatch, c1=False, c2=True, c3=False)
+    assert not may_vote(monkeypatch, c1=False, c2=False, c3=False, k2=True)
+
+
+def test_hosts_outside_the_run_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not may_vote(monkeypatch, c1=False, c2=False, outside={"c3": True})
+    assert may_vote(monkeypatch, c1=False, c2=False, outside={"c3": False, "k2": None})
+
+
+def test_nothing_is_formatted_where_the_data_of_others_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for outside in ({}, {"c3": None}):
+        with pytest.raises(AnsibleActionFail, match="c1"):
+            may_vote(monkeypatch, outside=outside, c1=False, c2=False)
+    assert may_vote(monkeypatch, check=True, c1=False, c2=False), "nothing is mounted there yet"
+
+
+def test_a_broker_is_formatted_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert may_vote(monkeypatch, host="k2", c1=True)

@@ -143,3 +143,20 @@ def test_a_host_that_cannot_be_inspected_is_left_to_ansible(
 ) -> None:
     ansible.module = lambda *_: answer
     assert ansible.task("preflight", "k1") == answer
+
+
+@pytest.mark.parametrize(("elected", "empty"), [(False, True), (True, False)])
+def test_a_controller_without_records_is_named_and_another_host_can_be_asked(
+    tmp_path: Path, local_tmp: Path, *, elected: bool, empty: bool
+) -> None:
+    hosts = "{k1: {kafka_node_id: 1}, k2: {kafka_node_id: 2}}"
+    (tmp_path / "hosts.yml").write_text(
+        f"kafka_brokers: {{hosts: {hosts}}}\nkafka_controllers: {{hosts: {{k2: }}}}\n"
+    )
+    disk = {"path": "/var/lib/kafka/data", "exists": True, "elected": elected}
+    found = {"directories": [disk], "certificates": []}
+    ansible = AnsibleRun(tmp_path / "hosts.yml", lambda *_: {"found": found, "time": time.time()})
+    assert ansible.task("preflight", "k1")["empty_controller"] is False
+    assert ansible.task("preflight", "k2")["empty_controller"] is empty
+    other = ansible.task("preflight", "k1", host="k2")
+    assert other["empty_controller"] is empty

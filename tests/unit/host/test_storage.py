@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
 from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
-from ansible_collections.millrace.streaming.plugins.modules.kafka_storage import quorum_alive
 
 from tests.unit.module_runner import run_module
 
@@ -187,6 +185,8 @@ def node(tmp_path: Path) -> Any:
         "log_dirs": [str(path) for path in dirs],
         "user": Path("/").owner() if os.geteuid() == 0 else Path.home().owner(),
         "java": str(java),
+        "bootstrap": ["127.0.0.1:1"],
+        "may_vote": True,
     }
 
     def run(check: bool = False, **changes: Any) -> dict[str, Any]:
@@ -238,12 +238,33 @@ def test_the_module_does_not_believe_a_tool_that_did_nothing(node: Run, tmp_path
     assert str(tmp_path / "data") in result["msg"]
 
 
-def test_a_running_quorum_is_found_and_never_by_the_nodes_own_listener() -> None:
-    """An empty log must not vote: the module then formats an observer."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        own = dataclasses.replace(NODE, initial_controllers=f"1@127.0.0.1:{port}:x")
-        other = dataclasses.replace(own, node_id=2)
-        assert quorum_alive(other)
-        assert not quorum_alive(own)
-    assert not quorum_alive(other)
+VOTING = {"controller": True, "initial_controllers": "1@127.0.0.1:1:x"}
+
+
+def test_a_controller_whose_peers_have_data_is_formatted_without_a_vote(node: Run) -> None:
+    command = node(**VOTING, may_vote=False)["command"]
+    assert "--no-initial-controllers" in command
+    assert "--initial-controllers" not in command
+
+
+def test_a_first_controller_votes(node: Run) -> None:
+    assert "--initial-controllers" in node(**VOTING)["command"]
+
+
+def test_a_replaced_disk_without_the_metadata_takes_no_vote(node: Run, tmp_path: Path) -> None:
+    node(**VOTING)
+    (tmp_path / "data" / "meta.properties").unlink()
+    assert "--initial-controllers" in node(**VOTING, may_vote=False)["command"]
+    (tmp_path / "meta" / "meta.properties").unlink()
+    assert "--no-initial-controllers" in node(**VOTING, may_vote=False)["command"]
+
+
+def test_an_empty_voter_of_a_static_quorum_waits_for_the_others(node: Run, tmp_path: Path) -> None:
+    """Nothing answers there: whether the quorum needs its vote is not known."""
+    with (tmp_path / "server.properties").open("a") as config:
+        config.write(STATIC)
+    refused = node(**VOTING, may_vote=False)
+    assert refused["failed"]
+    assert "node 1" in refused["msg"]
+    assert not (tmp_path / "meta" / "meta.properties").exists()
+    assert node(**VOTING)["changed"], "a first one is formatted"

@@ -116,6 +116,7 @@ def test_storage_is_formatted_with_the_nodes_own_tools() -> None:
         "log_dirs": ["/d1", "/d2"],
         "controller": True,
         "initial_controllers": node.initial_controllers,
+        "bootstrap": node.other_brokers_first,
     }
 
 

@@ -99,6 +99,8 @@ def test_a_link_to_a_disk_is_that_disks(tmp_path: Path) -> None:
     [
         ("__cluster_metadata-0/leader-epoch-checkpoint", "0\n1\n1 0\n", True),
         ("__cluster_metadata-0/leader-epoch-checkpoint", "0\n0\n", False),
+        ("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", "", False),
+        ("__cluster_metadata-0/00000000000000004711-0000000003.checkpoint", "", True),
         ("version-2/currentEpoch", "3", True),
         ("version-2/currentEpoch", "0", False),
         ("other", "", False),

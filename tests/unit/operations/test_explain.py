@@ -102,8 +102,9 @@ def test_secrets_are_hidden(key: str, value: object, shown: str) -> None:
     [
         ("num.network.threads", 3, "nothing", "profile", False),
         ("num.network.threads", "3", "nothing", "profile", False),
-        ("num.partitions", 1, "nothing", "default", True),
-        ("delete.topic.enable", "True", "nothing", "default", True),
+        # A read-only key that is new in the file is a reason for a restart, whatever its value.
+        ("num.partitions", 1, "restart", "read-only", True),
+        ("delete.topic.enable", "True", "restart", "read-only", True),
         ("log.cleanup.policy", ["delete"], "nothing", "default", True),
         ("auto.create.topics.enable", "True", "restart", "read-only", True),
         ("num.io.threads", 16, "dynamic", "cluster-wide", True),
@@ -123,6 +124,16 @@ def test_effect(key: str, value: object, kind: str, why: str, written: bool) -> 
     assert (found.kind, found.written) == (kind, written)
     assert why in found.why
     assert found.kind in EFFECTS
+
+
+def test_a_controller_alone_takes_every_key_at_its_start() -> None:
+    made = draft().controllers("k3")
+    made.groups["kafka_brokers"].remove("k3")
+    cluster = made.cluster()
+    found = effects(cluster, {"num.io.threads": 16})
+    kinds = {host: one["num.io.threads"]["kind"] for host, one in found.items()}
+    assert kinds == {"k1": "dynamic", "k2": "dynamic", "k3": "restart"}
+    assert "controller" in found["k3"]["num.io.threads"]["why"]
 
 
 def test_a_warning_of_the_rules_does_not_refuse() -> None:

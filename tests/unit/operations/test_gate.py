@@ -19,6 +19,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate
     Expected,
     Policy,
     cluster_blockers,
+    lacks_majority,
 )
 
 from tests.unit.operations.gate_cases import (
@@ -388,3 +389,25 @@ def test_a_line_shows_a_few_partitions_and_how_many_more(more: int) -> None:
     assert [name for name in names if name in line] == [*names[:SHOWN]]
     assert ("more" in line) is bool(more)
     assert not more or f"{more} more" in line
+
+
+@pytest.mark.parametrize(
+    ("quorum", "lacking"),
+    [
+        (voters(0, 0, 0), False),
+        (voters(None, 0, 0, leader=2), False),
+        (voters(None, 0, 9000, leader=2), True),
+        (voters(None, 0, leader=2), True),
+        (voters(None, 0, 0, 9000, 9000, leader=2), True),
+        (voters(None, 0, 0, 0, 9000, leader=2), False),
+        (voters(None, 0, 0, leader=-1), True),
+    ],
+)
+def test_a_vote_is_needed_unless_the_others_are_a_majority(quorum: Quorum, lacking: bool) -> None:
+    """Of node 1, whose disk is empty."""
+    quorum = dataclasses.replace(quorum, high_watermark=70)
+    assert bool(lacks_majority(quorum, 1)) is lacking
+
+
+def test_a_leader_without_a_high_watermark_has_not_shown_its_majority() -> None:
+    assert lacks_majority(dataclasses.replace(voters(0, 0, 0), high_watermark=-1), 3)

@@ -41,6 +41,7 @@ from tests.unit.rules.host_draft import (
     inspected,
     meta,
     mounted,
+    outside,
     system,
 )
 
@@ -340,6 +341,18 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
             for name, had in elected.items()
         },
     )
+
+
+def limited(
+    asked: Mapping[str, bool], brokers: Mapping[str, bool] | None = None, **elected: bool
+) -> list[InspectedHost]:
+    """Controllers of a run with --limit, and hosts outside it that were asked."""
+    draft = Draft().add_host("b4") if brokers else Draft()
+    if brokers:
+        draft.groups["kafka_brokers"].append("b4")
+    hosts = members(draft, **elected)
+    reached = outside(hosts, {**asked, **(brokers or {})})
+    return [replace(one, outside=reached) for one in hosts]
 
 
 def workers(*, openssl: bool = True) -> list[InspectedHost]:
@@ -871,6 +884,26 @@ CASES = [
         ("k1 and k3",),
         members(Draft(), k1=False, k2=True, k3=False),
         members(Draft(), k1=False, k2=False, k3=False),
+    ),
+    Case(
+        "majority-without-data",
+        ("k1 and k2 have", "while k3 has"),
+        limited({"k3": True}, k1=False, k2=False),
+        limited({"k3": True}, k1=False, k2=True),
+    ),
+    Case(
+        "majority-without-data",
+        ("k1, k2 and k3", "while b4 has"),
+        limited({}, {"b4": True}, k1=False, k2=False, k3=False),
+        limited({}, {"b4": False}, k1=False, k2=False, k3=False),
+    ),
+    *(
+        Case("quorum-data-unknown", ("k1", "k3", "--limit"), bad, good)
+        for bad, good in (
+            (limited({}, k1=False, k2=False), limited({"k3": False}, k1=False, k2=False)),
+            (limited({"k2": False}, k1=False), limited({"k2": True}, k1=False)),
+            (members(Draft(), k1=False, k2=False), members(Draft(), k1=True)),
+        )
     ),
     *(
         Case(

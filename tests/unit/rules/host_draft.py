@@ -62,8 +62,29 @@ def host(
     for change in changes:
         change(draft)
     disk = {one.name: found.pop(one.name) for one in fields(DISK) if one.name in found}
-    return inspected(
+    hosts = inspected(
         draft, {name: Inspection(**{"directories": (replace(DISK, **disk),), **found})}, allow
+    )
+    # The other nodes are outside the run, and new.
+    peers = outside(hosts, dict.fromkeys(hosts[0].cluster.kafka.keys() - {name}, False))
+    return [replace(one, outside=peers) for one in hosts]
+
+
+def outside(hosts: list[InspectedHost], elected: Mapping[str, bool]) -> tuple[InspectedHost, ...]:
+    """Return Kafka hosts outside the run of `hosts`, each with or without data of its quorum."""
+    cluster = hosts[0].cluster
+    return tuple(
+        InspectedHost(
+            cluster,
+            name,
+            Inspection(
+                directories=tuple(
+                    Directory(directory.path, exists=True, elected=held)
+                    for directory in cluster.directories(name)
+                )
+            ),
+        )
+        for name, held in elected.items()
     )
 
 
