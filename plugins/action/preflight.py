@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure
+
 from ..module_utils.model import desired, firewall, stores
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.packaged import Packaged
@@ -61,7 +63,13 @@ class ActionModule(Action):
         rules = files.get(firewall.FILE, {}).get("content", "")
         wanted = {**options(self.cluster, name), "files": files, "rules": rules}
         before = time.time()
-        answer = self.call(wanted)
+        try:
+            answer = self.call(wanted)
+        except AnsibleConnectionFailure as error:
+            if not args["host"]:
+                raise
+            # With any_errors_fatal Ansible would end the play without a word, though it ignores it.
+            return {"changed": False, "not_reached": str(error)}
         if not answer.get("failed") and "found" in answer:
             answer["clock_offset"] = clock_offset(before, answer.pop("time"), time.time())
             answer["empty_controller"] = self._is_empty_controller(name, answer)

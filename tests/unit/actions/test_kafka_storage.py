@@ -131,7 +131,7 @@ def may_vote(
 def answer(*, elected: bool | None) -> dict[str, Any]:
     """Return the answer of the module preflight of a host; None: the host is unreachable."""
     if elected is None:
-        return {"unreachable": True}
+        return {"not_reached": "timed out"}
     directory = {"path": METADATA, "exists": True, "elected": elected}
     return {"found": {"directories": [directory], "certificates": []}, "clock_offset": 0.0}
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action.preflight import (
     clock_offset,
     options,
@@ -16,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspectio
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 from tests.unit.model.small import cluster
 
+TIMED_OUT = "timed out"
 STORES = {
     "ssl.keystore.location": "/a.pem",
     "ssl.keystore.type": "PEM",
@@ -160,3 +162,15 @@ def test_a_controller_without_records_is_named_and_another_host_can_be_asked(
     assert ansible.task("preflight", "k2")["empty_controller"] is empty
     other = ansible.task("preflight", "k1", host="k2")
     assert other["empty_controller"] is empty
+
+
+def test_only_a_host_of_the_run_has_to_be_reachable(ansible: AnsibleRun) -> None:
+    def broken(*_: object) -> Answer:
+        raise AnsibleConnectionFailure(TIMED_OUT)
+
+    ansible.module = broken
+    answer = ansible.task("preflight", "k1", host="k1")
+    assert TIMED_OUT in answer["not_reached"]
+    assert "found" not in answer
+    with pytest.raises(AnsibleConnectionFailure):
+        ansible.task("preflight", "k1")
