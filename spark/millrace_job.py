@@ -40,6 +40,8 @@ LETTER_BYTES: Final = 1_000_000
 _EARLIEST = -2  # Kafka's number for it, in Spark's JSON of offsets
 STOP_SECONDS = 45.0
 """Less than systemd waits before it kills the driver, 60 s."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _CHECK_SECONDS = 0.5
 _POLL_SECONDS = 0.02
 
@@ -51,7 +53,7 @@ class QueryEndedError(Exception):
 def kafka_options(client_config: Path) -> dict[str, str]:
     """Return a file of Kafka client properties as options of Spark: `kafka.` before each key.
 
-    One property a line, as Kafka's own files have them; a backslash stands before what is literal.
+    One property a line, with the escapes of Java's properties in its value.
 
     Raises:
         OSError: the file cannot be read.
@@ -59,9 +61,15 @@ def kafka_options(client_config: Path) -> dict[str, str]:
     """
     lines = [line.strip() for line in client_config.read_text(encoding="utf-8").splitlines()]
     pairs = [line.partition("=") for line in lines if line and not line.startswith(("#", "!"))]
-    return {
-        f"kafka.{key.strip()}": re.sub(r"\\(.)", r"\1", value.strip()) for key, _, value in pairs
-    }
+    return {f"kafka.{key.strip()}": _unescape(value.strip()) for key, _, value in pairs}
+
+
+def _unescape(text: str) -> str:
+    units = _ESCAPE.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text
+    )
+    # A character beyond U+FFFF is two escapes.
+    return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def read_topic(

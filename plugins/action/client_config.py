@@ -81,7 +81,7 @@ def _all(
     login = broker.user_client_config(user, str(authority))
     found = client_files({**(login or broker.local_client_config(user)), **own})
     if schemas := registry.client_config(user, str(authority)) if registry else {}:
-        found[REGISTRY] = files.properties(schemas)
+        found[REGISTRY] = files.plain_properties(schemas)
     if (login or schemas) and broker.secrets.authority:
         found[AUTHORITY_FILE] = broker.secrets.authority
     return {folder / name: text for name, text in found.items()}

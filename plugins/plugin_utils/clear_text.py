@@ -21,7 +21,15 @@ from ansible.template import Templar
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from ..module_utils.model.inventory import Expression
-from ..module_utils.model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, TEXTS
+from ..module_utils.model.secret_variables import (
+    CONFIGS,
+    FILES,
+    LOGINS,
+    OPTIONS,
+    PASSWORDS,
+    RECEIVERS,
+    TEXTS,
+)
 from ..module_utils.model.values import mapping, sequence
 from ..module_utils.model.variables import defaults
 
@@ -194,7 +202,7 @@ def expressions(
     Ansible's own passwords are there in any case, since only Ansible resolves them.
     """
     found = {}
-    for variable in (*CONFIGS, *OPTIONS, *FILES, *TEXTS, *PASSWORDS, *LOGINS):
+    for variable in (*CONFIGS, *OPTIONS, *FILES, *RECEIVERS, *TEXTS, *PASSWORDS, *LOGINS):
         for place, value in _places(variable, raw.get(variable), values.get(variable)):
             parts = _Parts(scope, given, files)
             parts.add(variable, value)

@@ -12,11 +12,12 @@ import yaml
 
 from ..module_utils.model.inventory import GROUPS, FileFinding
 from ..module_utils.model.key_table import nearest
-from ..module_utils.model.variables import documented
+from ..module_utils.model.variables import Option, documented
 
 _ENDS = (".yml", ".yaml", ".json")
 _VARIABLES = ("group_vars", "host_vars")
-_INTEGER = "tag:yaml.org,2002:int"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_TEXTS = ("str", "path")
 # As YAML 1.1 reads them (https://yaml.org/type/int.html).
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _BASE_60 = re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+")
@@ -57,22 +58,23 @@ def _of_file(path: Path, ours: frozenset[str]) -> Iterator[FileFinding]:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     except (OSError, ValueError, yaml.YAMLError):
         return  # which is a problem of its own
-    yield from _of_node(root, str(path), ours, within=False, variable=False)
+    yield from _of_node(root, str(path), ours, None, within=False)
 
 
 def _of_node(
-    node: yaml.Node | None, path: str, ours: frozenset[str], *, within: bool, variable: bool
+    node: yaml.Node | None, path: str, ours: frozenset[str], option: Option | None, *, within: bool
 ) -> Iterator[FileFinding]:
     """Yield what is lost below a node.
 
-    `within` tells that it belongs to a group, a host or a variable of Millrace, `variable` that it
-    is the value of such a variable.
+    `within` tells that it belongs to a group, a host or a variable of Millrace; `option` is the
+    spec of such a variable, or of a part of it, if the node is its value.
     """
     if isinstance(node, yaml.MappingNode):
         first: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            own = variable or name in documented()
+            part = documented().get(name) if option is None else _part(option, name)
+            own = part is not None
             inside = within or own or name in ours
             near = nearest(name, _STRUCTURE, _NEARLY)
             skipped = near and name not in (*_STRUCTURE, *ours) and not own
@@ -81,15 +83,22 @@ def _of_node(
             if name in first and name != _MERGE and inside:
                 yield FileFinding("twice", path, line, name, str(first[name]))
             first.setdefault(name, line)
-            yield from _of_node(value, path, ours, within=inside, variable=own)
+            yield from _of_node(value, path, ours, part, within=inside)
     elif isinstance(node, yaml.SequenceNode):
-        for part in node.value:
-            yield from _of_node(part, path, ours, within=within, variable=variable)
-    elif isinstance(node, yaml.ScalarNode) and variable and node.tag == _INTEGER:
-        text = str(node.value)
-        if _OCTAL.fullmatch(text) or _BASE_60.fullmatch(text):
-            value = str(yaml.SafeLoader("").construct_yaml_int(node))
+        element = None if option is None else {**option, "type": option.get("elements", "raw")}
+        for entry in node.value:
+            yield from _of_node(entry, path, ours, element, within=within)
+    elif isinstance(node, yaml.ScalarNode) and option is not None and node.tag in _NUMBERS:
+        text, value = str(node.value), str(yaml.SafeLoader("").construct_object(node))
+        another = _OCTAL.fullmatch(text) or _BASE_60.fullmatch(text)
+        if another or (option.get("type", "str") in _TEXTS and text != value):
             yield FileFinding("number", path, node.start_mark.line + 1, "", text, value)
+
+
+def _part(option: Option, key: str) -> Option:
+    """Return the spec of a key of a variable; what is in a mapping of any keys has no type."""
+    found: Option = option.get("options", {}).get(key, {"type": "raw"})
+    return found
 
 
 def _is_inventory(path: str) -> bool:

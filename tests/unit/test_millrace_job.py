@@ -183,7 +183,7 @@ ssl.endpoint.identification.algorithm=
 def test_the_reader_of_properties_agrees_with_the_collections(tmp_path: Path) -> None:
     """The driver's host has no collection, so jobs have a reader of their own."""
     properties = {"a": 'x "y" z', "b.c": "", "d": "1,2", "e": "k=v"}
-    text = files.properties({**properties, "f": 'a \\"b\\" \\\\c'})
+    text = files.properties({**properties, "f": 'a "b" \\c', "g": "\tZürich 😀"})
     expected = {f"kafka.{key}": value for key, value in parse_properties(text).items()}
     assert options(tmp_path, text) == expected
     assert expected["kafka.f"] == 'a "b" \\c'

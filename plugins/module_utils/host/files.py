@@ -345,7 +345,7 @@ def _change(entry: Entry, found: Found) -> Change | None:
         return None
     keys: list[str] = []
     if entry.properties and content:
-        keys = changed_keys(_text(found.content), _text(entry.content))
+        keys = changed_keys(_properties(found.content), _properties(entry.content))
     return Change(entry, found, content, attributes, tuple(keys), _restart_keys(keys, entry, found))
 
 
@@ -356,7 +356,7 @@ def _restart_keys(keys: list[str], entry: Entry, found: Found) -> tuple[str, ...
     """
     if not entry.dynamic or found.kind != "file":
         return tuple(keys)
-    texts = [parse_or_empty(_text(content)) for content in (found.content, entry.content)]
+    texts = [parse_or_empty(_properties(one)) for one in (found.content, entry.content)]
     return tuple(
         key
         for key in keys
@@ -415,6 +415,12 @@ def _shown(kind: str, content: bytes, target: str) -> str:
     if kind == "file":
         return _text(content)
     return {"absent": "", "link": f"link to {target}\n"}.get(kind, f"{kind}\n")
+
+
+def _properties(content: bytes) -> str:
+    # As Kafka reads it: a value with letters beyond ASCII, which once was written as it is, was
+    # another one for the process.
+    return content.decode("iso-8859-1")
 
 
 def _text(content: bytes) -> str:

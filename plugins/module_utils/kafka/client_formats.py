@@ -42,7 +42,7 @@ def client_files(properties: Mapping[str, Any]) -> dict[str, str]:
     spark = {f"kafka.{key}": value for key, value in properties.items()}
     return {
         "client.properties": files.properties(properties),
-        "librdkafka.conf": files.properties(known),
+        "librdkafka.conf": files.plain_properties(known),
         "kafka-python.json": json.dumps(settings, indent=2) + "\n",
         "spark.json": json.dumps(spark, indent=2) + "\n",
     }

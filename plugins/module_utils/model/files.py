@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from .properties import escape_key, escape_value
+from .values import property_text
 
 COLLECTION = Path(__file__).resolve().parents[3]
 Entry = dict[str, Any]
@@ -21,9 +25,21 @@ Entry = dict[str, Any]
 @functools.cache
 def _environment() -> Environment:
     loader = FileSystemLoader(COLLECTION / "templates")
-    return Environment(  # noqa: S701 - properties and units, no HTML
+    found = Environment(  # noqa: S701 - properties and units, no HTML
         loader=loader, trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
+    found.filters |= {
+        "environment_value": _environment_value,
+        "property_key": escape_key,
+        "property_text": property_text,
+        "property_value": escape_value,
+    }
+    return found
+
+
+def _environment_value(value: str) -> str:
+    """Return a text as it stands in double quotes in a file that systemd or a shell reads."""
+    return re.sub(r'[\\"`$]', r"\\\g<0>", value.strip())
 
 
 def render(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the template takes
@@ -32,8 +48,13 @@ def render(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the 
 
 
 def properties(values: Mapping[str, Any]) -> str:
-    """Return the text of a properties file, sorted by key."""
+    """Return the text of a properties file as Java reads it, sorted by key."""
     return render("properties.j2", properties=values)
+
+
+def plain_properties(values: Mapping[str, Any]) -> str:
+    """Return the text of a properties file without escapes, as librdkafka's clients read it."""
+    return render("plain_properties.j2", properties=values)
 
 
 def read(path: str) -> str:

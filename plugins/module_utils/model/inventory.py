@@ -14,6 +14,7 @@ HDFS_GROUPS = ("hdfs_namenode", "hdfs_datanodes")
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
     *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
+    "ansible_python_interpreter",
 )
 GROUPS = (
     *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect", "schema_registry"),

@@ -96,8 +96,8 @@ class Mirror:
         if not self.user:
             return {}
         words = security.login(self.user, self.password, security.MECHANISM)[LOGIN_KEY]
-        # A value of a file of properties is one line.
-        return {LOGIN_KEY: words, CERTIFICATES: "\\n".join(self.authority.strip().splitlines())}
+        # Without the ends of lines of Windows.
+        return {LOGIN_KEY: words, CERTIFICATES: "\n".join(self.authority.strip().splitlines())}
 
     def name(self, what: str) -> str:
         """Return the name of a connector, and of its user of Kafka."""

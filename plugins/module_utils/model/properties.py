@@ -1,4 +1,4 @@
-"""Java properties text as Kafka reads it: parsing, and which keys differ between two texts."""
+"""Java properties text as Kafka reads it: parsing, escaping, and which keys differ in two texts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 
 _WHITESPACE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {"\\": "\\\\", **{char: f"\\{letter}" for letter, char in _ESCAPES.items()}}
+_KEY_SPECIAL = re.compile(r"[ =:#!]")
+_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # A key, a separator, a value; a backslash takes the next character, if any, into the key.
 _ENTRY = re.compile(r"((?:\\.?|[^\\ \t\f=:])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
@@ -22,6 +25,30 @@ def parse_properties(text: str) -> dict[str, str]:
 
     """
     return dict(_entry(number, line) for number, line in _logical_lines(text))
+
+
+def escape_value(text: str) -> str:
+    r"""Return a value as it has to be written, so that `Properties.load` reads this text.
+
+    The result is ASCII: a file is read as ISO-8859-1 by one program and as UTF-8 by another, and
+    both know `\uXXXX` (java.util.Properties.store).
+    """
+    return f"\\{_escape(text)}" if text.startswith(" ") else _escape(text)
+
+
+def escape_key(text: str) -> str:
+    """Return a key as it has to be written, so that `Properties.load` reads this text."""
+    return _KEY_SPECIAL.sub(r"\\\g<0>", _escape(text))
+
+
+def _escape(text: str) -> str:
+    escaped = "".join(_ESCAPED.get(char, char) for char in text)
+    return _NOT_ASCII.sub(lambda match: _unicode_escape(match[0]), escaped)
+
+
+def _unicode_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def changed_keys(before: str, after: str) -> list[str]:
@@ -79,4 +106,6 @@ def _unescape(number: int, text: str) -> str:
             raise ValueError(message)
         return _ESCAPES.get(char, char)
 
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", replace, text)
+    # Java's texts are UTF-16: a character beyond U+FFFF is two escapes.
+    units = re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", replace, text)
+    return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 
 from . import key_table
 from .values import property_text, sequence
@@ -31,6 +32,12 @@ _IN_ADDRESS = (
 _WITH_OPTIONS = ("sasl.jaas.config", "JavaOptions")
 # Kafka hides these like passwords, although certificates are public.
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
+# Which Alertmanager hides when it shows its configuration.
+_OF_RECEIVER = re.compile(
+    r"(?:.*\.)?(?:auth_password|auth_secret|password|credentials|bearer_token|bot_token|token"
+    r"|user_key|api_key|service_key|secret_key|api_secret|client_secret|webhook_url"
+    r"|(?:pagerduty_configs\.)routing_key|(?:slack_configs\.)api_url)"
+)
 # Of a config provider of Kafka, or of Spark's environment.
 _ELSEWHERE = re.compile(r"(?:\$\{[^{}]+\})+")
 
@@ -58,6 +65,23 @@ def _is_secret(key: str) -> bool:
     name = key_table.table_key(key)
     named = any(name == one or name.endswith(f".{one}") for one in _passwords())
     return bool(_KEY.search(key) or named) and not name.endswith(_CERTIFICATES)
+
+
+def of_receivers(value: object, key: str = "") -> list[tuple[str, str]]:
+    """Return key and text of each secret in receivers of Alertmanager, with the keys above it.
+
+    These are passwords, tokens, and addresses by which whoever knows them may write.
+    """
+    if isinstance(value, Mapping):
+        parts = [(f"{key}.{name}".lstrip("."), part) for name, part in value.items()]
+        return [found for name, part in parts for found in of_receivers(part, name)]
+    if isinstance(value, (list, tuple)):
+        return [found for part in value for found in of_receivers(part, key)]
+    if value is None or isinstance(value, bool):
+        return []
+    if _OF_RECEIVER.fullmatch(key):
+        return [(key, str(value))]
+    return [(key, text) for text in of_address(str(value))]
 
 
 def of_address(text: str) -> list[str]:

@@ -18,6 +18,10 @@ OPTIONS = tuple(f"{product}_java_options" for product in PRODUCTS)
 """Variables with options of a JVM, of which some may be secrets."""
 FILES = ("connect_secrets",)
 """Variables with files of secrets: file -> key -> secret."""
+RECEIVERS = ("monitoring_receivers",)
+"""Variables with receivers of Alertmanager: lists of mappings of any depth, with secrets in some.
+
+Each kind of secret may also be in a file, which a key with `_file` at its end names."""
 TEXTS = ("kafka_ca_key",)
 """Variables that are a secret as a whole."""
 LOGINS = tuple(

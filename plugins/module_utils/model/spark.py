@@ -584,7 +584,8 @@ class SparkHost(Service):
         gone: Entry = {"state": "absent", "secret": True}
         found = {path: gone, authority: gone}
         if client:
-            found[path] = files.property_file(client, mode="0640", group=self.user, secret=True)
+            own = {"mode": "0640", "group": self.user, "secret": True}
+            found[path] = files.text(files.plain_properties(client), restart=True, **own)
         if authority in client.values():
             found[authority] = files.text(self.secrets.authority, restart=True)
         return found

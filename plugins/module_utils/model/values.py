@@ -66,6 +66,21 @@ def is_public(address: str) -> bool:
     return found is not None and found.is_global
 
 
+def no_host(address: str) -> str:
+    """Return why an IP address, without brackets, is not that of one host, empty if it may be."""
+    found = _address(address)
+    if found is None:
+        return ""
+    if found.is_unspecified:
+        return "means every address of a host, and is none to connect to"
+    if found.is_multicast or str(found) == "255.255.255.255":
+        return "is an address of many hosts"
+    zone = getattr(found, "scope_id", None)
+    if found.version == 6 and found.is_link_local and not zone:
+        return "is an address of one network link, which needs the interface after it (%eth0)"
+    return ""
+
+
 def bracketed(address: str) -> str:
     """Return a name or an address as it may stand before `:port`: IPv6 in brackets."""
     return f"[{address}]" if is_ipv6(address) else address

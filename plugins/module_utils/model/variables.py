@@ -93,8 +93,7 @@ def settings(host: HostVariables) -> tuple[dict[str, Any], list[Invalid]]:
 def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
     """Return a value converted as its argument spec says, and the spec's errors; secrets hidden."""
     errors: list[str]
-    wrong = _type_mismatch(name, value, option) or _part_mismatch(name, value, option)
-    if wrong:
+    if wrong := _mismatch(name, value, option):
         return None, [wrong]
     try:
         result = ArgumentSpecValidator({name: _on_control_node(option)}).validate({name: value})
@@ -129,8 +128,27 @@ def _nearest(option: Option, unknown: Iterable[Sequence[str]]) -> str:
     return f" Did you mean {listing(sorted({*found}))}?" if found else ""
 
 
+def _mismatch(name: str, value: object, option: Option) -> str:
+    """Return what is wrong with a value, or a part of it, that the validator would convert.
+
+    Empty if nothing is.
+    """
+    if wrong := _type_mismatch(name, value, option) or _blanks(name, value, option):
+        return wrong
+    if isinstance(value, Mapping):
+        options = option.get("options", {}).items()
+        parts = [(f"{key} of {name}", value.get(key), one) for key, one in options]
+    else:
+        element = {key: option[key] for key in ("options", "no_log") if key in option}
+        element["type"] = option.get("elements", "raw")
+        parts = [(f"An entry of {name}", part, element) for part in sequence(value)]
+        if element["type"] == "dict":
+            parts = [(name, part, element) for part in sequence(value) if mapping(part)]
+    found = (_mismatch(*part) for part in parts if part[1] is not None)
+    return next(filter(None, found), "")
+
+
 def _type_mismatch(name: str, value: object, option: Option) -> str:
-    """Return what is wrong with a value that the validator would convert, empty if nothing is."""
     kind = option.get("type", "str")
     if isinstance(value, bool) and kind == "int":  # which Python takes for 0 or 1
         return f"{name} is {value} (boolean), not a whole number."
@@ -139,22 +157,38 @@ def _type_mismatch(name: str, value: object, option: Option) -> str:
         return f"{name} is {value} (boolean), not text: YAML reads {words} so without quotes."
     if isinstance(value, (list, tuple, Mapping)) and kind in ("str", "path"):
         return f"{name} is a {yaml_type(value)}, not text."
+    if isinstance(value, Mapping) and kind == "list":
+        return (
+            f"{name} is a mapping, not a list: in YAML each entry of a list begins with a hyphen."
+        )
     if isinstance(value, str) and kind == "list":
         hidden = option.get("no_log") or name.endswith("_java_options")  # may have a password
         secret = "" if hidden else f" {value!r}"
         return f"{name} is one text{secret}, not a list."
+    # The validator reads JSON, as it is given with -e, and also a=b.
+    if isinstance(value, str) and kind == "dict" and not value.lstrip().startswith("{"):
+        return f"{name} is one text, not a mapping: no | and no > may follow its name in YAML."
     return ""
 
 
-def _part_mismatch(name: str, value: object, option: Option) -> str:
-    """Return what is wrong with a part of a value, which the validator would make a text of."""
-    for part in sequence(value) or [value]:
-        for key, one in option.get("options", {}).items():
-            given = mapping(part).get(key)
-            wrong = _type_mismatch(f"{key} of {name}", given, one)
-            if wrong and isinstance(given, (list, tuple, Mapping)):
-                return wrong
-    return ""
+def _blanks(name: str, value: object, option: Option) -> str:
+    """Return which blanks a text of one line has around it, empty if none; a secret may have some.
+
+    No use of a variable means them: they would become a part of a name, a path or an address.
+    """
+    if option.get("type", "str") not in ("str", "path") or option.get("no_log"):
+        return ""
+    if not isinstance(value, str) or not value.strip() or value == value.strip():
+        return ""
+    if "\n" in value.strip():
+        return ""
+    end = "ends" if value == value.lstrip() else "begins"
+    kind = (
+        "line break: a YAML block needs |- or >- to end without one"
+        if value.rstrip(" \t")[-1:] == "\n"
+        else "blank"
+    )
+    return f"{name} {end} with a {kind}."
 
 
 def _on_control_node(option: Option) -> dict[str, Any]:

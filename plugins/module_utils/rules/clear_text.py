@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from ..model import kafka, secret_texts
 from ..model.cluster import Cluster
 from ..model.inventory import Expression, HostVariables
-from ..model.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, TEXTS
+from ..model.secret_variables import (
+    CONFIGS,
+    FILES,
+    LOGINS,
+    OPTIONS,
+    PASSWORDS,
+    RECEIVERS,
+    TEXTS,
+)
 from ..model.spark import SECRET
 from ..model.values import mapping, sequence
 from .engine import Finding, Findings, rule
@@ -18,6 +26,9 @@ _MADE = ", or delete it: then Millrace makes one."
 # What can be done besides encrypting it, by the place or the variable.
 _INSTEAD = {
     **dict.fromkeys(kafka.LAYERS, ", or refer to a config provider."),
+    **dict.fromkeys(
+        RECEIVERS, ", or write it into a file on the hosts and set the key that ends with _file."
+    ),
     **dict.fromkeys((*PASSWORDS, *TEXTS, f"spark_config[{SECRET}]"), _MADE),
 }
 
@@ -71,6 +82,9 @@ def _texts(written: HostVariables) -> Iterator[tuple[str, str, str, str]]:
             place = f"{variable}[{name}]"
             for key, text in mapping(entries).items():
                 yield f"{key} of {place}", place, place, str(text or "")
+    for variable in RECEIVERS:
+        for key, text in secret_texts.of_receivers(values.get(variable)):
+            yield f"{key} of {variable}", variable, variable, text
     for variable in TEXTS:
         if values.get(variable) is not None:
             yield variable, variable, variable, str(values[variable])

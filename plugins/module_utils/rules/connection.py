@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ansible.module_utils.parsing.convert_bool import BOOLEANS_FALSE
 
 from ..model.cluster import Cluster
@@ -12,6 +14,8 @@ from .engine import Finding, Findings, rule
 from .shared import host_variables
 
 _NEARLY = 0.92
+_PYTHON = re.compile(r"(?:\S*/)?python(?P<major>\d)(?:\.(?P<minor>\d+))?")
+_OLDEST = (3, 9)
 _KNOWN = tuple(
     f"ansible_{name}"
     for name in (
@@ -58,3 +62,13 @@ def _become(host: HostVariables) -> Findings:
     if off and user not in (None, "root"):
         what = f"ansible_become is {become}, and ansible_user is {user}."
         yield Finding(what, "Delete ansible_become.")
+
+
+@rule("python-interpreter", each=host_variables, where="ansible_python_interpreter")
+def _python_interpreter(host: HostVariables) -> Findings:
+    """Modules run on Python 3.9 or newer: every task on the host would fail."""
+    text = str(host.connection.get("ansible_python_interpreter") or "")
+    match = _PYTHON.fullmatch(text)
+    if match and (int(match["major"]), int(match["minor"] or _OLDEST[1])) < _OLDEST:
+        fix = "Delete it, or set /usr/bin/python3 if that is 3.9 or newer."
+        yield Finding(f"ansible_python_interpreter is {text}.", fix)

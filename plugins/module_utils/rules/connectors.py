@@ -20,6 +20,9 @@ from .users import OWN_USERS, wrong_grants, wrong_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PROVIDER = re.compile(r"\$\{([\w-]+):")
+_POSTGRESQL = "io.debezium.connector.postgresql.PostgresConnector"
+_POSTGRESQL_PORT, _SLOT = 5432, "debezium"
 _SHARED = (VARIABLE, SECRETS_VARIABLE, MIRRORS, MIRROR_ALIAS)
 _first = parts("connect", *_SHARED, first=True)
 """The first worker: all have the same connectors."""
@@ -124,6 +127,41 @@ def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings
             yield Finding(what, fix, where)
 
 
+@rule("connector-provider", each=_every)
+def _connector_provider(_: Cluster, worker: Worker, one: Connector) -> Findings:
+    """The workers replace only what a provider of theirs has: the connector would get this text
+    itself as a password or a name (KIP-297).
+    """
+    known = texts(worker.config.get("config.providers"))
+    for key, value in by_name(one.given).items():
+        for name in dict.fromkeys(_PROVIDER.findall(str(value))):
+            if name not in known:
+                reference = f"${{file:{connectors.secret_file(one.name)}:{key}}}"
+                what = f"{key} of {one.name} refers to {name}; the workers have {listing(known)}."
+                fix = f"Put the value into {SECRETS_VARIABLE}, and write {reference}; or add "
+                fix += f"{name} to config.providers in connect_config."
+                yield Finding(what, fix, _at(one, "config"))
+
+
+@rule("connector-slot", each=_first)
+def _connector_slot(worker: Worker) -> Findings:
+    """A replication slot of PostgreSQL has one reader: the second connector fails, or each misses
+    the changes that the other one has read.
+    """
+    slots = {
+        one.name: (
+            str(config.get("database.hostname") or "").lower(),
+            str(config.get("database.port") or _POSTGRESQL_PORT),
+            str(config.get("slot.name") or _SLOT),
+        )
+        for one in worker.connectors
+        if one.present and (config := by_name(one.given)).get(CLASS) == _POSTGRESQL
+    }
+    for (server, port, slot), names in shared_values(slots):
+        what = f"{listing(names)} read the slot {slot} of {server or 'a server'}:{port}."
+        yield Finding(what, "Give each a slot.name of its own.", VARIABLE)
+
+
 @rule("connect-secret-file", each=_first, where=SECRETS_VARIABLE)
 def _connect_secret_file(worker: Worker) -> Findings:
     """Each entry is a file of properties on the workers."""
@@ -133,6 +171,11 @@ def _connect_secret_file(worker: Worker) -> Findings:
             yield Finding(f"{name!r} is no name for a file of secrets.", fix)
         elif not isinstance(values, Mapping) or not values:
             yield Finding(f"{name} has no keys.", f"Write {name}: {{password: ...}} for example.")
+        else:
+            for key, value in values.items():
+                if value is None or not str(value).strip():
+                    what = f"{key} of {name} is empty."
+                    yield Finding(what, "Set it, or what its expression refers to, or delete it.")
 
 
 @rule("connector-user", each=_all)

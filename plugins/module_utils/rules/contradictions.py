@@ -33,6 +33,7 @@ _TOPIC_DEFAULTS = (
     *("message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
 )
 _LONGEST_FETCH_MS = 500
+_MIGRATION = "zookeeper.metadata.migration.enable"
 _REQUIRED = (("remote.log.storage.system.enable", "remote.log.storage.manager.class.name"),)
 _SHARED_SECRETS = ("delegation.token.secret.key", "delegation.token.master.key")
 _GROUP_SETTINGS = (
@@ -135,6 +136,14 @@ def _message_over_request(node: KafkaNode) -> Findings:
     connection.
     """
     yield from _above(node, "message.max.bytes", "socket.request.max.bytes")
+
+
+@rule("message-over-segment", each=nodes)
+def _message_over_segment(node: KafkaNode) -> Findings:
+    """A batch is never split: one that is larger than a segment is refused (UnifiedLog), although
+    it may have this size.
+    """
+    yield from _above(node, "message.max.bytes", "log.segment.bytes")
 
 
 @rule("message-over-fetch", each=nodes, severity="warning")
@@ -241,6 +250,17 @@ def _required_property(node: KafkaNode) -> Findings:
         if is_true(node.config.get(key)) and not node.config.get(other):
             fix = f"Set {other}, or delete {key}."
             yield Finding(f"{key} is true, and {other} is not set.", fix, place(node, key))
+
+
+@rule("zookeeper-migration", each=nodes)
+def _zookeeper_migration(node: KafkaNode) -> Findings:
+    """A broker with it does not start without the addresses of KRaft controllers, which the brokers
+    of an ensemble do not have here (KIP-866).
+    """
+    if node.mode == "zookeeper" and is_true(node.config.get(_MIGRATION)):
+        fix = "Delete it; a cluster goes to KRaft as a new one, whose topics a mirror fills "
+        fix += "(docs/mirroring.md)."
+        yield Finding(f"{_MIGRATION} is true.", fix, place(node, _MIGRATION))
 
 
 @rule("rebalance-protocols", each=nodes)

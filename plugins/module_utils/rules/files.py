@@ -37,7 +37,9 @@ def _inventory_key(one: FileFinding) -> Findings:
 
 @rule("yaml-number", each=_found("number"))
 def _yaml_number(one: FileFinding) -> Findings:
-    """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60."""
+    """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60; where
+    a text is needed, it gets the number without the signs that say nothing about its value.
+    """
     what = f"YAML reads {one.text} as the number {one.value}."
     plain = one.text.lstrip("0")
     number = f" or {plain}" if plain.isdigit() else ""

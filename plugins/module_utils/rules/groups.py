@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..model.cluster import Cluster
 from ..model.inventory import GROUPS
-from ..model.values import canonical, integer, is_ipv6, listing
+from ..model.values import canonical, integer, is_ipv6, listing, no_host
 from .engine import Finding, Findings, rule
 from .shared import PORTS, shared_values
 
@@ -130,6 +130,8 @@ def no_address(text: str) -> str:
     """Say why a text is no address and no name, empty if it is one."""
     if text != text.strip():
         return "begins or ends with a blank"
+    if unusable := no_host(text.strip("[]")):
+        return unusable
     if _NUMBERS.fullmatch(text):
         parts = text.split(".")
         if len(parts) != 4 or any(len(part) not in (1, 2, 3) or int(part) > 255 for part in parts):

@@ -30,6 +30,7 @@ _CLASSES = (
 )
 _MISSPELT = 0.93
 _SECRETS = ("secret", "password", "javaoptions")
+_PEM = ("ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.truststore.certificates")
 _WORDS = {True: "yes, on or true", False: "no, off or false"}
 
 
@@ -177,12 +178,17 @@ def _class_name(_: Service, one: Property) -> Findings:
 
 @rule("value-blanks", each=properties(*PRODUCTS))
 def _value_blanks(_: Service, one: Property) -> Findings:
-    """A properties file keeps trailing blanks as part of the value, and the text after a line
-    break would become another property.
+    """Blanks around a value are a part of it, as Kafka reads it. Only certificates and keys have
+    several lines.
     """
-    found = _blanks(one.value) if isinstance(one.value, str) else ""
-    if found:
+    is_text, is_pem = isinstance(one.value, str), one.key.endswith(_PEM)
+    found = _blanks(one.value.replace("\n", "") if is_pem else one.value) if is_text else ""
+    if is_pem and is_text and "\\n" in one.value:
+        fix = "Write it as a YAML block (|-), with a line for each."
+        yield Finding(f"The lines of {one.key} end with a backslash and an n.", fix, one.where)
+    elif found or (is_pem and is_text and one.value != one.value.strip()):
         fix = "Remove it; a YAML block needs |- or >- to end without a line break."
+        found = found or "begins or ends with a line break"
         yield Finding(f"The value of {one.key} {found}.", fix, one.where)
 
 

@@ -26,6 +26,13 @@ from .shared import (
     uses_ansible_host,
 )
 
+# Products that others reach by an address of Java's, whatever their security.
+_USES_OF_NAMES: Mapping[str, str] = {
+    "spark": "spark://name:port",
+    "hdfs": "hdfs://name:port",
+    "connect": "http://name:port",
+}
+_NAME_CHECK = "ssl.endpoint.identification.algorithm"
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
 _SIZES = (
@@ -67,14 +74,28 @@ def _service_address(service: Service) -> Findings:
     # What Kafka advertises has rules of its own.
     if service.product == "kafka":
         return
-    wrong = [*wrong_address(service.settings, service.address_variable, service.address)]
-    yield from wrong
-    if not wrong and service.product == "spark" and "_" in service.address:
-        what = f"{service.address} has an underscore; Spark finds no host name in "
-        what += f"spark://{service.address}:7077."
+    yield from wrong_address(service.settings, service.address_variable, service.address)
+
+
+@rule("service-name-underscore", each=all_services)
+def _service_name_underscore(service: Service) -> Findings:
+    """Java finds no host in an address with such a name, and checks no certificate for it
+    (java.net.URI, SNIHostName): it is no host name by RFC 1123.
+    """
+    use = _USES_OF_NAMES.get(service.product, "") or ("TLS" if _shows_names(service) else "")
+    if use and "_" in service.address and HOST.fullmatch(service.address):
+        what = f"{service.address} has an underscore, and Java takes no such name for {use}."
         fix = f"Set {service.address_variable} of {service.name} to a name without one, or an "
         fix += "address."
         yield Finding(what, fix, service.address_variable)
+
+
+def _shows_names(service: Service) -> bool:
+    """Return whether others compare the name of a service with its certificate."""
+    if isinstance(service, KafkaNode):
+        listeners = (one for one in service.listeners if one.protocol.endswith("SSL"))
+        return any(service.listener_config(one).get(_NAME_CHECK, "https") for one in listeners)
+    return service.is_secured and service.product in ("schema_registry", "zookeeper")
 
 
 def wrong_address(settings: Mapping[str, Any], variable: str, address: str) -> Findings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import zoneinfo
+from pathlib import PurePosixPath
 
 from ..model.cluster import Cluster
 from ..model.jvm_options import heap_mb
@@ -15,7 +16,7 @@ from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, rule
-from .inspection import InspectedHost
+from .inspection import Directory, InspectedHost, is_below
 from .shared import SCALA, Property, differing, falls_back_to_default, holders, parts, properties
 
 _LEAST_SECRET_BYTES = 16
@@ -30,6 +31,11 @@ _AGREED = (
 )
 _NEARLY = 0.9
 _SCRATCH = re.compile(r"(?:file:)?/+(?:var/+)?tmp(?:/|$)")
+_NETWORK = (
+    *("9p", "beegfs", "ceph", "cifs", "fuse", "glusterfs", "gpfs", "lustre", "nfs", "ocfs2"),
+    *("afs", "gfs2", "smb", "virtiofs"),
+)
+_ALIKE = 0.8
 _PYTHON = (3, 10)
 _DYNAMIC = "spark.dynamicAllocation"
 _JVM_SIZE = re.compile(r"\d+[kKmMgGtT]")
@@ -416,3 +422,38 @@ def _spark_python(host: InspectedHost) -> Findings:
         python = host.found.python_version
         fix = "Use Debian 12 or another system with Python 3.10 or newer."
         yield Finding(f"Python is {python}; Spark {host.spark.version} needs 3.10 or newer.", fix)
+
+
+def _shared_directory(host: InspectedHost) -> Directory | None:
+    """Return the shared directory as it was found.
+
+    None where no other host needs it, or a disk is yet to be mounted there.
+    """
+    path = host.spark.shared_dir if host.spark and len(host.cluster.spark) > 1 else ""
+    pending = any(is_below(path, mount["path"]) for mount in host.host.mounts)
+    return None if pending or not path else host.directory(path)
+
+
+@host_rule("spark-shared-misspelt", where="spark_shared_dir")
+def _spark_shared_misspelt(host: InspectedHost) -> Findings:
+    """Each host would have a directory of its own, where the others do not see its files."""
+    found = _shared_directory(host)
+    if found is None or found.fstype.startswith(_NETWORK):
+        return
+    parts = PurePosixPath(found.path).parts
+    for mount in host.found.mount_points:
+        depth = len(PurePosixPath(mount).parts)
+        written = str(PurePosixPath(*parts[:depth]))
+        if depth > 1 and written != mount and nearest(written, [mount], _ALIKE):
+            what = f"{found.path} is on {found.mount}, and there is a mount {mount}."
+            fix = f"Did you mean {PurePosixPath(mount, *parts[depth:])}?"
+            yield Finding(what, fix)
+
+
+@host_rule("spark-shared-local", where="spark_shared_dir", severity="warning")
+def _spark_shared_local(host: InspectedHost) -> Findings:
+    """Several hosts write event logs, tables and checkpoints there, and read what others wrote."""
+    found = _shared_directory(host)
+    if found and found.mount == "/" and not found.fstype.startswith(_NETWORK):
+        fix = "Mount a file system that all Spark hosts share, such as NFS, and set it to a "
+        yield Finding(f"{found.path} is on the host's own disk.", f"{fix}directory there.")

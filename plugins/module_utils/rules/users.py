@@ -165,6 +165,12 @@ def wrong_grants(name: str, grants: Iterable[object], where: str = "") -> Findin
             fix = f"Write an entry for each resource: {listing(_OPERATIONS, 'or')}."
             yield Finding(what, fix, where)
             continue
+        named = str(grant[kinds[0]])
+        if kinds[0] != "cluster" and named.endswith("*") and named != "*":
+            what = f"A grant of {name} is for the {kinds[0]} {named}, in which * is a letter."
+            fix = f"Write {kinds[0]}: {named.rstrip('*')} and pattern: prefixed."
+            yield Finding(what, fix, where)
+            continue
         known = _OPERATIONS[kinds[0]]
         wrong = [one for one in sequence(grant.get("operations")) if one not in known]
         if wrong or not grant.get("operations"):

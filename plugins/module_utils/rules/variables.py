@@ -13,6 +13,7 @@ from ..model.service import PRODUCTS, Service
 from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
+from .groups import similar_group
 from .shared import host_variables, hosts
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
@@ -23,6 +24,18 @@ _ACCOUNTS = tuple(
 )
 _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
 _HIGHEST = 2**31 - 1
+# Variables that describe things, with the group without which nothing makes them.
+_READ_BY = {
+    "kafka_users": "kafka_brokers",
+    "connect_connectors": "kafka_connect",
+    "connect_mirrors": "kafka_connect",
+    "schema_registry_subjects": "schema_registry",
+    "schema_registry_users": "schema_registry",
+    "spark_jobs": "spark_masters",
+    "monitoring_receivers": "monitoring",
+    "monitoring_routes": "monitoring",
+    "monitoring_rule_groups": "monitoring",
+}
 # Ports and ids have rules of their own.
 _LOWEST = {
     "connect_start_timeout": 1,
@@ -73,6 +86,19 @@ def _unknown_variable(host: HostVariables) -> Findings:
 def _hosts_and_services(cluster: Cluster) -> Iterable[tuple[str, HostVariables, list[Service]]]:
     for name, host in cluster.inventory.hosts.items():
         yield name, host, list(cluster.services(name).values())
+
+
+@rule("variable-without-group")
+def _variable_without_group(cluster: Cluster) -> Findings:
+    """Nothing reads it: what it describes would be nowhere, and the run would end well."""
+    misspelt = {similar_group(str(name)) for name in cluster.inventory.groups}
+    for variable, group in _READ_BY.items():
+        if cluster.inventory.members(group) or group in misspelt:
+            continue
+        hosts = [name for name, one in host_variables(cluster) if one.variables.get(variable)]
+        if hosts:
+            what = f"{variable} is set, and the group {group} has no host."
+            yield Finding(what, f"Add hosts to {group}, or delete {variable}.", variable, (*hosts,))
 
 
 @rule("misplaced-property", each=_hosts_and_services)

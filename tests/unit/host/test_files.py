@@ -145,6 +145,9 @@ def test_parents_come_first_and_removals_last_from_below() -> None:
         ({"content": "# x", "format": "properties"}, FILE, True),
         ({"content": "# note\nx=", "format": "properties"}, FILE, False),
         ({"content": "# note\n", "format": "properties"}, Found(), True),
+        # Kafka reads ISO-8859-1, and so had another value.
+        ({"content": "a=\\u00fc", "format": "properties"}, Found("file", "a=ü".encode()), True),
+        ({"content": "a=\\u00fc", "format": "properties"}, Found("file", b"a=\xfc"), False),
         ({"state": "link", "target": "/new"}, LINK, True),
     ],
 )

@@ -89,6 +89,20 @@ def closing(wanted: str, secured: bool | None, *, elected: bool = True) -> list[
     )
 
 
+def sharing_files(
+    path: str,
+    *,
+    mount: str,
+    fstype: str = "nfs4",
+    mounts: tuple[str, ...],
+    disks: list[dict[str, str]] | None = None,
+) -> list[InspectedHost]:
+    """A host of Spark beside others, with a shared directory."""
+    draft = Draft().variable("spark_shared_dir", path).variable("host_mounts", disks or [])
+    disk = Directory(path, mount=mount, device="8:1", fstype=fstype, free=GIB, size=100 * GIB)
+    return inspected(draft, {"k2": Inspection(directories=(disk,), mount_points=mounts)})
+
+
 def broker_of_ensemble(
     wanted: str, secured: bool | None, *, meta: str | None = "version=0"
 ) -> list[InspectedHost]:
@@ -1199,5 +1213,37 @@ CASES = [
         ("3.10.12", "3.11"),
         watching(30 * GIB, python=(3, 10, 12)),
         watching(30 * GIB, python=(3, 11, 0)),
+    ),
+    Case(
+        "spark-shared-misspelt",
+        ("/srv/shard/spark", "Did you mean /srv/shared/spark?"),
+        sharing_files(
+            "/srv/shard/spark", mount="/srv", fstype="ext4", mounts=("/", "/srv", "/srv/shared")
+        ),
+        sharing_files(
+            "/srv/shared/spark", mount="/srv/shared", mounts=("/", "/srv", "/srv/shared")
+        ),
+    ),
+    Case(
+        "spark-shared-misspelt",
+        ("/srv/shared",),
+        sharing_files("/srv/shard", mount="/srv", fstype="ext4", mounts=("/", "/srv/shared")),
+        sharing_files(
+            "/srv/share1", mount="/srv/share1", mounts=("/", "/srv/share1", "/srv/share2")
+        ),
+    ),
+    Case(
+        "spark-shared-local",
+        ("/srv/spark", "NFS"),
+        sharing_files("/srv/spark", mount="/", fstype="ext4", mounts=("/", "/boot")),
+        sharing_files("/srv/spark", mount="/", fstype="nfs4", mounts=("/", "/boot")),
+    ),
+    Case(
+        "spark-shared-local",
+        ("/srv/spark",),
+        sharing_files("/srv/spark", mount="/", fstype="ext4", mounts=("/",)),
+        sharing_files(
+            "/srv/spark", mount="/", fstype="ext4", mounts=("/",), disks=[{"path": "/srv"}]
+        ),
     ),
 ]

@@ -31,8 +31,8 @@ REFUSED: list[Case] = [
     (
         "monitoring-address",
         "of exporters",
-        lambda d: d.monitoring().variable("metrics_host", "k1 ", on=("k1",)),
-        ("'k1 '", "metrics_host"),
+        lambda d: d.monitoring().variable("metrics_host", "k1:9", on=("k1",)),
+        ("'k1:9'", "metrics_host"),
     ),
     (
         "monitoring-security-differs",

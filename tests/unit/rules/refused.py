@@ -182,7 +182,7 @@ CASES: list[Case] = [
         "variable-value",
         "another type, reported once",
         lambda d: d.variable("kafka_archive", "kafka.tgz"),
-        ("argument 'kafka_archive' is of type str", "Set kafka_archive to a dict"),
+        ("kafka_archive is one text", "Set kafka_archive to a dict"),
     ),
     (
         "variable-value",
@@ -194,7 +194,7 @@ CASES: list[Case] = [
         "variable-value",
         "properties that are none",
         lambda d: d.variable("kafka_config", "junk"),
-        ("argument 'kafka_config'", "Set kafka_config to a dict"),
+        ("kafka_config is one text", "Set kafka_config to a dict"),
     ),
     (
         "variable-value",

@@ -60,10 +60,10 @@ REFUSED: list[Case] = [
         )
     ),
     (
-        "service-address",
-        "an underscore",
+        "service-name-underscore",
+        "Spark",
         lambda d: d.variable("spark_host", "spark_2", on=("k2",)),
-        ("spark://spark_2:7077", "spark_host of k2"),
+        ("spark_2", "spark://", "spark_host of k2"),
     ),
     *(
         (

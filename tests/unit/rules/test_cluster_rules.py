@@ -47,6 +47,7 @@ from tests.unit.rules import (
     security_cases,
     spark_cases,
     spark_job_cases,
+    value_cases,
 )
 from tests.unit.rules.draft import NODES, TMP, Change, Draft
 
@@ -75,6 +76,7 @@ REFUSED = [
     *security_cases.REFUSED,
     *spark_cases.REFUSED,
     *spark_job_cases.REFUSED,
+    *value_cases.REFUSED,
 ]
 LEGAL = [
     *legal.CASES,
@@ -99,6 +101,7 @@ LEGAL = [
     *security_cases.LEGAL,
     *spark_cases.LEGAL,
     *spark_job_cases.LEGAL,
+    *value_cases.LEGAL,
 ]
 
 
