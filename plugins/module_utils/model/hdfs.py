@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import files, spark_jobs, spark_sessions
+from . import files, hdfs_key_table, spark_jobs, spark_sessions
 from .files import Entry
 from .host import HostSettings
 from .inventory import HDFS_GROUPS, SPARK_GROUPS, Inventory
+from .key_table import Table
 from .security import OPEN
 from .service import CLIENTS, LOOPBACK, NODES, Service
 from .spark_jobs import Job
@@ -116,6 +117,15 @@ class HdfsHost(Service):
     def owned(self) -> Mapping[str, str]:
         """The keys that only Millrace writes here, with the variable that sets each."""
         return OWNED
+
+    @property
+    def table(self) -> Table:
+        """The keys that its version knows, none for a version that is not known."""
+        return hdfs_key_table.load(self.version)
+
+    def knows(self, key: str) -> bool:
+        """Return whether its version reads a key, or something else may."""
+        return hdfs_key_table.is_known(key, self.version)
 
     @property
     def name_dirs(self) -> list[str]:

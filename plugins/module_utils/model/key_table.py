@@ -39,9 +39,17 @@ _LISTENER = re.compile(
 _VERSION_KEYS = ("inter.broker.protocol.version", "log.message.format.version")
 _INTEGER_BITS = {"short": 16, "int": 32, "long": 64}
 _TEXTS = ("string", "class", "password")
-# Of Spark, as its JavaUtils reads them; without a unit each key has its own.
+# Of Spark, as its JavaUtils reads them; without a unit each key has its own. Of Hadoop, which
+# reads numbers, sizes and times.
 _QUANTITIES = {
     "bytes": (re.compile(r"-?\d+(?:b|[kmgtp]b?)?", re.IGNORECASE), "a size such as 512m"),
+    "quantity": (
+        re.compile(
+            r"[+-]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[kmgtpe]b?|ns|us|ms|[smhdfb])?",
+            re.IGNORECASE,
+        ),
+        "a number, with a unit where the key takes one",
+    ),
     "time": (re.compile(r"-?\d+(?:us|ms|s|m|min|h|d)?", re.IGNORECASE), "a time such as 30s"),
 }
 # Kafka passes these on to Java, which knows only these names.

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from . import files, schemas
+from . import files, schema_registry_key_table, schemas
 from .files import Entry
 from .host import HostSettings
 from .inventory import Inventory
 from .kafka import KafkaNode
 from .kafka_service import KafkaService
+from .key_table import Table
 from .schemas import CONFLUENT, Subject
 from .security import AUTHORITY_FILE, Certificate, User
 from .service import CLIENTS, LOOPBACK, NODES
@@ -107,6 +108,15 @@ class Registry(KafkaService):
     kafka_authority = AUTHORITY
     owned = OWNED
     leftovers = (CONFIG,)
+
+    @property
+    def table(self) -> Table:
+        """The keys that its version knows, none for a version that is not known."""
+        return schema_registry_key_table.load(self.version)
+
+    def knows(self, key: str) -> bool:
+        """Return whether its version reads a key, or something else may."""
+        return schema_registry_key_table.is_known(key, self.version)
 
     @property
     def class_path(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..model.cluster import Cluster
 from ..model.firewall import NFTABLES
 from ..model.hdfs import DATANODE, NAMENODE, REPLICATION, HdfsHost
+from ..model.key_table import expected_value
 from ..model.values import integer, listing
 from .engine import Finding, Findings, hosts_rule, rule
 from .inspection import InspectedHost
@@ -43,7 +44,8 @@ def _hdfs_replication(host: HdfsHost, one: Property) -> Findings:
     restarted.
     """
     copies, most = integer(one.value), len(host.datanodes)
-    if most and (copies is None or not 1 <= copies <= most):
+    wrong = expected_value(one.key, one.value, host.table)  # which has a rule of its own
+    if most and not wrong and (copies is None or not 1 <= copies <= most):
         what = f"{REPLICATION} is {one.value}, with {most} DataNode{'s' if most > 1 else ''}."
         yield Finding(what, f"Set {REPLICATION}: {min(3, most)}.", one.where)
 

@@ -43,7 +43,9 @@ def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Proper
 
 def _properties_of_known_keys(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
     """Yield the properties of services whose version is one whose keys are recorded."""
-    for host, service, one in properties("connect", "kafka", "spark")(cluster):
+    for host, service, one in properties("connect", "hdfs", "kafka", "schema_registry", "spark")(
+        cluster
+    ):
         unknown = falls_back_to_default(cluster, host, f"{service.product}_version")
         if service.table and not unknown:
             yield host, service, one
@@ -109,7 +111,9 @@ def _key_boolean(service: Service, one: Property) -> Findings:
 
 @rule("key-value", each=_properties_of_known_keys)
 def _key_value(service: Service, one: Property) -> Findings:
-    """Kafka would refuse to start with it, and Spark to run an application."""
+    """Kafka and the schema registry would refuse to start with it, Spark to run an application, and
+    HDFS would use its default.
+    """
     wanted = key_table.expected_value(one.key, one.value, service.table)
     if wanted and not _misread(service, one):
         kind = yaml_type(one.value)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
@@ -8,8 +10,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model import (
     key_table,
     versions,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.service import Service
 
+from artifacts import class_files
+from artifacts.hdfs import keys as hdfs_keys
 from artifacts.kafka import keys
+from artifacts.schema_registry import keys as registry_keys
+from tests.unit.rules.draft import Draft
 
 PAGE = """<ul class="config-list">
 <li>
@@ -206,3 +213,94 @@ def test_legal_values(key: str, value: object) -> None:
 )
 def test_illegal_values(key: str, value: object, wanted: str) -> None:
     assert wanted in key_table.expected_value(key, value, key_table.load("4.3.1"))
+
+
+def services(product: str) -> list[Service]:
+    draft = Draft().hdfs().registry()
+    every = [draft.cluster()]
+    for variable in ("kafka_security", "schema_registry_security"):
+        draft.variable(variable, "standard")
+    every.append(draft.cluster())
+    return [one for cluster in every for one in cluster.by_product[product].values()]
+
+
+@pytest.mark.parametrize("product", ["hdfs", "schema_registry"])
+def test_what_millrace_writes_is_known(product: str) -> None:
+    for service in services(product):
+        assert [key for key in (*service.config, *service.owned) if not _reads(service, key)] == []
+        wrong = {
+            key: value
+            for key, value in service.config.items()
+            if key_table.expected_value(key, value, service.table)
+        }
+        assert wrong == {}
+
+
+def _reads(service: Service, key: str) -> bool:
+    return service.knows(key) or key == "config_ordinal"  # of MicroProfile: of the file itself
+
+
+def jar(path: Path, **files: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/").replace("_dot_", "."), content)
+
+
+def class_of(*texts: str) -> bytes:
+    found = b"".join(b"\x01" + len(text).to_bytes(2, "big") + text.encode() for text in texts)
+    return b"\xca\xfe\xba\xbe" + found
+
+
+def test_keys_of_hdfs_are_read_from_its_jars(tmp_path: Path) -> None:
+    defaults = """<configuration>
+<property><name>dfs.x.enabled</name><value>true</value></property>
+<property><name>dfs.x.period</name><value>600s</value></property>
+<property><name>dfs.x.spec</name><value>1,2</value></property></configuration>"""
+    content = class_of("dfs.x.hidden", "dfs.x.", "other.key", "hdfs-default.xml", "dfs.y.xml")
+    jar(
+        tmp_path / "libs/hadoop-hdfs-1.jar",
+        **{"hdfs-default_dot_xml": defaults, "a__B_dot_class": content},
+    )
+    assert hdfs_keys.table(tmp_path) == {
+        "dfs.x.enabled": {"type": "boolean", "default": "true"},
+        "dfs.x.period": {"type": "quantity", "default": "600s"},
+        "dfs.x.spec": {"default": "1,2"},
+        "dfs.x.hidden": {},
+    }
+
+
+def test_keys_of_the_registry_are_read_from_its_jars(tmp_path: Path) -> None:
+    def item(key: str, kind: str) -> dict[str, object]:
+        return {"path": {"property": key}, "type": kind}
+
+    model = {
+        "configRoots": [
+            {
+                "items": [
+                    item("quarkus.a.b", "java.util.OptionalInt"),
+                    {"items": [item("quarkus.c.d", "boolean")]},
+                ]
+            },
+            {"prefix": "quarkus.empty"},
+        ]
+    }
+    name = registry_keys._MODEL.replace("/", "__").replace(".", "_dot_")
+    jar(tmp_path / "lib/main/quarkus-a.jar", **{name: json.dumps(model)})
+    jar(
+        tmp_path / "app/apicurio-app.jar",
+        **{
+            "application_dot_properties": "# x\n%prod.apicurio.p=1\napicurio.q.r=${A}\nz=1\n",
+            "a__B_dot_class": class_of("apicurio.s.t", "io.apicurio.X"),
+        },
+    )
+    assert registry_keys.table(tmp_path) == {
+        "quarkus.a.b": {"type": "int"},
+        "quarkus.c.d": {"type": "boolean"},
+        **{key: {} for key in ("apicurio.p", "apicurio.q.r", "apicurio.s.t")},
+    }
+
+
+def test_the_table_has_a_line_for_each_key() -> None:
+    lines = class_files.render({"b": {"type": "int"}, "a": {}}).splitlines()
+    assert lines == ["{", '"a": {},', '"b": {"type": "int"}', "}"]

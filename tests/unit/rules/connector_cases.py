@@ -20,7 +20,10 @@ def connector(**more: Any) -> dict[str, Any]:
 
 def source(name: str = "planes") -> dict[str, Any]:
     """Return a good source connector with a user of its name."""
-    config = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
+    config = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "slot.name": name.replace("-", "_"),
+    }
     return {"name": name, "kafka_user": name, "config": config}
 
 
@@ -33,6 +36,12 @@ def connectors(*written: object, closed: bool = False) -> Change:
             draft.variable("kafka_security", "standard")
 
     return change
+
+
+def with_vault(written: object) -> Change:
+    """Give all workers a connector, and a config provider for it."""
+    providers = {"config.providers": "file,vault", "config.providers.vault.class": "org.x.Vault"}
+    return lambda d: (connectors(written)(d), d.variable("connect_config", providers))
 
 
 def secrets(written: object, *more: object) -> Change:
@@ -88,7 +97,7 @@ REFUSED: list[Case] = [
         ("orders", "conector.class"),
     ),
     *(
-        ("connector-secret", key, connectors(connector(config={key: value})), parts)
+        ("connector-secret", key, with_vault(connector(config={key: value})), parts)
         for key, value, parts in (
             (
                 "connection.password",
@@ -231,10 +240,10 @@ LEGAL: list[Legal] = [
     (
         "connector-secret",
         "a reference to another provider",
-        connectors(connector(config={"connection.password": "${vault:orders:password}"})),
+        with_vault(connector(config={"connection.password": "${vault:orders:password}"})),
     ),
     *(
-        ("connector-secret", key, connectors(connector(config={key: value})))
+        ("connector-secret", key, with_vault(connector(config={key: value})))
         for key, value in (
             ("connection.url", "jdbc:postgresql://db/x?user=a&password=${vault:orders:password}"),
             ("connection.url", "jdbc:postgresql://db:5432/x?user=a"),

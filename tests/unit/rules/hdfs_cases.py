@@ -27,7 +27,7 @@ REFUSED: list[Case] = [
             lambda d, copies=copies: d.hdfs().variable("hdfs_config", {"dfs.replication": copies}),
             (f"dfs.replication is {copies}", "dfs.replication: 3"),
         )
-        for copies in (4, 0, "two")
+        for copies in (4, 0, "2k")
     ),
     ("hdfs-single-copy", "a DataNode alone", lambda d: d.hdfs("k2"), ("single copy",)),
     *(

@@ -231,6 +231,52 @@ REFUSED: list[Case] = [
         lambda d: d.hdfs().variable("hdfs_host", "k_1", on=("k1",)),
         ("k_1", "hdfs://", "hdfs_host of k1"),
     ),
+    (
+        "unknown-key",
+        "HDFS",
+        lambda d: d.hdfs().variable("hdfs_config", {"dfs.replicaton.max": 4}),
+        ("dfs.replicaton.max", "dfs.replication.max", "hdfs_config"),
+    ),
+    (
+        "unknown-key",
+        "core-site.xml",
+        lambda d: d.hdfs().variable("hdfs_config", {"fs.trash.intervall": 60}),
+        ("fs.trash.interval?",),
+    ),
+    (
+        "key-value",
+        "HDFS, boolean",
+        lambda d: d.hdfs().variable("hdfs_config", {"dfs.namenode.acls.enabled": "ja"}),
+        ("dfs.namenode.acls.enabled", "a boolean"),
+    ),
+    (
+        "key-value",
+        "HDFS, number",
+        lambda d: d.hdfs().variable("hdfs_config", {"dfs.namenode.handler.count": "many"}),
+        ("dfs.namenode.handler.count", "a number"),
+    ),
+    (
+        "unknown-key",
+        "registry",
+        lambda d: d.registry().variable(
+            "schema_registry_config", {"apicurio.rest.artifact.deletion.enable": True}
+        ),
+        ("apicurio.rest.artifact.deletion.enabled", "schema_registry_config"),
+    ),
+    (
+        "unknown-key",
+        "Quarkus",
+        lambda d: d.registry().variable("schema_registry_config", {"quarkus.http.bodylimit": "1"}),
+        ("quarkus.http.bodylimit",),
+    ),
+    (
+        "key-value",
+        "registry",
+        lambda d: d.registry().variable(
+            "schema_registry_config", {"quarkus.http.limits.max-connections": "some"}
+        ),
+        ("quarkus.http.limits.max-connections", "an int"),
+    ),
 ]
 LEGAL: list[Legal] = [
     ("variable-value", "quoted words in a grant", granted(topic="on")),
@@ -301,6 +347,50 @@ LEGAL: list[Legal] = [
         "connector-slot",
         "one is absent",
         connectors(captured("a"), {**captured("b"), "state": "absent"}),
+    ),
+    *(
+        ("unknown-key", key, lambda d, key=key: d.hdfs().variable("hdfs_config", {key: "1"}))
+        for key in (
+            "dfs.blocksize",
+            "dfs.namenode.rpc-bind-host",
+            "hadoop.proxyuser.hive.hosts",
+            "ipc.8020.callqueue.impl",
+            "fs.s3a.endpoint.region",
+            "dfs.image.transfer.timeout",
+            "io.file.buffer.size",
+            "dfs.datanode.max.xcievers",
+        )
+    ),
+    (
+        "key-value",
+        "sizes and times of HDFS",
+        lambda d: d.hdfs().variable(
+            "hdfs_config",
+            {
+                "dfs.blocksize": "256m",
+                "dfs.namenode.checkpoint.period": "10m",
+                "dfs.namenode.safemode.threshold-pct": 0.9,
+                "fs.permissions.umask-mode": "u=rwx,g=rx,o=",
+                "dfs.namenode.acls.enabled": False,
+            },
+        ),
+    ),
+    *(
+        (
+            "unknown-key",
+            key,
+            lambda d, config={key: value}: d.registry().variable("schema_registry_config", config),
+        )
+        for key, value in {
+            "quarkus.log.level": "DEBUG",
+            'quarkus.log.category."io.apicurio".level': "DEBUG",
+            "%prod.quarkus.http.limits.max-body-size": "10M",
+            "apicurio.kafka.common.client.id": "x",
+            "apicurio.kafkasql.consumer.fetch.min.bytes": 1,
+            "apicurio.rules.global.integrity": "NONE",
+            "apicurio.rest.deletion.artifact.enabled": True,
+            "mp.jwt.verify.issuer": "x",
+        }.items()
     ),
     ("variable-without-group", "with workers", connectors(connector())),
     (
