@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..kafka.features import ELR
 from ..kafka.snapshot import MIN_ISR
 from ..model.versions import KAFKA, release_numbers
+from .gate_texts import UNREGISTER
 
 METADATA = "metadata.version"
 _KRAFT = "kraft.version"
@@ -111,8 +112,8 @@ def plan(
         if wanted[feature] > finalized.get(feature, 0)
     )
     problems = [
-        f"broker {node} supports {', '.join(missing)}: run Kafka {target} on it, or unregister it "
-        "if it is gone"
+        f"broker {node} supports {', '.join(missing)}: run Kafka {target} on it or, if it is gone, "
+        f"`{UNREGISTER} {node}` on a Kafka host"
         for node, supported in sorted(supported_by_node.items())
         if (missing := _missing(steps, supported))
     ]

@@ -7,6 +7,13 @@ from collections.abc import Mapping
 _SPARE = "add replicas, or name the topics in kafka_allow_outage"
 _IN_SYNC = "wait until their other replicas are in sync, or see the journals of those brokers"
 
+# --config is what all versions know; /etc/profile.d/kafka.sh sets the variables on each Kafka host.
+UNREGISTER = (
+    "sudo kafka-cluster.sh unregister --bootstrap-server $KAFKA_BOOTSTRAP "
+    "--config $KAFKA_CLIENT_CONFIG --id"
+)
+"""The command by which KRaft forgets a broker that is gone; its id follows."""
+
 # By predicate; `gate` fills in the figures in braces.
 TEXTS: Mapping[str, str] = {
     # The cluster
@@ -59,7 +66,8 @@ TEXTS: Mapping[str, str] = {
     ),
     "unexpected-broker": (
         "broker {ids} is registered but not in the inventory, so Millrace does not "
-        "manage it: add it to the inventory, or unregister it"
+        "manage it: add it to the inventory, or stop it and run on a Kafka host, for each id, "
+        "`" + UNREGISTER + " ID`"
     ),
     # Topics
     "unreadable": (
