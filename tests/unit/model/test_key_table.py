@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -221,7 +222,8 @@ def services(product: str) -> list[Service]:
     for variable in ("kafka_security", "schema_registry_security"):
         draft.variable(variable, "standard")
     every.append(draft.cluster())
-    return [one for cluster in every for one in cluster.by_product[product].values()]
+    found = [one for cluster in every for one in cluster.by_product[product].values()]
+    return [one for one in found if isinstance(one, Service)]
 
 
 @pytest.mark.parametrize("product", ["hdfs", "schema_registry"])
@@ -240,11 +242,11 @@ def _reads(service: Service, key: str) -> bool:
     return service.knows(key) or key == "config_ordinal"  # of MicroProfile: of the file itself
 
 
-def jar(path: Path, **files: str | bytes) -> None:
+def jar(path: Path, files: Mapping[str, str | bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
-            archive.writestr(name.replace("__", "/").replace("_dot_", "."), content)
+            archive.writestr(name, content)
 
 
 def class_of(*texts: str) -> bytes:
@@ -260,7 +262,7 @@ def test_keys_of_hdfs_are_read_from_its_jars(tmp_path: Path) -> None:
     content = class_of("dfs.x.hidden", "dfs.x.", "other.key", "hdfs-default.xml", "dfs.y.xml")
     jar(
         tmp_path / "libs/hadoop-hdfs-1.jar",
-        **{"hdfs-default_dot_xml": defaults, "a__B_dot_class": content},
+        {"hdfs-default.xml": defaults, "a/B.class": content},
     )
     assert hdfs_keys.table(tmp_path) == {
         "dfs.x.enabled": {"type": "boolean", "default": "true"},
@@ -285,13 +287,12 @@ def test_keys_of_the_registry_are_read_from_its_jars(tmp_path: Path) -> None:
             {"prefix": "quarkus.empty"},
         ]
     }
-    name = registry_keys._MODEL.replace("/", "__").replace(".", "_dot_")
-    jar(tmp_path / "lib/main/quarkus-a.jar", **{name: json.dumps(model)})
+    jar(tmp_path / "lib/main/quarkus-a.jar", {registry_keys._MODEL: json.dumps(model)})
     jar(
         tmp_path / "app/apicurio-app.jar",
-        **{
-            "application_dot_properties": "# x\n%prod.apicurio.p=1\napicurio.q.r=${A}\nz=1\n",
-            "a__B_dot_class": class_of("apicurio.s.t", "io.apicurio.X"),
+        {
+            "application.properties": "# x\n%prod.apicurio.p=1\napicurio.q.r=${A}\nz=1\n",
+            "a/B.class": class_of("apicurio.s.t", "io.apicurio.X"),
         },
     )
     assert registry_keys.table(tmp_path) == {

@@ -96,7 +96,8 @@ public class Read {
 
 
 def output(command: list[str], **options: Any) -> bytes:
-    return subprocess.run(command, check=True, capture_output=True, **options).stdout  # noqa: S603 - its own words
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, **options)  # noqa: S603 - its own words
+    return bytes(done.stdout)
 
 
 def test_what_is_rendered_is_read_back() -> None:
