@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files
+from ..module_utils.host import files, paths
 from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.model.properties import parse_or_empty
 
@@ -28,11 +28,11 @@ attributes:
 SHELL = "org.apache.hadoop.fs.FsShell"
 
 
-def cluster_id(paths: list[str]) -> str:
+def cluster_id(name_dirs: list[str]) -> str:
     """Return the id of the file system, empty where it is not formatted."""
-    texts = [Path(path) / "current/VERSION" for path in paths]
-    found = (parse_or_empty(one.read_text()).get("clusterID") for one in texts if one.is_file())
-    return next(filter(None, found), "")
+    files_there = [file for path in name_dirs if paths.is_file(file := f"{path}/current/VERSION")]
+    ids = (parse_or_empty(paths.read_text(file)).get("clusterID") for file in files_there)
+    return next(filter(None, ids), "")
 
 
 def commands(directories: list[dict[str, str]]) -> list[list[str]]:
@@ -40,8 +40,9 @@ def commands(directories: list[dict[str, str]]) -> list[list[str]]:
     wanted = [["-mkdir", "-p", *(one["path"] for one in directories)]]
     for key, command in (("owner", "-chown"), ("mode", "-chmod")):
         for value in sorted({one[key] for one in directories if key in one}):
-            paths = [one["path"] for one in directories if one.get(key) == value]
-            wanted.append([command, value, *paths])
+            wanted.append(
+                [command, value, *(one["path"] for one in directories if one.get(key) == value)]
+            )
     return wanted
 
 
@@ -59,10 +60,10 @@ def main() -> None:
     )
     params = module.params
     directories, mark = params["directories"], Path(params["mark"])
-    paths = [one["path"] for one in directories]
+    made_paths = [one["path"] for one in directories]
     wanted = {"cluster_id": cluster_id(params["name_dirs"]), "directories": directories}
     made = json.dumps(wanted, sort_keys=True) + "\n"
-    if not directories or (mark.is_file() and mark.read_text() == made):
+    if not directories or (paths.is_file(mark) and paths.read_text(mark) == made):
         module.exit_json(changed=False, made=[])
     if not module.check_mode:
         start = [params["java"], "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
@@ -74,7 +75,7 @@ def main() -> None:
                 message = last_output(out, err)
                 module.fail_json(msg=f"{' '.join(words)} in HDFS failed: {message}")
         files.write(mark, made.encode(), 0o644)
-    module.exit_json(changed=True, made=paths)
+    module.exit_json(changed=True, made=made_paths)
 
 
 if __name__ == "__main__":

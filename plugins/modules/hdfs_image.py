@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host import paths
 from ..module_utils.model.properties import parse_or_empty
 
 DOCUMENTATION = r"""
@@ -33,10 +34,10 @@ REQUEST_SECONDS = 60
 _IDENTITY = ("layoutVersion", "namespaceID", "cTime", "clusterID")
 
 
-def version_of(paths: list[str]) -> str:
+def version_of(name_dirs: list[str]) -> str:
     """Return the text of VERSION in the first directory that has it, empty without any."""
-    files = [Path(path) / "current/VERSION" for path in paths]
-    return next((one.read_text() for one in files if one.is_file()), "")
+    files = [f"{path}/current/VERSION" for path in name_dirs]
+    return next((paths.read_text(file) for file in files if paths.is_file(file)), "")
 
 
 def main() -> None:
@@ -73,14 +74,17 @@ def main() -> None:
             with part.open("wb") as kept:
                 while chunk := answer.read(1 << 20):
                     digest.update(chunk)
-                    kept.write(chunk)
+                    with paths.naming(part):
+                        kept.write(chunk)
+                        kept.flush()
     except (OSError, HTTPException) as error:
         module.fail_json(msg=f"the image cannot be fetched from {url}: {error}")
     if digest.hexdigest() != wanted:
         module.fail_json(msg=f"{name} has the MD5 {digest.hexdigest()}, expected {wanted}")
     part.replace(directory / name)
-    (directory / f"{name}.md5").write_text(f"{wanted} *{name}\n")
-    (directory / "VERSION").write_text(text)
+    with paths.naming(directory):
+        (directory / f"{name}.md5").write_text(f"{wanted} *{name}\n")
+        (directory / "VERSION").write_text(text)
     transaction = int(name[8:])
     written = max(
         (

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host import paths
 from ..module_utils.host.as_user import as_user, last_output
 
 DOCUMENTATION = r"""
@@ -28,13 +27,12 @@ NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 
 def is_formatted(path: str) -> bool:
     """Return whether a NameNode has its data in a directory."""
-    return (Path(path) / "current/VERSION").is_file()
+    return paths.is_file(f"{path}/current/VERSION")
 
 
 def foreign(path: str) -> list[str]:
     """Return what is in a directory that is not formatted."""
-    directory = Path(path)
-    names = {one.name for one in directory.iterdir()} if directory.is_dir() else set()
+    names = {*paths.names(path)} if paths.is_directory(path) else set()
     return sorted(names - {"lost+found"})
 
 
@@ -49,10 +47,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    paths = params["name_dirs"]
-    if any(map(is_formatted, paths)):
+    name_dirs = params["name_dirs"]
+    if any(map(is_formatted, name_dirs)):
         module.exit_json(changed=False, formatted=[])
-    held = {path: names for path in paths if (names := foreign(path))}
+    held = {path: names for path in name_dirs if (names := foreign(path))}
     if held:
         wrong = "\n- ".join(f"{path} holds {', '.join(names[:5])}" for path, names in held.items())
         module.fail_json(
@@ -64,10 +62,10 @@ def main() -> None:
     if not module.check_mode:
         own = as_user(params["user"], params["user"], command)
         code, out, err = module.run_command(own, cwd="/")
-        if code or not all(map(is_formatted, paths)):
+        if code or not all(map(is_formatted, name_dirs)):
             message = last_output(out, err)
             module.fail_json(msg=f"formatting failed with exit code {code}: {message}")
-    module.exit_json(changed=True, formatted=paths, command=command)
+    module.exit_json(changed=True, formatted=name_dirs, command=command)
 
 
 if __name__ == "__main__":

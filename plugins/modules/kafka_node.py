@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import certificate_expiry, dynamic_record, operation_file, restart
+from ..module_utils.host import certificate_expiry, dynamic_record, operation_file, paths, restart
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.operations import options
@@ -128,8 +128,7 @@ def request(module: AnsibleModule, mark: Path) -> None:
     """
     previous = Path(module.params["previous"])
     if not mark.exists() and not module.check_mode:
-        if previous.exists():
-            previous.unlink()
+        paths.remove_file(previous)
         restart.add_to_mark(mark, {"asked for": []})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import operation_file, restart, start_signs
+from ..module_utils.host import operation_file, paths, restart, start_signs
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.kafka.client import Cluster
@@ -116,7 +116,7 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     except AbandonedError:
         progress.waiting = ["Ansible is gone"]
     if progress.phase == "done":
-        previous.unlink(missing_ok=True)  # the process runs on the files that followed
+        paths.remove_file(previous)  # the process runs on the files that followed
     # After the gate alone nothing was left to do: somebody else had restarted the node.
     changed = progress.phase not in ("gate", "stop") and set(progress.seconds) != {"gate"}
     return {"changed": changed, **result, **progress.as_data()}

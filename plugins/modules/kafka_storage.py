@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import storage
+from ..module_utils.host import paths, storage
 from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.host.storage import LogDir, Node
 from ..module_utils.kafka import library
@@ -39,15 +39,14 @@ attributes:
 
 def read(path: str) -> LogDir:
     """Read one log directory."""
-    directory = Path(path)
-    if not directory.is_dir():
+    if not paths.is_directory(path):
         return LogDir(path, exists=False)
-    meta = directory / storage.META
+    meta = Path(path, storage.META)
     return LogDir(
         path,
         exists=True,
-        meta=meta.read_text(errors="replace") if meta.is_file() else None,
-        children=tuple(child.name for child in directory.iterdir() if child.is_dir()),
+        meta=paths.read_text(meta, errors="replace") if paths.is_file(meta) else None,
+        children=tuple(paths.directories(path)),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import storage
+from ..module_utils.host import paths, storage
 from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.kafka import snapshot
 from ..module_utils.kafka.client import Cluster, UnavailableError
@@ -118,7 +118,7 @@ def directory_id(config: Path) -> str:
     """Return the id of the directory that holds the node's metadata log."""
     try:
         meta = Path(storage.metadata_dir(parse_properties(config.read_text())), storage.META)
-        found = parse_properties(meta.read_text()).get("directory.id", "")
+        found = parse_properties(paths.read_text(meta)).get("directory.id", "")
     except (OSError, ValueError) as error:
         text = f"the node's directory id cannot be read: {error}. Configure and format it first"
         raise FailedError(text) from error

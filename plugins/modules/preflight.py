@@ -20,7 +20,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, key_stores, network, operation_file, storage, unit
+from ..module_utils.host import files, key_stores, network, operation_file, paths, storage, unit
 from ..module_utils.host import mounts as mount_table
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
@@ -64,7 +64,7 @@ STATUS_AT = 40  # of struct timex, where long has 8 bytes
 def read(path: str) -> str:
     """Return a file's text, none where there is none to read."""
     try:
-        return Path(path).read_text(errors="replace")
+        return paths.read_text(path, errors="replace")
     except OSError:
         return ""
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host import paths
 from ..module_utils.host.registry_rest import APICURIO, OPTIONS, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import registry_archive
@@ -62,15 +62,14 @@ def export(registry: Registry) -> tuple[bytes, Held]:
 def exported(registry: Registry, path: Path) -> dict[str, Any]:
     """Write the archive."""
     content, found = export(registry)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(content)
+    with paths.at(path) as place:
+        place.write(content, 0o600)
     return {"changed": False, **_counts(found)}
 
 
 def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str, Any]:
     """Import the archive, and compare the registry with it."""
-    content = path.read_bytes()
+    content = paths.read_bytes(path)
     archived, (_, found) = registry_archive.read(content), export(registry)
     if wrong := archived.differences(found):
         module.fail_json(

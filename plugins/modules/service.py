@@ -323,14 +323,14 @@ def remove(module: AnsibleModule) -> dict[str, Any]:
     """Remove the service from the host; return the module's result."""
     units = removal.units(module.params["units"])
     masks = removal.masks(module.params["masks"])
-    paths = removal.paths([*masks, *module.params["removed"]])
+    paths = removal.existing([*masks, *module.params["removed"]])
     gone = [*map(str, units), *paths]
     if not module.check_mode:
         for one in units:
             removal.remove_unit(one)
         if units:
             unit.reload()
-        gone = [*map(str, units), *filter(removal.remove, removal.paths(paths))]
+        gone = [*map(str, units), *filter(removal.remove, removal.existing(paths))]
     before = "".join(f"{path}\n" for path in gone)
     diff = {"diff": {"before": before, "after": ""}} if module._diff else {}
     return {"changed": bool(gone), "changed_paths": gone, **diff}

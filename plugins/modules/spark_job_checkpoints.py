@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host import paths
 from ..module_utils.operations import job_checkpoints
 from ..module_utils.operations.job_checkpoints import FoundCheckpoint, topics_read
 
@@ -47,7 +48,7 @@ def found(job: Mapping[str, Any]) -> Iterator[FoundCheckpoint]:
         for directory in sorted(root.glob(pattern)):
             batches = [int(path.name) for path in directory.iterdir() if path.name.isdigit()]
             if batches:
-                text = (directory / str(max(batches))).read_text(encoding="utf-8")
+                text = paths.read_text(directory / str(max(batches)))
                 path = str(directory.parent)
                 yield FoundCheckpoint(job["name"], path, job["topics"], topics_read(text))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.host.distribution import sha256_of
+from ..module_utils.host.paths import naming
 from ..module_utils.model.artifacts import RECIPES, Distribution
 from ..module_utils.model.cluster import Cluster
 
@@ -72,7 +73,8 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
             "have it packed again; if its contents were changed on purpose, record the new sum."
         )
         raise AnsibleActionFail(message)
-    checked.write_text(stamp)
+    with naming(checked):
+        checked.write_text(stamp)
 
 
 def _pack(one: Distribution) -> None:

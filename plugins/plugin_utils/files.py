@@ -9,6 +9,8 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.host.paths import naming
+
 
 def write(path: str | None, text: str, what: str) -> None:
     """Write a file that the caller asked for, its name relative to the caller's directory.
@@ -19,7 +21,8 @@ def write(path: str | None, text: str, what: str) -> None:
     """
     if path:
         try:
-            Path(path).write_text(text, encoding="utf-8")
+            with naming(path):
+                Path(path).write_text(text, encoding="utf-8")
         except OSError as error:
             message = f"{what} cannot be written: {error}"
             raise AnsibleActionFail(message) from error
@@ -29,7 +32,7 @@ def create(path: Path, text: str) -> bool:
     """Create a file together with its content, unless it exists; return whether it was created."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as directory:
         draft = Path(directory, "draft")
-        with draft.open("w", encoding="utf-8") as new:
+        with naming(path), draft.open("w", encoding="utf-8") as new:
             new.write(text)
             new.flush()
             os.fchmod(new.fileno(), 0o644)
@@ -43,5 +46,5 @@ def create(path: Path, text: str) -> bool:
 
 def write_event(path: str, event: Mapping[str, Any]) -> None:
     """Add a change and its times to the file of a ledger."""
-    with Path(path).open("a", encoding="utf-8") as stream:
+    with naming(path), Path(path).open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(dict(event)) + "\n")

@@ -18,6 +18,7 @@ from typing import Any
 from ansible import constants, context
 
 from ..module_utils.host.operation_file import FINISHED, RUNNING, STOPPED, holder, is_silent
+from ..module_utils.host.paths import naming
 from ..module_utils.model.cluster import Cluster
 from .files import create
 
@@ -62,7 +63,8 @@ def save(record: Mapping[str, Any]) -> None:
     """Keep the record for the tasks to come."""
     # Tasks of several hosts may do so at the same time, each in a process of its own.
     draft = _path().with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(dict(record)), encoding="utf-8")
+    with naming(draft):
+        draft.write_text(json.dumps(dict(record)), encoding="utf-8")
     draft.replace(_path())
 
 

@@ -19,6 +19,7 @@ from ansible import constants
 from ansible.vars.hostvars import HostVars
 
 from ..module_utils.host import network
+from ..module_utils.host.paths import naming
 from ..module_utils.model import cluster
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.host import Facts
@@ -140,6 +141,7 @@ def _load(path: Path) -> Cluster:
 
 def _store(path: Path, found: Cluster) -> None:
     draft = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with naming(draft), os.fdopen(descriptor, "wb") as stream:
         pickle.dump(found, stream)
     draft.replace(path)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
+
+from . import paths, removal
+from .paths import Directory, Place
 
 MARKER = ".unpacked"
 _LEFTOVER = ".unpacking"
@@ -26,8 +30,8 @@ def is_unpacked(home: Path, sha256: str) -> bool:
     """
     held = ""
     with contextlib.suppress(OSError):
-        held = (home / MARKER).read_text().strip()
-    if held != sha256 and (home.is_symlink() or home.exists()):
+        held = paths.read_text(home / MARKER).strip()
+    if held != sha256 and paths.exists(home):
         text = (
             f"{home} exists but was not unpacked from this tarball: its {MARKER} says "
             f"{held or 'nothing'}, expected {sha256}. Nothing was changed: remove the directory "
@@ -65,27 +69,28 @@ def unpack(archive: Path, home: Path, sha256: str) -> None:
         OSError: the directory cannot be written.
 
     """
-    home.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    paths.make_parents(home)
     for leftover in home.parent.glob(f".*{_LEFTOVER}"):
-        shutil.rmtree(leftover)
+        removal.remove(str(leftover))
     begun = home.with_name(f".{home.name}{_LEFTOVER}")
-    begun.mkdir(mode=0o755)
-    try:
-        _extract(archive, begun, sha256)
-        (begun / MARKER).write_text(f"{sha256}\n")
-        (begun / MARKER).chmod(0o644)
-        begun.chmod(0o755)
-        begun.rename(home)
-    finally:
-        if begun.exists():
-            shutil.rmtree(begun)
+    with paths.at(begun) as place:
+        try:
+            place.make_directory(0o755)
+            with place.directory.enter(place.name) as directory:
+                _extract(archive, directory, sha256)
+                Place(directory, MARKER).write(f"{sha256}\n".encode(), 0o644)
+                os.fchmod(directory.descriptor, 0o755)
+            place.rename(home.name)
+        finally:
+            removal.remove(str(begun))
 
 
-def _extract(archive: Path, into: Path, sha256: str) -> None:
-    """Run tar, and check the tarball's checksum while it runs."""
+def _extract(archive: Path, into: Directory, sha256: str) -> None:
+    """Run tar in the open directory, and check the tarball's checksum while it runs."""
     tar = ["/bin/tar", "--extract", "--no-same-owner", "--same-permissions"]
     with subprocess.Popen(  # noqa: S603 - own arguments, no shell reads them
-        [*tar, "--file", str(archive), "--directory", str(into)],
+        [*tar, "--file", str(archive), "--directory", f"/proc/self/fd/{into.descriptor}"],
+        pass_fds=[into.descriptor],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -98,7 +103,7 @@ def _extract(archive: Path, into: Path, sha256: str) -> None:
         )
         raise DistributionError(text)
     if process.returncode:
-        text = f"tar could not unpack {archive} into {into}: {errors.strip()[-500:]}"
+        text = f"tar could not unpack {archive} into {into.path}: {errors.strip()[-500:]}"
         raise DistributionError(text)
 
 

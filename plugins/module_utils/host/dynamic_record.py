@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from . import files
+from . import files, paths
 
 PATH = "/var/lib/millrace/kafka-dynamic.json"
 
@@ -15,7 +15,7 @@ PATH = "/var/lib/millrace/kafka-dynamic.json"
 def read(path: Path) -> frozenset[str]:
     """Return the keys that were once set from the file, none where that is not known."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        return frozenset(map(str, json.loads(path.read_text())["keys"]))
+        return frozenset(map(str, json.loads(paths.read_text(path))["keys"]))
     return frozenset()
 
 

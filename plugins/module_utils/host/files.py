@@ -14,18 +14,20 @@ import os
 import pwd
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..model.properties import changed_keys, parse_or_empty
+from . import paths
+from .paths import Place, UnsafePathError
 
 SYSUSERS = "/etc/sysusers.d"
 """Directory of accounts: what is written there is needed before a file can belong to one."""
 
 
+_NOBODY_YET = -2  # no number of an account
 _STATES = ("file", "directory", "link", "absent")
 _KEYS = frozenset(
     (
@@ -87,7 +89,8 @@ class Found:
     """What lies at a path: kind is absent, file, directory, link or other.
 
     A link to a directory has kind link; `leads_to_directory` tells. `children` are names in a
-    directory that is wanted absent.
+    directory that is wanted absent. `unsafe` says why nothing may be read, given away or removed
+    there, `unsafe_directory` why it is no directory to be used.
     """
 
     kind: str = "absent"
@@ -98,6 +101,8 @@ class Found:
     target: str = ""
     leads_to_directory: bool = False
     children: tuple[str, ...] = ()
+    unsafe: str = ""
+    unsafe_directory: str = ""
 
     @property
     def is_directory(self) -> bool:
@@ -229,38 +234,63 @@ class Host:
     """The files of this host, each read once."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        """Remember which directories are wanted absent."""
-        self._listed = {entry.path for entry in entries if entry.state == "absent"}
+        """Remember what is wanted, and where directories are wanted absent."""
+        self._entries = {entry.path: entry for entry in entries}
         self._found: dict[str, Found] = {}
 
     def read(self, path: str) -> Found:
         """Return what lies at a path."""
         if path not in self._found:
-            self._found[path] = self._read(Path(path))
+            self._found[path] = self._read(path)
         return self._found[path]
 
-    def _read(self, path: Path) -> Found:
+    def _read(self, path: str) -> Found:
         try:
-            status = path.lstat()
+            with paths.at(path) as place:
+                return self._found_at(path, place)
         except (FileNotFoundError, NotADirectoryError):
             return Found()
-        target, leads_to_directory = "", False
-        if _kind(status) == "link":
-            target = os.readlink(path)  # noqa: PTH115 - as it is written, which Path would tidy
-            leads_to_directory = path.is_dir()
-            if leads_to_directory:
-                status = path.stat()
-        listed = str(path) in self._listed and _kind(status) == "directory" and not target
+        except UnsafePathError as error:
+            return Found(unsafe=str(error))
+
+    def _found_at(self, path: str, place: Place) -> Found:
+        status = place.status()
+        kind, target, leads_to_directory, unsafe_directory = _kind(status), "", False, ""
+        if kind == "link":
+            target = place.target()
+            unsafe_directory = place.link_reason
+            if not unsafe_directory and paths.is_directory(path):
+                leads_to_directory = True
+                with paths.at(path, follow=True) as there:
+                    status = there.status()
+        elif kind == "directory":
+            unsafe_directory = self._foreign_reason(path, place)
         return Found(
-            kind="link" if target else _kind(status),
-            content=path.read_bytes() if _kind(status) == "file" else b"",
+            kind=kind,
+            content=place.read() if kind == "file" else b"",
             mode=stat.S_IMODE(status.st_mode),
             owner=_name(pwd.getpwuid, status.st_uid),
             group=_name(grp.getgrgid, status.st_gid),
             target=target,
             leads_to_directory=leads_to_directory,
-            children=tuple(child.name for child in path.iterdir()) if listed else (),
+            children=self._children(path, kind),
+            unsafe_directory=unsafe_directory,
         )
+
+    def _foreign_reason(self, path: str, place: Place) -> str:
+        entry = self._entries.get(path)
+        if entry is None or entry.state != "directory":
+            return ""
+        try:
+            owner = _id(pwd.getpwnam, entry.owner)
+        except KeyError:  # which is not made yet
+            owner = _NOBODY_YET
+        return place.foreign_reason(owner)
+
+    def _children(self, path: str, kind: str) -> tuple[str, ...]:
+        entry = self._entries.get(path)
+        is_listed = kind == "directory" and entry is not None and entry.state == "absent"
+        return tuple(paths.names(path)) if is_listed else ()
 
 
 def write(path: Path, content: bytes, mode: int, owner: str = "", group: str = "") -> None:
@@ -268,31 +298,14 @@ def write(path: Path, content: bytes, mode: int, owner: str = "", group: str = "
 
     Without an owner and a group it belongs to the user who writes it.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with _replacement(path) as new, os.fdopen(os.open(new, flags, 0o600), "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fchown(stream.fileno(), _id(pwd.getpwnam, owner), _id(grp.getgrnam, group))
-        os.fchmod(stream.fileno(), mode)
-        os.fsync(stream.fileno())
+    with paths.at(path) as place:
+        place.write(content, mode, _id(pwd.getpwnam, owner), _id(grp.getgrnam, group))
 
 
 def write_own(path: Path, content: str, mode: int = 0o600) -> None:
     """Replace a file of Millrace's own state, its directory made if need be."""
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    paths.make_parents(path)
     write(path, content.encode(), mode)
-
-
-@contextmanager
-def _replacement(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; what is written there then replaces it."""
-    new = path.with_name(f".{path.name}.millrace-new")
-    new.unlink(missing_ok=True)
-    try:
-        yield new
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def make(changes: Iterable[Change]) -> None:
@@ -307,29 +320,27 @@ def make(changes: Iterable[Change]) -> None:
         try:
             _apply(change)
         except OSError as error:
-            path = change.entry.path
-            raise ApplyError(path, error.strerror or str(error), done) from error
+            reason = "" if isinstance(error, UnsafePathError) else error.strerror
+            raise ApplyError(change.entry.path, reason or str(error), done) from error
         done.append(change.entry.path)
 
 
 def _apply(change: Change) -> None:
-    entry, path = change.entry, Path(change.entry.path)
-    if entry.state == "absent":
-        if change.before.kind == "directory":
-            path.rmdir()
-        else:
-            path.unlink()
-    elif entry.state == "link":
-        with _replacement(path) as new:
-            new.symlink_to(entry.target)
-    elif entry.state == "file" and change.content:
-        write(path, entry.content, entry.mode, entry.owner, entry.group)
+    entry = change.entry
+    if entry.state == "directory":
+        with paths.at(entry.path, follow=True) as place:
+            owner, group = _id(pwd.getpwnam, entry.owner), _id(grp.getgrnam, entry.group)
+            place.make_directory(entry.mode, owner, group)
+    elif entry.state == "file":
+        write(Path(entry.path), entry.content, entry.mode, entry.owner, entry.group)
     else:
-        if change.content:
-            # Hosts that share a file system may make the same directory at the same moment.
-            path.mkdir(mode=0o700, exist_ok=True)
-        os.chown(path, _id(pwd.getpwnam, entry.owner), _id(grp.getgrnam, entry.group))
-        path.chmod(entry.mode)
+        with paths.at(entry.path) as place:
+            if entry.state == "link":
+                place.write_link(entry.target)
+            elif change.before.kind == "directory":
+                place.remove_directory()
+            else:
+                place.remove_file()
 
 
 def _change(entry: Entry, found: Found) -> Change | None:
@@ -372,7 +383,9 @@ def _parent_problem(
     if entry.state == "absent" or (ours is not None and ours.state in ("directory", "link")):
         return None
     found = read(parent)
-    if found.is_directory or (planned and found.kind == "absent"):
+    # What is unsafe on the way to a parent is so on the way to the entry, and said of that.
+    unsafe = found.unsafe or found.unsafe_directory
+    if found.is_directory or unsafe or (planned and found.kind == "absent"):
         return None
     if found.kind == "absent":
         return f"its parent directory {parent} does not exist; create it, or mount its disk"
@@ -380,6 +393,8 @@ def _parent_problem(
 
 
 def _kind_problem(entry: Entry, wanted: Mapping[str, Entry], found: Found) -> str | None:
+    if found.unsafe or (entry.state == "directory" and found.unsafe_directory):
+        return found.unsafe or found.unsafe_directory
     if found.kind in ("absent", entry.state):
         return None
     if entry.state == "absent":

@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import files
+from . import files, paths
 
 PATH = "/var/lib/millrace/operation.json"
 RUNNING, FINISHED, STOPPED = "running", "finished", "stopped"
@@ -30,7 +31,7 @@ Record = Mapping[str, Any]
 def read(path: Path) -> dict[str, Any]:
     """Return the record in a file, with its `age` in seconds; empty without one."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(paths.read_text(path))
         if isinstance(found, dict):
             return {**found, "age": max(0.0, time.time() - path.stat().st_mtime)}
     return {}
@@ -88,7 +89,9 @@ def end(path: Path, record: Record) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with path.with_name(f".{path.name}.lock").open("a") as lock:
+    paths.make_parents(path)
+    with paths.at(path.with_name(f".{path.name}.lock")) as place:
+        descriptor = place.open(os.O_WRONLY | os.O_CREAT, 0o644)
+    with os.fdopen(descriptor, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from . import unit
+from . import paths, unit
+from .paths import Directory, Place, UnsafePathError
 
+# Something is in it, a disk is mounted there, or it is no directory any more.
+_KEPT = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.ENOTDIR)
 UNITS = Path("/etc/systemd/system")
 
 
@@ -27,13 +32,13 @@ def units(patterns: Iterable[str]) -> list[Path]:
     return sorted(found, key=lambda path: (path.suffix != ".timer", path))
 
 
-def paths(wanted: Iterable[str]) -> list[str]:
+def existing(wanted: Iterable[str]) -> list[str]:
     """Return the paths that exist; one with a slash at its end only if nothing is left in it.
 
     An asterisk stands for any name.
     """
     named = [path for one in wanted for path in (_matching(one) if "*" in one else [one])]
-    return [path for path in dict.fromkeys(named) if _is_removable(Path(path))]
+    return [path for path in dict.fromkeys(named) if _is_removable(path)]
 
 
 def masks(wanted: Iterable[str]) -> list[str]:
@@ -63,30 +68,83 @@ def remove(path: str) -> bool:
     """Remove a path with all that is in it, and tell whether anything was removed.
 
     One that ends with a slash is removed only if nothing is left in it. Of a mounted disk only the
-    contents are removed, not its mount point and the directories above it.
+    contents are removed, not its mount point and the directories above it. No link is followed, and
+    nothing that takes the place of a directory meanwhile.
+
+    Raises:
+        OSError: something cannot be removed, or a link on the way must not be followed.
+
     """
-    if path.endswith("/"):
+    with _shallow(path):
         try:
-            Path(path).rmdir()
-        except OSError:
+            with paths.at(path.rstrip("/") or "/") as place:
+                return _remove_empty(place) if path.endswith("/") else _remove(place)
+        except (FileNotFoundError, NotADirectoryError):  # it is not there, or no directory
             return False
-        return True
-    return _remove(Path(path))
 
 
-def _remove(path: Path) -> bool:
-    if path.is_symlink() or not path.is_dir():
-        path.unlink()
-        return True
-    removed = [_remove(child) for child in path.iterdir()]
-    if path.is_mount() or any(path.iterdir()):
-        return any(removed)
-    path.rmdir()
+def _remove(place: Place) -> bool:
+    try:
+        with place.directory.enter(place.name) as directory:
+            removed = [_remove(Place(directory, name)) for name in directory.names()]
+            keep = is_mount(place.directory, directory)
+    except FileNotFoundError:  # somebody else has removed it
+        return False
+    except (NotADirectoryError, UnsafePathError):
+        return _remove_file(place)
+    return (not keep and _remove_empty(place)) or any(removed)
+
+
+def _remove_file(place: Place) -> bool:
+    try:
+        place.remove_file()
+    except FileNotFoundError:
+        return False
     return True
 
 
-def _is_removable(path: Path) -> bool:
-    if path.is_symlink() or not path.is_dir():
-        return os.path.lexists(path)
-    children = list(path.iterdir())
-    return any(map(_is_removable, children)) or not (children or path.is_mount())
+def _remove_empty(place: Place) -> bool:
+    """Remove a directory unless something is in it, or a disk is mounted there."""
+    try:
+        place.remove_directory()
+    except OSError as error:
+        if error.errno in _KEPT:
+            return False
+        raise
+    return True
+
+
+def is_mount(parent: Directory, directory: Directory) -> bool:
+    """Return whether a directory is on another disk than the one that it lies in."""
+    devices = [os.fstat(one.descriptor).st_dev for one in (parent, directory)]
+    return devices[0] != devices[1]
+
+
+def _is_removable(path: str) -> bool:
+    try:
+        with _shallow(path), paths.at(path.rstrip("/") or "/") as place:
+            return _has_removable(place)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _has_removable(place: Place) -> bool:
+    try:
+        with place.directory.enter(place.name) as directory:
+            names = directory.names()
+            is_empty = not names and not is_mount(place.directory, directory)
+            return is_empty or any(_has_removable(Place(directory, name)) for name in names)
+    except FileNotFoundError:  # a process that still runs has removed it
+        return False
+    except (NotADirectoryError, UnsafePathError):
+        return True
+
+
+@contextmanager
+def _shallow(path: str) -> Iterator[None]:
+    """Refuse what is nested more deeply than a program can follow."""
+    try:
+        yield
+    except RecursionError as error:
+        text = "it is nested too deeply; remove it by hand"
+        raise OSError(errno.ELOOP, text, path) from error

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import files
+from . import files, paths
 from .files import Change, Entry
 
 
@@ -22,8 +22,16 @@ def add_to_mark(mark: Path, changed: Mapping[str, Iterable[str]]) -> None:
     A service that does not run has no directory for the mark, and needs none.
     """
     with contextlib.suppress(FileNotFoundError):
-        existing = mark.read_text(errors="replace") if mark.is_file() else ""
+        existing = _text_of(mark)
         files.write(mark, merged_mark(existing, changed).encode(), 0o644)
+
+
+def _text_of(mark: Path) -> str:
+    """Return the text of a mark, none where there is no file: what is there is replaced."""
+    try:
+        return paths.read_text(mark, errors="replace")
+    except OSError:
+        return ""
 
 
 def merged_mark(existing: str, changed: Mapping[str, Iterable[str]]) -> str:
@@ -118,7 +126,7 @@ def kept_changes(previous: Path) -> list[Change]:
 
     """
     try:
-        text = previous.read_text(encoding="utf-8")
+        text = paths.read_text(previous)
         entries = files.entries_of(json.loads(text)["entries"])
     except FileNotFoundError:
         return []
@@ -149,5 +157,5 @@ def restore(previous: Path, marks: Sequence[Path] = ()) -> list[str]:
     changes = kept_changes(previous)
     files.make(changes)
     for path in (*marks, previous):
-        path.unlink(missing_ok=True)
+        paths.remove_file(path)
     return [change.entry.path for change in changes]

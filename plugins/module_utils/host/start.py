@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import restart, unit
+from . import paths, restart, unit
 from .unit import State, Unit
 
 READY_SECONDS = 300.0
@@ -83,7 +83,7 @@ def bring_up(watched: Iterable[Watched], previous: Path | None) -> list[str]:
         except NotStartedError as error:
             raise NotStartedError(_restored(one, previous, str(error))) from error
         if previous:
-            previous.unlink(missing_ok=True)  # the process runs on the files that followed
+            paths.remove_file(previous)  # the process runs on the files that followed
     return restarted
 
 

@@ -77,14 +77,14 @@ def test_only_what_is_there_is_to_be_removed_and_each_path_once(tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     (tmp_path / "dangling").symlink_to("nowhere")
     names = ["file", "gone", "empty", "dangling", "file", "gone/"]
-    found = removal.paths([f"{tmp_path}/{name}" for name in names])
+    found = removal.existing([f"{tmp_path}/{name}" for name in names])
     assert found == [f"{tmp_path}/{name}" for name in ("file", "empty", "dangling")]
 
 
 def test_an_asterisk_stands_for_the_names_that_are_there(tmp_path: Path) -> None:
     for name in ("job-a.conf", "job-b.conf", "other"):
         (tmp_path / name).touch()
-    found = removal.paths([f"{tmp_path}/job-*", f"{tmp_path}/none-*", f"{tmp_path}/"])
+    found = removal.existing([f"{tmp_path}/job-*", f"{tmp_path}/none-*", f"{tmp_path}/"])
     assert found == [f"{tmp_path}/job-a.conf", f"{tmp_path}/job-b.conf", f"{tmp_path}/"]
 
 
@@ -124,14 +124,14 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The mount point of a disk in a service's directory of data."""
     disk = tmp_path / "kafka/data1"
     disk.mkdir(parents=True)
-    monkeypatch.setattr(Path, "is_mount", lambda path: path == disk)
+    monkeypatch.setattr(removal, "is_mount", lambda _, one: one.path == str(disk))
     return disk
 
 
 def test_of_a_mounted_disk_the_contents_go(disk: Path) -> None:
     (disk / "t-0").mkdir()
     (disk / "t-0/00000.log").touch()
-    assert removal.paths([str(disk)]) == [str(disk)]
+    assert removal.existing([str(disk)]) == [str(disk)]
     assert removal.remove(str(disk))
     assert list(disk.iterdir()) == []
 
@@ -146,5 +146,5 @@ def test_a_directory_with_a_mounted_disk_in_it_is_emptied(disk: Path) -> None:
 
 def test_a_mount_point_and_what_it_lies_in_are_no_change_the_second_time(disk: Path) -> None:
     both = [str(disk), str(disk.parent)]
-    assert removal.paths(both) == []
+    assert removal.existing(both) == []
     assert not any(map(removal.remove, both))

@@ -71,10 +71,10 @@ def test_leftovers_of_an_interrupted_run_are_removed(tarball: Tarball) -> None:
 def test_an_interrupted_run_leaves_no_half_tree(
     tarball: Tarball, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(Path, "rename", fail)
+    monkeypatch.setattr(os, "rename", fail)
     with pytest.raises(OSError, match="Input/output error"):
         tarball.unpack()
     assert left(tarball) == []
