@@ -80,8 +80,8 @@ options:
     elements: str
     default: []
   state:
-    description: With V(absent) the O(units) are killed and removed, and then the paths of
-      O(removed).
+    description: With V(absent) those of O(units) that Millrace has written are killed and removed,
+      and then the paths of O(removed).
     type: str
     choices: [present, absent]
     default: present

@@ -14,13 +14,15 @@ from .paths import Directory, Place, UnsafePathError
 # Something is in it, a disk is mounted there, or it is no directory any more.
 _KEPT = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.ENOTDIR)
 UNITS = Path("/etc/systemd/system")
+WRITTEN = "# Written by Millrace"
+"""How the file of each unit begins that is Millrace's to stop and to remove, whatever its name."""
 
 
 def units(patterns: Iterable[str]) -> list[Path]:
     """Return the files of the units that match, timers first: they start what is removed next.
 
     A pattern without a suffix is for services and timers. One may be below a directory of links,
-    by which units are enabled.
+    by which units are enabled. Units that Millrace has not written are the site's, and left alone.
     """
     suffixes = (".service", ".timer")
     names = [
@@ -28,8 +30,15 @@ def units(patterns: Iterable[str]) -> list[Path]:
         for pattern in patterns
         for one in ([pattern] if pattern.endswith(suffixes) else [pattern + x for x in suffixes])
     ]
-    found = {path for name in names for path in UNITS.glob(name)}
+    found = {path for name in names for path in UNITS.glob(name) if _is_written(path)}
     return sorted(found, key=lambda path: (path.suffix != ".timer", path))
+
+
+def _is_written(path: Path) -> bool:
+    try:
+        return paths.read_text(path, errors="replace").startswith(WRITTEN)
+    except OSError:  # a mask, which is a link to a device
+        return False
 
 
 def existing(wanted: Iterable[str]) -> list[str]:

@@ -212,7 +212,7 @@ class HdfsHost(Service):
 
     @property
     def all_units(self) -> list[str]:
-        """Patterns of all units that teardown removes."""
+        """Patterns of all units of ours that teardown removes."""
         return ["hdfs-*"]
 
     @property

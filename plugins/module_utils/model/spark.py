@@ -241,7 +241,7 @@ class SparkHost(Service):
 
     @property
     def all_units(self) -> list[str]:
-        """Patterns of all units that teardown removes, those of jobs too."""
+        """Patterns of all units of ours that teardown removes, those of jobs too."""
         return ["spark-*"]
 
     @property

@@ -10,10 +10,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import rem
 from tests.unit.modules.fake_systemd import install
 
 
+def write(*units: Path) -> None:
+    """Write units as Millrace does."""
+    for unit in units:
+        unit.write_text(f"{removal.WRITTEN}; change the inventory, not this file.\n[Unit]\n")
+
+
 def test_units_are_found_by_their_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "UNITS", tmp_path)
     for name in ("kafka.service", "spark-a.service", "spark-b.service", "spark.timer", "x.service"):
-        (tmp_path / name).touch()
+        write(tmp_path / name)
     found = removal.units(["kafka", "spark-*", "spark-a", "missing"])
     assert [path.name for path in found] == ["kafka.service", "spark-a.service", "spark-b.service"]
 
@@ -23,10 +29,24 @@ def test_a_timer_goes_before_the_service_that_it_starts(
 ) -> None:
     monkeypatch.setattr(removal, "UNITS", tmp_path)
     for name in ("spark-a.service", "spark-a.timer", "spark-b.service", "spark-b.timer"):
-        (tmp_path / name).touch()
+        write(tmp_path / name)
     names = [path.name for path in removal.units(["spark-*"])]
     assert names == ["spark-a.timer", "spark-b.timer", "spark-a.service", "spark-b.service"]
     assert [path.name for path in removal.units(["spark-a.timer"])] == ["spark-a.timer"]
+
+
+def test_units_of_the_site_are_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they are called, and whether they are named or match."""
+    monkeypatch.setattr(removal, "UNITS", tmp_path)
+    write(tmp_path / "spark-master.service")
+    for name in ("spark-notebook.service", "spark-notebook.timer", "kafka.service"):
+        (tmp_path / name).write_text("[Unit]\nDescription=Not Written by Millrace\n")
+    (tmp_path / "spark-masked.service").symlink_to("/dev/null")
+    (tmp_path / "spark-gone.service").symlink_to("nowhere")
+    (tmp_path / "wants").mkdir()
+    (tmp_path / "wants/spark-notebook.service").symlink_to("../spark-notebook.service")
+    names = ["spark-*", "kafka", "spark-notebook.timer", "wants/spark-notebook.service"]
+    assert [path.name for path in removal.units(names)] == ["spark-master.service"]
 
 
 def test_a_unit_is_killed_before_it_is_disabled(
@@ -62,7 +82,7 @@ def test_a_unit_that_is_only_disabled_keeps_its_file(
 ) -> None:
     systemd = install(tmp_path / "systemd", monkeypatch)
     monkeypatch.setattr(removal, "UNITS", tmp_path)
-    (tmp_path / "a.service").touch()
+    write(tmp_path / "a.service")
     (tmp_path / "wants").mkdir()
     (tmp_path / "wants/a.service").symlink_to("../a.service")
     (link,) = removal.units(["wants/a.service", "wants/b.service"])

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host import removal
 from ansible_collections.millrace.streaming.plugins.module_utils.model import firewall, postgresql
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged import Packaged
@@ -34,6 +35,21 @@ def unit_files(cluster: Cluster, job: Job) -> dict[str, str]:
             if path.endswith(".service") and "content" in entry:
                 found.setdefault(entry["content"], f"{host}/{Path(path).name}")
     return {name: text for text, name in found.items()}
+
+
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_a_removal_knows_every_unit_by_how_its_file_begins(name: str, tmp_path: Path) -> None:
+    job = Job("flights", "flights.stream", str(ROOT / "spark/flights"), schedule="daily")
+    cluster = read(name, tmp_path)
+    texts: dict[str, str] = {}
+    for host in cluster.hosts:
+        entries = all_entries(cluster, host)
+        if host in cluster.spark:
+            entries |= cluster.spark[host].job_files(job)
+        units = {path: one for path, one in entries.items() if Path(path).parent == removal.UNITS}
+        texts |= {path: one["content"] for path, one in units.items() if "content" in one}
+    assert texts
+    assert not [path for path, text in texts.items() if not text.startswith(removal.WRITTEN)]
 
 
 @needs_systemd

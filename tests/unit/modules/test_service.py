@@ -417,7 +417,9 @@ def test_a_service_is_taken_off_the_host(
     tmp_path: Path, systemd: Systemd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(removal, "UNITS", tmp_path)
-    for name in ("one.service", "two.service", "another.service", "config"):
+    for name in ("one.service", "two.service"):
+        (tmp_path / name).write_text(removal.WRITTEN)
+    for name in ("another.service", "twofold.service", "config"):
         (tmp_path / name).touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "certificate").touch()
@@ -431,6 +433,7 @@ def test_a_service_is_taken_off_the_host(
     units = [f"{tmp_path}/one.service", f"{tmp_path}/two.service"]
     assert done["changed_paths"] == [*units, masks[0], f"{tmp_path}/config"]
     assert "disable --quiet --now one.service" in systemd.commands()
-    assert (tmp_path / "another.service").exists()
+    for name in ("another.service", "twofold.service"):
+        assert (tmp_path / name).exists(), "a unit of the site is gone"
     assert (tmp_path / "full" / "certificate").exists()
     assert apply(options)["changed"] is False
