@@ -23,6 +23,7 @@ import yaml
 from flights.source import events
 from tests.support.clients import guide
 from tests.support.faults.target import FULL, skip_unless_full
+from tests.support.lab import site_units
 from tests.support.lab.lab import (
     CHAOS_SEED,
     NAME,
@@ -341,7 +342,27 @@ def test_a_majority_without_data_never_elects_itself() -> None:
     )
 
 
+def test_the_account_of_spark_gives_itself_nothing_of_root() -> None:
+    """It owns the directory above its warehouse, and puts a link to root's own files there."""
+    place, victim = "/srv/shared/spark", "/root/victim"
+    attributes = f"stat --format '%U:%G %a %n' {victim} {victim}/file"
+    on_host("k1", f"set -e\nmkdir -m 0700 {victim}\ntouch {victim}/file")
+    before = on_host("k1", attributes)
+    attack = f"mv {place}/warehouse {place}/away && ln -s {victim} {place}/warehouse"
+    on_host("k1", f'runuser -u spark -- sh -ec "{attack}"')
+    done = lab("run", "site", seconds=120)
+    assert done.returncode != 0
+    assert f"{place}/warehouse" in done.stdout
+    assert on_host("k1", attributes) == before
+    on_host("k1", f"set -e\nrm {place}/warehouse\nmv {place}/away {place}/warehouse")
+    succeed("run", "site", seconds=120)
+
+
 def test_teardown_needs_a_confirmation_and_then_removes() -> None:
+    units = ("spark-site", "hdfs-site", "spark-job-site")
+    on_host("k1", site_units.start(units))
+    processes = on_host("k1", site_units.processes(units))
+    assert processes.count("MainPID=") == len(units)
     refused = lab("run", "teardown", seconds=60)
     assert refused.returncode != 0
     assert "teardown_confirm=true" in refused.stdout
@@ -350,7 +371,8 @@ def test_teardown_needs_a_confirmation_and_then_removes() -> None:
         "ssh", "k1", "ls /etc/systemd/system /opt/millrace; sudo ls /var/lib/kafka", seconds=30
     )
     assert "kafka.service" not in left
-    assert "spark" not in left
+    assert "spark" not in re.sub("spark-(job-)?site", "", left)
+    assert on_host("k1", site_units.processes(units)) == processes
     assert "data" in left, "the data must stay unless its removal is asked for"
 
 

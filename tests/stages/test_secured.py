@@ -44,7 +44,7 @@ from tests.support.faults.catalogue import FAULTS
 from tests.support.faults.catalogue.identities import unverified
 from tests.support.faults.ledger_run import checked, ledger_running
 from tests.support.faults.target import FULL, PART_OF_FULL, Target
-from tests.support.lab import tls
+from tests.support.lab import site_units, tls
 from tests.support.lab.change import Plays
 from tests.support.lab.lab import lab as run_lab
 from tests.support.lab.lab import leftovers, readable, succeed
@@ -503,7 +503,12 @@ def test_a_new_secret_of_spark_reaches_all_its_processes(site: Site) -> None:
     """And a new token its web interfaces, which refuse the former one."""
     former, url = site.known.spark_token, next(iter(site.known.urls.values()))
     assert "rotate_confirm" in refused("run", "rotate_secrets", "-e", "secret=spark", seconds=60)
+    host = site.known.group("spark_masters")[0]
+    units = ("spark-site", "spark-job-site")
+    on_host(host, site_units.start(units))
+    processes = on_host(host, site_units.processes(units))
     rotate(site, "-e", "secret=spark", "-e", "rotate_confirm=true")
+    assert on_host(host, site_units.processes(units)) == processes
     lab("run", "health", seconds=60)
     assert site.known.spark_token != former
     with pytest.raises(HTTPError):
