@@ -344,7 +344,7 @@ def test_a_majority_without_data_never_elects_itself() -> None:
 
 def test_the_account_of_spark_gives_itself_nothing_of_root() -> None:
     """It owns the directory above its warehouse, and puts a link to root's own files there."""
-    place, victim = "/srv/shared/spark", "/root/victim"
+    place, victim = "/srv/shared/spark", "/opt/victim"
     attributes = f"stat --format '%U:%G %a %n' {victim} {victim}/file"
     on_host("k1", f"set -e\nmkdir -m 0700 {victim}\ntouch {victim}/file")
     before = on_host("k1", attributes)
