@@ -520,6 +520,12 @@ CASES = [
     ),
     Case("system-untested", ("Rocky Linux 9.4", "Debian 12"), host(**ROCKY_9), host()),
     Case(
+        "system-untested",
+        ("Ubuntu 24.04", "Debian 12"),
+        host(**system("ubuntu", VERSION_CODENAME="noble", PRETTY_NAME="Ubuntu 24.04")),
+        host(),
+    ),
+    Case(
         "release-untested",
         ("buster", "bookworm", "trixie", "java_package"),
         host(**system("debian", VERSION_CODENAME="buster")),
