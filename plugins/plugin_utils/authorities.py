@@ -235,9 +235,7 @@ def _begin(
     if CERTIFICATE in former:
         _refuse_given(found, given, others=len(there) > 1)
     following = {name: _following(name, given, cluster_id) for name in former}
-    keys = {
-        next_key_file(name): one.key for name, one in following.items() if one is not given
-    }
+    keys = {next_key_file(name): one.key for name, one in following.items() if one is not given}
     record = ca_change.begin(former, {name: one.certificate for name, one in following.items()})
     return {**keys, transition.AUTHORITY: record.text()}
 

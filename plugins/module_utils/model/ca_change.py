@@ -104,7 +104,9 @@ def signing(secrets: Secrets, name: str = AUTHORITY_FILE) -> str:
         change = current(secrets)
     except ValueError:  # whoever changes something refuses it
         change = None
-    return signer(change, name) if name in changed(change) and change else authorities(secrets)[name]
+    return (
+        signer(change, name) if name in changed(change) and change else authorities(secrets)[name]
+    )
 
 
 def following(change: Transition, *, back: bool) -> Transition:

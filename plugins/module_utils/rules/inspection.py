@@ -98,7 +98,8 @@ class Inspection:
     `ensemble_client_secured` the same of a broker as its client, `ensemble_authorities`
     are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
     `ensemble_member_signed_by` and `ensemble_signed_by` those that have signed its certificate, and
-    those of clients there. `operation` is the record of the last rolling change, with its `age` in seconds.
+    those of clients there. `operation` is the record of the last rolling change, with its `age` in
+    seconds.
     `clock_offset` is in seconds against the control
     node, less the transfer time of the answer; `time_service` is the one that runs.
     """

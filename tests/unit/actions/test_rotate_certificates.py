@@ -259,9 +259,7 @@ def test_all_cas_are_changed_together(tmp_path: Path) -> None:
     ("chosen", "changed", "names"),
     [("connect", "connect-ca", ["c1", "d1"]), ("kafka", "ca", [*ALL, "c1", "r1", "s1", "s2"])],
 )
-def test_a_ca_is_changed_alone(
-    tmp_path: Path, chosen: str, changed: str, names: list[str]
-) -> None:
+def test_a_ca_is_changed_alone(tmp_path: Path, chosen: str, changed: str, names: list[str]) -> None:
     ansible = deployed_services(tmp_path)
     begun = secret_files(ansible)
     play = {"ansible_play_hosts_all": names, "ansible_play_hosts": names}
@@ -278,7 +276,7 @@ def test_a_change_that_is_under_way_is_of_the_cas_with_which_it_began(tmp_path: 
     change(ansible, play=EVERY, authorities=["connect"])
     ansible = ansible.next_run()
     before = secret_files(ansible)
-    with pytest.raises(AnsibleError, match="connect-ca.pem is under way"):
+    with pytest.raises(AnsibleError, match=r"connect-ca\.pem is under way"):
         rotate(ansible, what="ca", play=EVERY, authorities=["kafka"])
     assert secret_files(ansible) == before
     for _ in range(2):
@@ -289,7 +287,7 @@ def test_a_change_that_is_under_way_is_of_the_cas_with_which_it_began(tmp_path: 
 
 def test_a_ca_that_is_not_there_cannot_be_changed(tmp_path: Path) -> None:
     ansible = deployed(tmp_path)
-    with pytest.raises(AnsibleError, match="zookeeper-ca.pem"):
+    with pytest.raises(AnsibleError, match=r"zookeeper-ca\.pem"):
         rotate(ansible, what="ca", authorities=["zookeeper"])
 
 

@@ -69,8 +69,6 @@ class Case:
     good: list[InspectedHost]
 
 
-
-
 def two(**second: Any) -> list[InspectedHost]:
     """A host with two data directories on two disks, the first one formatted."""
     first = replace(DISK, exists=True, meta=meta(directory="a"))
