@@ -66,9 +66,9 @@ def current(secrets: Secrets) -> Transition | None:
         part: {AUTHORITY_FILE: texts} if isinstance(texts, str) else texts
         for part, texts in change.data.items()
     }
-    former, following = data.get(FORMER), data.get(NEXT)
-    whole = isinstance(former, dict) and isinstance(following, dict)
-    known = whole and former and former.keys() == following.keys() <= authorities(secrets).keys()
+    parts = [texts for part in (FORMER, NEXT) if isinstance(texts := data.get(part), dict)]
+    names = [{*texts} for texts in parts if texts]
+    known = len(names) == len((FORMER, NEXT)) and names[0] == names[1] <= {*authorities(secrets)}
     if change.phase not in _SIGNS or not known:
         message = (
             f"{secrets.directory}/{transition.AUTHORITY} is not a record of a change of the CA"

@@ -17,11 +17,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
     authority_files,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import CONFIG
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import (
     KAFKA_AUTHORITY,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import complete, read
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import complete
 
 from tests.support.lab.topology import ROOT
 from tests.unit.model import inventories
@@ -37,19 +38,9 @@ READ_AGAIN = {
 def deployed(name: str, folder: Path) -> Cluster:
     """Return an inventory with real CAs and certificates."""
     cluster = inventories.read(name, folder)
-    empty = replace(cluster.inventory.secrets, **dict.fromkeys(FIELDS, ""))
-    empty = replace(empty, directory=str(folder / "secrets"), certificates={})
-    cluster = resolve(replace(cluster.inventory, secrets=empty))
-    made = complete(cluster, None, store=True)
-    return resolve(replace(cluster.inventory, secrets=read(Path(made.directory))))
-
-
-FIELDS = (
-    "authority",
-    "zookeeper_authority",
-    "zookeeper_clients_authority",
-    "connect_authority",
-)
+    empty = Secrets(str(folder / "secrets"))
+    made = complete(resolve(replace(cluster.inventory, secrets=empty)), None, store=True)
+    return resolve(replace(cluster.inventory, secrets=made))
 
 
 def bodies(cluster: Cluster) -> list[str]:
