@@ -67,6 +67,12 @@ others:
   returned: always
   type: list
   elements: str
+left:
+  description: What connectors that are removed leave in their databases, with the statement that
+    removes it.
+  returned: always
+  type: list
+  elements: str
 offsets:
   description: Connector to its offsets, if they were asked for.
   returned: always
@@ -279,6 +285,7 @@ def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
         "actions": [one.what for one in steps],
         "others": sorted({*found} - {*names}),
         "not_validated": unknown,
+        "left": connectors.left_behind(wanted, found),
         "offsets": {},
         "former_users": [
             {"name": one["former_user"], "state": "absent"}

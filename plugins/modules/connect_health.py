@@ -22,6 +22,24 @@ options:
     description: Whether connectors and tasks count, or workers alone.
     type: bool
     default: true
+  failures:
+    description: Whether failed connectors and tasks are problems, or only named. A failure that was
+      there before a restart of the workers is no reason against it.
+    type: bool
+    default: true
+  known_failures:
+    description: Failed connectors and tasks that are no problems, as RV(failed) named them before.
+    type: list
+    elements: str
+    default: []
+"""
+
+RETURN = r"""
+failed:
+  description: Names of the connectors and tasks that have failed.
+  returned: always
+  type: list
+  elements: str
 """
 
 REQUEST_SECONDS = 10
@@ -46,6 +64,8 @@ def main() -> None:
             "certificate": {"type": "path", "default": ""},
             "authority": {"type": "path", "default": ""},
             "connectors": {"type": "bool", "default": True},
+            "failures": {"type": "bool", "default": True},
+            "known_failures": {"type": "list", "elements": "str", "default": []},
         }
     )
     given = module.params
@@ -65,12 +85,15 @@ def main() -> None:
                 names = rest.call("GET", "/connectors")
             except (RestError, LookupError, TypeError, AttributeError) as error:
                 return {}, [f"connectors cannot be listed: {error}"]
+        failed = connect_health.failed(found)
+        known = given["known_failures"] if given["failures"] else failed
         facts = {
+            "failed": failed,
             "workers": [name for name in given["workers"] if name not in missing],
             "states": connect_health.states(found),
             "without_tasks": connect_health.without_tasks(found),
         }
-        return facts, connect_health.problems(missing, given["workers"], found, names)
+        return facts, connect_health.problems(missing, given["workers"], found, names, known)
 
     health_check.run(module, "group of Kafka Connect is not healthy", check)
 

@@ -34,11 +34,10 @@ options:
   parts:
     description: Which of its options; all without it. V(logins) stands alone, for the files by
       which jobs on Spark log in to Kafka, and so do V(packages), for the Python packages of a
-      O(job), V(masks), for what keeps packages of the system from starting services, and
-      V(authorities), for the CA of the schema registry that jobs on Spark read.
+      O(job), and V(masks), for what keeps packages of the system from starting services.
     type: list
     elements: str
-    choices: [distribution, files, units, logins, packages, masks, authorities]
+    choices: [distribution, files, units, logins, packages, masks]
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
       C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).
@@ -59,7 +58,8 @@ options:
   distribution:
     description: Mapping with C(home), the directory to make, C(tarball), its path on the
       controller, and C(sha256). It is transferred only where it is not unpacked, and checked there
-      and here.
+      and here. With C(kept) older homes of the product are removed once a new one is unpacked, but
+      for that many and those that processes run from.
     type: dict
   files:
     description:
@@ -207,6 +207,8 @@ class Service:
         wanted = self._params["distribution"] or {}
         if self.home and not self.unpacked:
             distribution.unpack(Path(wanted["archive"]), self.home, wanted["sha256"])
+            if "kept" in wanted:
+                distribution.remove_former(self.home, wanted["kept"])
         former = restart.current_state(self.entries, self._host.read)
         others = [change for change in self.changes if change not in accounts]
         restart.make(others, self.marks, self._previous, former)

@@ -248,6 +248,48 @@ def started_at() -> dict[str, str]:
     }
 
 
+def test_blocks_of_killed_processes_are_removed() -> None:
+    """Of a killed driver and a killed executor of a stream; those that run keep theirs."""
+    of_driver = f"{LOCAL}/spark-job-flights/*"
+    former = entries("k1", of_driver)
+    assert former
+    on_host("k1", "systemctl kill --signal=KILL spark-job-flights")
+    wait_for(
+        lambda: entries("k1", of_driver) - former and on_host("k1", "ls /run/spark-job-flights"),
+        seconds=120,
+        what="the next driver",
+    )
+    of_executors = f"{LOCAL}/spark/spark-*/executor-*/blockmgr-*"
+    workers = ("k2", "k3")
+    where, replaced = wait_for(
+        lambda: next(((x, found) for x in workers if (found := entries(x, of_executors))), None),
+        seconds=120,
+        what="an executor of the next driver",
+    )
+    on_host(where, "pkill --signal KILL --full [C]oarseGrainedExecutorBackend")
+    wait_for(
+        lambda: any(entries(x, of_executors) - replaced for x in workers),
+        seconds=120,
+        what="the next executor",
+    )
+    for host, left in (("k1", former), (where, replaced)):
+        pattern = of_driver if host == "k1" else of_executors
+        if kept := entries(host, pattern) & left:
+            on_host(host, f"touch --no-create --date='2 hours ago' {' '.join(sorted(kept))}")
+        before = entries(host, pattern)
+        on_host(host, "systemctl start spark-clean")
+        assert entries(host, pattern) == before - left
+        assert on_host(host, "systemctl is-active spark-clean.timer").strip() == "active"
+
+
+LOCAL = "/var/lib/spark/local"
+
+
+def entries(host: str, pattern: str) -> set[str]:
+    """The paths of a host that match."""
+    return {*on_host(host, f"ls -d {pattern} 2>/dev/null || true").split()}
+
+
 def test_stopped_host_comes_back_with_its_data() -> None:
     """As after a reboot of the machine: its records are there, nothing is made anew."""
     words = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG"

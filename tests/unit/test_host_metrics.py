@@ -96,12 +96,28 @@ def test_an_operation_runs_or_was_left(
     record.write_text(
         json.dumps({"state": state, "what": "rolling_restart", "started": "2026-11-27T00:00:00Z"})
     )
-    begun, written, quiet, stopped, _ = program.operation(record)
+    begun, written, quiet, _, stopped, _ = program.operation(record)
     assert len(begun.samples) == len(written.samples) == len(quiet.samples) == running
     if running:
         expected = calendar.timegm((2026, 11, 27, 0, 0, 0))
         assert begun.samples == [({"playbook": "rolling_restart"}, expected)]
     assert stopped.samples == [({"playbook": "rolling_restart"}, failed)]
+
+
+@pytest.mark.parametrize(
+    ("state", "age", "nodes"),
+    [("running", 0, ["k2"]), ("running", 600, []), ("stopped", 0, []), ("finished", 0, [])],
+)
+def test_the_node_that_an_operation_restarts(
+    program: ModuleType, tmp_path: Path, state: str, age: int, nodes: list[str]
+) -> None:
+    record = tmp_path / "operation.json"
+    said = {"state": state, "what": "rolling_restart", "started": "2026-11-27T00:00:00Z"}
+    record.write_text(json.dumps({**said, "node": "k2", "quiet_seconds": 120}))
+    os.utime(record, (time.time() - age,) * 2)
+    metrics = {metric.name: metric for metric in program.operation(record)}
+    shown = metrics["millrace_operation_node"].samples
+    assert [labels["node"] for labels, _ in shown] == nodes
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": "running"}'])

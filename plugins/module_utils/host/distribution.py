@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from . import paths, removal
@@ -83,6 +84,46 @@ def unpack(archive: Path, home: Path, sha256: str) -> None:
             place.rename(home.name)
         finally:
             removal.remove(str(begun))
+
+
+def remove_former(
+    home: Path, kept: int, proc: Path = Path("/proc"), units: Path = removal.UNITS
+) -> list[Path]:
+    """Remove older homes of the same product but for the last `kept`; return those removed.
+
+    One that is named by a unit or on the command line of a running process stays, too.
+    """
+    product = _product(home)
+    unpacked = [
+        marker.parent
+        for marker in home.parent.glob(f"{product}-*/{MARKER}")
+        if _product(marker.parent) == product and not marker.parent.is_symlink()
+    ]
+    unpacked.sort(key=lambda path: (path / MARKER).stat().st_mtime, reverse=True)
+    commands = _texts([*proc.glob("[0-9]*/cmdline"), *units.glob("*.service")])
+    former = [
+        path
+        for path in unpacked[kept:]
+        if path != home and not any(f"{path}/" in command for command in commands)
+    ]
+    for path in former:
+        # Without its marker it is unpacked again, should its removal be interrupted.
+        removal.remove(str(path / MARKER))
+        removal.remove(str(path))
+    return former
+
+
+def _product(home: Path) -> str:
+    """Return the first part of a home's name, before version and sum."""
+    return home.name.rsplit("-", 2)[0]
+
+
+def _texts(files: Iterable[Path]) -> list[str]:
+    texts = []
+    for path in files:
+        with contextlib.suppress(OSError):  # the process has ended
+            texts.append(path.read_bytes().decode("utf-8", "replace"))
+    return texts
 
 
 def _extract(archive: Path, into: Directory, sha256: str) -> None:

@@ -12,6 +12,8 @@ from .files import COLLECTION
 
 RECIPES = COLLECTION / "artifacts"
 HOMES = "/opt/millrace"
+KEPT_HOMES = 3
+"""Homes of a service that stay on a host: the current one, and two to go back to."""
 
 
 @dataclass(frozen=True)

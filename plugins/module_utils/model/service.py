@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from . import files, java_agent
-from .artifacts import HOMES, Distribution, cache_directory
+from .artifacts import HOMES, KEPT_HOMES, Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
@@ -76,8 +76,9 @@ class Part(ABC):
     @property
     def state(self) -> dict[str, Any]:
         """The options of the module `service` for it."""
+        unpacked = self.distribution.unpacked if self.distribution else {}
         return {
-            **(self.distribution.unpacked if self.distribution else {}),
+            **{name: {**options, "kept": KEPT_HOMES} for name, options in unpacked.items()},
             "files": self._all_files(),
             "units": self.units,
             "restart_marks": self.marks,

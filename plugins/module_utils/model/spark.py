@@ -54,6 +54,8 @@ _CLASSES = {
     "history": "history.HistoryServer",
 }
 _STATE = "/var/lib/spark"
+_LOCAL = f"{_STATE}/local"
+CLEAN, _CLEAN_PROGRAM = "spark-clean", f"{HOMES}/spark-clean.py"
 HDFS = "hdfs"
 """What puts the tables of sessions there, of spark_file_system."""
 KAFKA_AUTHORITY = f"{_CONFIG}/kafka-ca.pem"
@@ -87,6 +89,15 @@ _TOPOLOGY: Mapping[str, Any] = {
     ".state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
     "spark.worker.cleanup.enabled": True,
+    # What grows for ever otherwise: the output of executors of a stream, and event logs, of which
+    # those of a stream are compacted.
+    "spark.executor.logs.rolling.strategy": "size",
+    "spark.executor.logs.rolling.maxSize": 16 * 1024**2,
+    "spark.executor.logs.rolling.maxRetainedFiles": 5,
+    "spark.eventLog.rolling.enabled": True,
+    "spark.history.fs.eventLog.rolling.maxFilesToRetain": 2,
+    "spark.history.fs.cleaner.enabled": True,
+    "spark.history.fs.cleaner.maxAge": "14d",
 }
 # A new master waits for the workers it knows of; one that died with the old master would cost
 # spark.worker.timeout, 60 s, in which nothing is scheduled.
@@ -109,7 +120,7 @@ OWNED: Mapping[str, str] = {
     "spark.master": "the group spark_masters",
     "spark.master.rest.enabled": "nothing, it is open to everybody",
     UI_KEY: "nothing, it is kept in kafka_secrets_dir",
-    "spark.eventLog.enabled": "nothing, the history server reads it",
+    "spark.eventLog.enabled": "the group spark_history, whose server removes old ones",
     "spark.eventLog.dir": "spark_shared_dir",
     "spark.history.fs.logDirectory": "spark_shared_dir",
     "spark.history.ui.port": "spark_history_port",
@@ -122,7 +133,7 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class SparkHost(Service):
-    """One host of a Spark cluster; `masters`, `workers` and `metastores` are those of the cluster.
+    """One host of a Spark cluster; `masters`, `workers` and the like are those of the cluster.
 
     `broker` is one of Kafka's in the inventory, None without any; `ensemble_secured` tells whether
     the ensemble wants certificates, `hdfs` is a host of HDFS in the inventory, None without it, and
@@ -132,6 +143,7 @@ class SparkHost(Service):
     roles: tuple[str, ...]
     masters: Mapping[str, HostSettings]
     workers: Mapping[str, HostSettings]
+    histories: Mapping[str, HostSettings]
     metastores: Mapping[str, HostSettings]
     ensemble: Sequence[str]
     broker: KafkaNode | None = None
@@ -351,7 +363,7 @@ class SparkHost(Service):
 
     def directories(self) -> dict[str, Entry]:
         """Return the directories of services and jobs."""
-        own = [_STATE, f"{_STATE}/local", f"{_STATE}/work"]
+        own = [_STATE, _LOCAL, f"{_STATE}/work"]
         return {
             **super().directories(),
             **{path: self.own_directory() for path in own},
@@ -467,6 +479,33 @@ class SparkHost(Service):
             **{path: one for role in self.roles for path, one in self._unit_files(role).items()},
         }
 
+    def _all_files(self) -> dict[str, Entry]:
+        return {**super()._all_files(), **self._clean_files()}
+
+    def _clean_files(self) -> dict[str, Entry]:
+        """Return the program that removes what killed processes leave, and its times."""
+        service = self.unit(
+            CLEAN,
+            "Removal of blocks that killed processes of Spark left",
+            f"/usr/bin/python3 -I {_CLEAN_PROGRAM} {_LOCAL}",
+            **{"type": "oneshot", "restart": "no", "write_paths": [_LOCAL]},
+        )
+        timer = files.render(
+            "timer.j2", description="Times at which blocks of Spark are removed", calendar="hourly"
+        )
+        return {
+            _CLEAN_PROGRAM: files.text(files.read("roles/spark/files/clean_local.py")),
+            # The next run has a changed unit by itself.
+            **{path: {**entry, "restart": False} for path, entry in service.items()},
+            f"/etc/systemd/system/{CLEAN}.timer": files.text(timer),
+        }
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The options of the module `service` for it, with the timer of the removal of blocks."""
+        state = super().state
+        return {**state, "units": [*state["units"], f"{CLEAN}.timer"]}
+
     def _unit_files(self, role: str) -> dict[str, Entry]:
         own = {"metastore": self._metastore, "connect": self._connect}
         return own[role]() if role in own else self._daemon(role)
@@ -475,7 +514,7 @@ class SparkHost(Service):
         environment = f"{_CONFIG}/connect-environment"
         token = self._secret(security.SPARK_CONNECT)
         values = {
-            **self._environment(),
+            **self._environment("spark-connect"),
             "SPARK_CONF_DIR": spark_sessions.DIRECTORY,
             "MASTER": self.master_url,
             **({spark_sessions.CONNECT_TOKEN: token} if token else {}),
@@ -531,7 +570,7 @@ class SparkHost(Service):
             shared: self.own_directory(),
             job.environment: files.environment(
                 {
-                    **self._environment(),
+                    **self._environment(job.unit),
                     "PYTHONPATH": ":".join(filter(None, paths)),
                     "PYTHONDONTWRITEBYTECODE": "1",
                     **({"PYSPARK_SUBMIT_ARGS": submit} if submit else {}),
@@ -562,7 +601,12 @@ class SparkHost(Service):
     def _timer(job: Job) -> dict[str, Entry]:
         if not job.timer:
             return {}
-        text = files.render("timer.j2", name=job.name, calendar=job.schedule, listed=job.listed)
+        text = files.render(
+            "timer.j2",
+            description=f"Times of the Spark job {job.name}",
+            calendar=job.schedule,
+            listed=job.listed,
+        )
         return {f"/etc/systemd/system/{job.timer}": files.text(text)}
 
     def _job_kafka_client(self, job: Job) -> dict[str, Entry]:
@@ -590,16 +634,6 @@ class SparkHost(Service):
             found[authority] = files.text(self.secrets.authority, restart=True)
         return found
 
-    def job_authorities(self) -> dict[str, Entry]:
-        """Return the CA of the registry for each job that reaches it; drivers alone read it."""
-        wanted = [one for one in self.jobs if one.present and self.runs_jobs]
-        return {
-            path: entry
-            for job in wanted
-            for path, entry in self._job_registry_client(job).items()
-            if path == job.registry_authority and entry.get("state") != "absent"
-        }
-
     @property
     def events_dir(self) -> str:
         """Where applications write their event logs."""
@@ -610,7 +644,7 @@ class SparkHost(Service):
         return {
             "spark.master": self.master_url,
             "spark.master.rest.enabled": False,
-            "spark.eventLog.enabled": True,
+            "spark.eventLog.enabled": bool(self.histories),
             "spark.eventLog.dir": f"file://{self.events_dir}",
             "spark.history.fs.logDirectory": f"file://{self.events_dir}",
             "spark.history.ui.port": self.settings["spark_history_port"],
@@ -630,14 +664,15 @@ class SparkHost(Service):
             "spark.deploy.zookeeper.url": ",".join(self.ensemble),
         }
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, unit: str = "spark") -> dict[str, str]:
+        """Return the environment of a unit, in whose own directory its processes keep blocks."""
         own = zookeeper_tls.java_options(self.identity) if self.identity else []
         options = " ".join([*own, *self.settings["spark_java_options"]])
         return {
             "JAVA_HOME": self.host.java.home,
             "SPARK_HOME": self.distribution.home,
             "SPARK_CONF_DIR": _CONFIG,
-            "SPARK_LOCAL_DIRS": f"{_STATE}/local",
+            "SPARK_LOCAL_DIRS": f"{_LOCAL}/{unit}",
             "SPARK_SCALA_VERSION": "2.13",
             "SPARK_LOCAL_HOSTNAME": self.address,
             "SPARK_DAEMON_OPTIONS": f"-Xmx{self.settings['spark_daemon_heap']} {options}",
@@ -696,6 +731,7 @@ def resolve(
             roles,
             groups["master"],
             groups["worker"],
+            groups["history"],
             groups["metastore"],
             ensemble,
             broker,

@@ -76,11 +76,13 @@ def problems(
     workers: Collection[str],
     found: Mapping[str, Connector],
     names: Collection[str] = (),
+    known_failures: Collection[str] = (),
 ) -> list[str]:
     """Return everything that is wrong.
 
     `not_ready` is worker -> why it is not ready, `workers` are all of the inventory, `host:port`,
-    and `names` all connectors, those among them of which no worker has reported a status.
+    and `names` all connectors, those among them of which no worker has reported a status. What is
+    named in `known_failures` may have failed.
     """
     wrong = [
         f"the worker at {name} is not ready: {why}; see journalctl -u connect there"
@@ -88,7 +90,7 @@ def problems(
     ]
     wrong += [f"{no_status(name)}: no worker has started it" for name in names if name not in found]
     for name, connector in found.items():
-        wrong += problems_of(name, connector)
+        wrong += problems_of(name, connector, known_failures)
     having = {part.worker for one in found.values() for part in (one.own, *one.tasks.values())}
     wrong += [
         f"the worker at {name} has connectors or tasks, and the inventory does not have it"
@@ -102,9 +104,24 @@ def no_status(name: str) -> str:
     return f"connector {name} has no status yet"
 
 
-def problems_of(name: str, connector: Connector) -> list[str]:
+def problems_of(name: str, connector: Connector, known_failures: Collection[str] = ()) -> list[str]:
     """Return what is wrong with a connector and its tasks."""
-    return [text for what, part in _parts(name, connector) if (text := _problem(what, part))]
+    return [
+        text
+        for title, part in _parts(name, connector)
+        if (text := _problem(title, part))
+        and not (part.state == FAILED and title in known_failures)
+    ]
+
+
+def failed(connectors: Mapping[str, Connector]) -> list[str]:
+    """Name the connectors and tasks that have failed."""
+    return [
+        title
+        for name, connector in connectors.items()
+        for title, part in _parts(name, connector)
+        if part.state == FAILED
+    ]
 
 
 def failures(name: str, connector: Connector) -> list[str]:

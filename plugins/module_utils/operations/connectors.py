@@ -19,6 +19,11 @@ HIDDEN = "(hidden)"
 _STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
 _VERBS = {"running": "resume", "paused": "pause", "stopped": "stop"}
 _CLASS = "connector.class"
+_POSTGRESQL_SOURCES = (
+    "io.debezium.connector.postgresql.PostgresConnector",
+    "PostgresConnector",
+    "Postgres",
+)
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,29 @@ def _of(one: Wanted, now: Found | None, restart: str) -> list[Step]:
                 Step(one.name, f"restart what failed of {one.name}", "POST", path(one.name, query))
             )
     return found
+
+
+def left_behind(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[str]:
+    """Return what connectors that are removed leave in their databases, and how to remove it.
+
+    Defaults are those of Debezium's connector for PostgreSQL. A database keeps its log for the
+    slot of a connector that is gone, until `max_slot_wal_keep_size` or its disk ends that.
+    """
+    texts = []
+    for connector in wanted:
+        config = found[connector.name].config if connector.name in found else {}
+        if connector.state != "absent" or config.get(_CLASS) not in _POSTGRESQL_SOURCES:
+            continue
+        if config.get("slot.drop.on.stop", "false").lower() == "true":
+            continue
+        slot = config.get("slot.name", "debezium")
+        where = f"{config.get('database.dbname', '')} at {config.get('database.hostname', '')}"
+        texts.append(
+            f"{connector.name} leaves its replication slot {slot} in the database {where}, which "
+            "keeps its log for it: drop it there with "
+            f"SELECT pg_drop_replication_slot('{slot}')"
+        )
+    return texts
 
 
 def text(config: Mapping[str, str]) -> str:

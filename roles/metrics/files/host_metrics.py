@@ -131,6 +131,10 @@ def operation(path: Path) -> list[Metric]:
         "millrace_operation_quiet_seconds",
         "For how long the operation that runs may write nothing before it counts as dead.",
     )
+    node = Metric(
+        "millrace_operation_node",
+        "1 for the node that is being restarted by the operation that runs.",
+    )
     failed = Metric(
         "millrace_operation_failed", "1 for an operation that stopped before its last step."
     )
@@ -142,14 +146,18 @@ def operation(path: Path) -> list[Metric]:
             begun = calendar.timegm(time.strptime(record["started"], "%Y-%m-%dT%H:%M:%SZ"))
             running.samples.append((labels, float(begun)))
             written.samples.append((labels, last))
-            quiet.samples.append((labels, float(record.get("quiet_seconds") or QUIET_SECONDS)))
+            allowed = float(record.get("quiet_seconds") or QUIET_SECONDS)
+            quiet.samples.append((labels, allowed))
+            # Of one that has died nobody watches the node any more.
+            if record.get("node") and time.time() - last <= allowed:
+                node.samples.append(({**labels, "node": str(record["node"])}, 1))
         failed.samples.append((labels, int(record["state"] == "stopped")))
         texts = {name: str(record.get(name, ""))[:LONGEST_TEXT] for name in SHOWN_FIELDS}
         nodes = {name: " ".join(record.get(name, ())) for name in SHOWN_NODES}
         shown.samples.append(({**labels, **texts, **nodes}, last))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass  # there is none, or it is being replaced
-    return [running, written, quiet, failed, shown]
+    return [running, written, quiet, node, failed, shown]
 
 
 def restart_marks(run: Path) -> Metric:

@@ -116,3 +116,48 @@ def test_a_link_that_leads_nowhere_is_left_alone(tarball: Tarball) -> None:
     tarball.home.symlink_to("/nonexistent")
     with pytest.raises(DistributionError, match=str(tarball.home)):
         distribution.is_unpacked(tarball.home, tarball.sha256)
+
+
+def unpacked_at(home: Path, seconds: int) -> Path:
+    """A home that was unpacked so many seconds after 1970."""
+    home.mkdir(parents=True)
+    (home / "jar").write_text("x")
+    marker = home / distribution.MARKER
+    marker.write_text("0\n")
+    os.utime(marker, (seconds, seconds))
+    return home
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> list[Path]:
+    """Five homes of a product, the oldest first."""
+    return [unpacked_at(tmp_path / f"kafka-4.{x}.0-00000000000{x}", 1000 + x) for x in range(5)]
+
+
+def test_the_last_homes_stay(homes: list[Path]) -> None:
+    assert distribution.remove_former(homes[-1], 3) == homes[1::-1]
+    assert [path.exists() for path in homes] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("place", ["proc/17/cmdline", "units/kafka.service"])
+def test_the_home_in_use_stays_however_old_it_is(
+    homes: list[Path], tmp_path: Path, place: str
+) -> None:
+    """After a change back to an old version, and before its roll."""
+    path = tmp_path / place
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"java\0-cp\0" + f"{homes[0]}/libs/*".encode() + b"\0")
+    distribution.remove_former(homes[1], 2, tmp_path / "proc", tmp_path / "units")
+    assert [path.exists() for path in homes] == [True, True, False, True, True]
+
+
+def test_other_products_and_what_millrace_has_not_unpacked_stay(
+    homes: list[Path], tmp_path: Path
+) -> None:
+    other = unpacked_at(tmp_path / "kafka-connect-4.3.1-000000000009", 1)
+    unknown = tmp_path / "kafka-3.9.2-00000000000a"
+    unknown.mkdir()
+    distribution.remove_former(homes[-1], 1)
+    assert other.exists()
+    assert unknown.exists()
+    assert sorted(tmp_path.glob("kafka-4*")) == [homes[-1]]

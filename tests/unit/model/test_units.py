@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import removal
-from ansible_collections.millrace.streaming.plugins.module_utils.model import firewall, postgresql
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    firewall,
+    postgresql,
+    spark,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged import Packaged
 from ansible_collections.millrace.streaming.plugins.module_utils.model.service import Service
@@ -60,7 +64,7 @@ def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_pa
     texts = unit_files(cluster, job)
     every = [one for host in cluster.hosts for one in cluster.deployed(host).values()]
     services = [one for one in every if isinstance(one, (Service, Packaged))]
-    jobs = {job.unit} if cluster.spark else set()
+    jobs = {job.unit, spark.CLEAN} if cluster.spark else set()
     jobs |= {firewall.NAME} if cluster.firewalls else set()
     jobs |= {postgresql.UNIT} if cluster.databases else set()
     assert {Path(name).stem for name in texts} == {

@@ -65,6 +65,24 @@ def test_each_problem_is_named(given: dict[str, Any], expected: list[tuple[str, 
         assert all(part in text for part in parts), text
 
 
+def test_a_failure_from_before_the_restarts_is_no_reason_against_them() -> None:
+    """And one that came with a restart is."""
+    read = connect_health.connectors
+    before = read({"orders": answer(RUNNING, FAILED, RUNNING), "planes": answer(FAILED)})
+    known = connect_health.failed(before)
+    assert connect_health.problems({}, WORKERS, before, known_failures=known) == []
+    after = read({"orders": answer(RUNNING, FAILED, FAILED), "planes": answer(FAILED)})
+    (text,) = connect_health.problems({}, WORKERS, after, known_failures=known)
+    assert "task 1 of connector orders" in text
+
+
+def test_a_known_failure_that_is_not_assigned_any_more_is_a_problem() -> None:
+    """Its worker has ended, and the group has not given it to another one yet."""
+    known = connect_health.failed(connect_health.connectors({"orders": answer(RUNNING, FAILED)}))
+    after = connect_health.connectors({"orders": answer(RUNNING, UNASSIGNED)})
+    assert connect_health.problems({}, WORKERS, after, known_failures=known)
+
+
 def test_a_worker_that_is_not_ready_is_named_with_its_reason() -> None:
     (text,) = connect_health.problems({WORKERS[1]: "Connection refused"}, WORKERS, {})
     assert WORKERS[1] in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import connectors
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.connectors import (
@@ -144,3 +146,33 @@ def test_an_answer_is_read() -> None:
         }
     }
     assert connectors.read(answer) == {"orders": found("RUNNING", "FAILED")}
+
+
+SOURCE = {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+    "database.dbname": "flights",
+    "database.hostname": "p1",
+}
+
+
+def left(state: str, config: Mapping[str, str]) -> list[str]:
+    """What a connector of the group leaves that the inventory has in a state."""
+    return connectors.left_behind(
+        [Wanted("changes", config, state)], {"changes": Found(config, "")}
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "slot"), [({}, "debezium"), ({"slot.name": "orders"}, "orders")]
+)
+def test_a_removed_source_leaves_a_slot_that_is_named(config: dict[str, str], slot: str) -> None:
+    (text,) = left("absent", SOURCE | config)
+    for part in (f"pg_drop_replication_slot('{slot}')", "flights", "p1"):
+        assert part in text
+
+
+def test_what_stays_or_drops_its_slot_leaves_nothing() -> None:
+    assert not left("stopped", SOURCE)
+    assert not left("absent", SOURCE | {"slot.drop.on.stop": "true"})
+    assert not left("absent", {"connector.class": "FileStreamSource"})
+    assert not connectors.left_behind([Wanted("changes", SOURCE, "absent")], {})

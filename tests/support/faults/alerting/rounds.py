@@ -58,7 +58,12 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
     "an isolated controller": (CONTROLLER_ISOLATED, EXPORTER_FAILS),
     "no controller": (CONTROLLERS_LOST,),
     # The kills first: a controller counts elections since its own start.
-    "elections": (RULE_FAILS, CONFIG_REJECTED, CONTROLLERS_KILLED, UNCLEAN_ELECTION),
+    "elections": (
+        RULE_FAILS,
+            CONFIG_REJECTED,
+        CONTROLLERS_KILLED,
+        UNCLEAN_ELECTION,
+    ),
     "a stopped operation": (NODE_DOES_NOT_START,),
     "an abandoned operation": (ROLL_KILLED,),
     # The abandoned group before the other one: the exporter of lags is restarted for it.
