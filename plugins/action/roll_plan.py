@@ -23,10 +23,13 @@ class ActionModule(Action):
         """Return `plan`, the names in their order, and the state of the lock."""
         cluster = self.cluster
         nodes: Mapping[str, Mapping[str, Any]] = plain(args["nodes"])
+        failed = failed_directories(cluster, args["health"])
         wanted = [
             name
             for name, node in nodes.items()
-            if args["every_node"] or is_wanted(args["action"], node)
+            if args["every_node"]
+            or is_wanted(args["action"], node)
+            or (args["action"] == "restart" and name in failed)
         ]
         names = order(cluster, wanted, nodes, args["health"], backwards=args["backwards"])
         others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
@@ -39,6 +42,7 @@ class ActionModule(Action):
         return {
             "changed": False,
             "plan": names,
+            "failed_directories": [name for name in names if name in failed],
             "versions": running_versions(cluster, planned),
             **lock,
             "refused": refused,
@@ -67,6 +71,12 @@ def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
     if action == "reboot":
         return bool(node["reboot_required"])
     return bool(node["marked"]) or not node["running"]
+
+
+def failed_directories(cluster: Cluster, health: Mapping[str, Any]) -> list[str]:
+    """Return the nodes that have taken a directory out of use: only a restart brings it back."""
+    ids = {*health.get("failed_directories", ())}
+    return [name for name, node in cluster.kafka.items() if node.is_broker and node.id in ids]
 
 
 def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
@@ -108,6 +118,7 @@ def order(
     `health` is the answer of the module kafka_health: who is registered, and who leads now.
     """
     ready = {broker["id"] for broker in health.get("brokers", []) if not broker["fenced"]}
+    ready -= {*health.get("failed_directories", ())}
     ids = {name: cluster.kafka[name].id for name in names}
     by_id = {number: name for name, number in ids.items() if number is not None}
     found = [

@@ -6,16 +6,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import (
-    ca_change,
-    connect,
-    console,
-    lag_exporter,
-    monitoring,
-    schema_registry,
-    security,
-    spark,
-)
+from ..module_utils.model import ca_change, desired
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.service import Certified
@@ -26,32 +17,25 @@ from ..plugin_utils.action import LocalAction
 from ..plugin_utils.certificates import CertificateError
 
 CA = "ca"
-# The files of services in which the CA is.
-_AUTHORITIES = {
-    security.AUTHORITY,
-    schema_registry.AUTHORITY,
-    monitoring.AUTHORITY,
-    console.AUTHORITY,
-    lag_exporter.AUTHORITY,
-    *(one.KAFKA_AUTHORITY for one in (connect, spark)),
-}
 # Phase -> what a run brings to all hosts.
 _BRINGS = {
-    ca_change.TRUST: "hosts trust the former and the new CA; the former one still signs",
-    ca_change.LEAVES: "hosts have certificates of the new CA, and trust both",
-    ca_change.FINISH: "hosts trust the new CA alone",
-    ca_change.WITHDRAW: "hosts trust the former CA alone again",
+    ca_change.TRUST: "hosts trust the former and the new CAs; the former ones still sign",
+    ca_change.LEAVES: "hosts have certificates of the new CAs, and trust both",
+    ca_change.FINISH: "hosts trust the new CAs alone",
+    ca_change.WITHDRAW: "hosts trust the former CAs alone again",
 }
 # Phase -> what must be done before the next run.
 _NEXT = {
     ca_change.TRUST: (
-        "Give every client the ca.pem that clients.yml writes, which has both CAs, and restart "
-        "those that read it at their start, the jobs of Spark among them. Then run this again with "
-        "-e rotate=ca; with -e rotate_back=true, too, to trust the former CA alone again."
+        "Give every client the ca.pem that clients.yml writes, which has both CAs, and people who "
+        "use the REST interface of Kafka Connect its connect-ca.pem, and restart those that read "
+        "it at their start. Then run this again with -e rotate=ca; with -e rotate_back=true, too, "
+        "to trust the former CA alone again."
     ),
     ca_change.LEAVES: (
         "Give users with authentication: tls certificates of the new CA, whose key is in "
-        "ca_next.key unless it is the site's. When no certificate of the former CA is in use, run "
+        "ca_next.key unless it is the site's, and people who use the REST interface of Kafka "
+        "Connect its new connect-admin.pem. When no certificate of the former CA is in use, run "
         "this again with -e rotate=ca; with -e rotate_back=true, too, to go back."
     ),
     ca_change.FINISH: "The change is complete; clients.yml now writes the new CA alone.",
@@ -65,18 +49,17 @@ class ActionModule(LocalAction):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Make the keys or enter the phase, or record that all hosts have what the run brought."""
         cluster = self.cluster
+        # Workers and databases have certificates of a CA of their own.
+        of_kafka, others = (_certified(cluster, of_connect=x) for x in (False, True))
         changes = args["what"] == CA
-        of_kafka = _certified(cluster, of_connect=False)
-        # Workers and databases have certificates of another CA, which does not change.
-        others = [] if changes else _certified(cluster, of_connect=True)
-        if not of_kafka and not others:
+        if not of_kafka and not others and not (changes and cluster.identities):
             message = (
                 "no Kafka node has certificates that Millrace makes (kafka_security is open, or "
                 "kafka_config names key stores of the site), nor has another service"
             )
-            raise AnsibleActionFail(f"{message} of the same CA" if changes else message)
+            raise AnsibleActionFail(message)
         if changes:
-            return self._change_authority(args, of_kafka)
+            return self._change_authorities(args)
         if args["back"]:
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
@@ -139,24 +122,22 @@ class ActionModule(LocalAction):
             )
             raise AnsibleActionFail(message)
 
-    def _change_authority(self, args: dict[str, Any], certified: list[str]) -> dict[str, Any]:
-        """Enter a phase or complete it; `certified` are hosts with certificates of the CA."""
-        trusting = [
-            host
-            for found in self.cluster.by_product.values()
-            for host, one in found.items()
-            if one.files().keys() & _AUTHORITIES
-        ]
-        names = list(dict.fromkeys([*trusting, *certified]))
+    def _change_authorities(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Enter a phase of the change, or complete it."""
+        before = self._change()
+        chosen = [file for name in args["authorities"] for file in ca_change.CHOICES[name]]
+        names = ca_change.changed(before) or chosen or [*ca_change.authorities(Secrets())]
+        concerned = [x for x in self.cluster.hosts if _holds(self.cluster, x, names)]
         if args["complete"]:
-            self.refuse_part(names)
+            self.refuse_part(concerned)
             return self._end_phase()
-        self.refuse_part(names, "ansible_play_hosts_all")
+        self.refuse_part(concerned, "ansible_play_hosts_all")
         given = secrets.given_authority(self.cluster)
         cluster_id = next((node.cluster_id for node in self.cluster.kafka.values()), "")
-        before = self._change()
         found = self._complete(
-            step=lambda kept: authorities.enter(kept, given, cluster_id, back=args["back"])
+            step=lambda kept: authorities.enter(
+                kept, given, cluster_id, back=args["back"], chosen=chosen
+            )
         )
         self.cluster = run.renew(self.variables, {}, secrets=found)
         phase = change.phase if (change := self._change()) else ""
@@ -164,7 +145,8 @@ class ActionModule(LocalAction):
         return {
             "changed": before != change,
             "phase": phase,
-            "msg": f"This run {verb} the phase {phase}: {_BRINGS[phase]}.",
+            "msg": f"This run {verb} the phase {phase} of the change of "
+            f"{listing(ca_change.changed(change))}: {_BRINGS[phase]}.",
         }
 
     def _end_phase(self) -> dict[str, Any]:
@@ -193,6 +175,11 @@ class ActionModule(LocalAction):
         given = secrets.given_authority(self.cluster)
         store = not self._task.check_mode
         return secrets.complete(self.cluster, given, store=store, step=step, renewed=renewed)
+
+
+def _holds(cluster: Cluster, host: str, names: Collection[str]) -> bool:
+    """Return whether a host trusts one of some CAs, or shows a certificate of it."""
+    return bool(desired.authority_files(cluster, host, names))
 
 
 def _certified(cluster: Cluster, *, of_connect: bool) -> list[str]:

@@ -16,7 +16,7 @@ from ..module_utils.model.values import listing
 from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
-LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
+LOGINS, PACKAGES, MASKS, AUTHORITIES = "logins", "packages", "masks", "authorities"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
@@ -24,6 +24,7 @@ PARTS = {
     LOGINS: (),
     PACKAGES: (),
     MASKS: (),
+    AUTHORITIES: (),
 }
 
 
@@ -83,6 +84,9 @@ class ActionModule(Action):
             if args["parts"] == [LOGINS]:
                 self._refuse_missing_secrets(product)
                 return {"files": self._logins(product)}
+            if args["parts"] == [AUTHORITIES]:
+                self._refuse_missing_secrets(product)
+                return {"files": self._spark.job_authorities()}
             if args["parts"] == [MASKS]:
                 return {"files": self._masks(product)}
             if args["state"] == "absent":

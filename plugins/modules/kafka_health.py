@@ -9,7 +9,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.certificate_expiry import lines
-from ..module_utils.kafka import certificate_expiry
+from ..module_utils.kafka import certificate_expiry, log_dirs
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.snapshot import Snapshot
 from ..module_utils.operations import gate, health, options
@@ -128,14 +128,28 @@ def check_once(
     """Return the current facts, problems and blockers."""
     try:
         snapshot = cluster.read(gate=policy is not None)
-        problems = health.problems(snapshot, expected)
+        failed = failed_directories(cluster, snapshot, complete=policy is not None)
+        problems = health.problems(snapshot, expected, failed)
         blockers: list[Blocker] = []
         if policy is not None:
             blockers = gate.cluster_blockers(snapshot, expected, policy)
             problems += [] if problems else stuck(cluster, snapshot)
     except UnavailableError as error:
         return {}, [f"no broker answers ({error}): see the brokers' journals"], []
-    return health.facts(snapshot), problems, blockers
+    found = sorted(snapshot.with_failed_directory | failed.keys())
+    return {**health.facts(snapshot), "failed_directories": found}, problems, blockers
+
+
+def failed_directories(
+    cluster: Cluster, snapshot: Snapshot, *, complete: bool
+) -> dict[int, list[str]]:
+    """Return broker -> directories out of use, asked of brokers that show it by their replicas.
+
+    With `complete` all that serve are asked: a directory that has no replica shows nothing.
+    """
+    serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
+    brokers = serving if complete else snapshot.with_failed_directory
+    return cluster.ask(lambda admin: log_dirs.failed(admin, brokers)) if brokers else {}
 
 
 def stuck(cluster: Cluster, before: Snapshot) -> list[str]:
@@ -182,8 +196,11 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     expected = options.expected_of(params)
     policy = options.policy_of(params) if params["gate"] else None
     result = wait_healthy(cluster, expected, params["wait"], policy, params["steady"])
-    # Blockers say it more exactly than problems do.
-    result["wrong"] = [one["text"] for one in result["blockers"]] or list(result["problems"])
+    # Blockers say it more exactly than problems do, except for directories.
+    blockers = [one["text"] for one in result["blockers"]]
+    others = [one for one in result["problems"] if one not in blockers]
+    result["wrong"] = [*(others if result.get("failed_directories") else []), *blockers]
+    result["wrong"] = result["wrong"] or list(result["problems"])
     if params["gate"] and params["tls_addresses"]:
         found = certificate_expiry.shown(options.connection_of(params), params["tls_addresses"])
         invalid, result["expiring"] = lines(found)

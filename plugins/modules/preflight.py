@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import json
 import os
 import platform
@@ -50,6 +49,7 @@ NODE_STORE = "/etc/kafka/certificates/node.pem"
 ZOOKEEPER_CONFIG = "/etc/zookeeper/zoo.cfg"
 ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
 ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
+MEMBER_STORE = "/etc/zookeeper/certificates/zookeeper.pem"
 ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 OURS = re.compile(
@@ -297,14 +297,6 @@ def ensemble_client_secured() -> bool | None:
     return config.get("zookeeper.ssl.client.enable") == "true"
 
 
-def digest(path: str) -> str:
-    """Return the sha256 of a file, empty where there is none to read."""
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
-        return ""
-
-
 def source_absent(source: str) -> bool:
     """Return whether a mount's source is a device that is not there."""
     kind, _, name = source.partition("=")
@@ -388,8 +380,9 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "spark_secret": spark_secret(),
         "ensemble_secured": ensemble_secured(),
         "ensemble_client_secured": ensemble_client_secured(),
-        "ensemble_authority": digest(ENSEMBLE_AUTHORITY),
-        "ensemble_clients": digest(ENSEMBLE_CLIENTS),
+        "ensemble_authorities": identities(read(ENSEMBLE_AUTHORITY)),
+        "ensemble_clients": identities(read(ENSEMBLE_CLIENTS)),
+        "ensemble_member_signed_by": identities(read(MEMBER_STORE))[1:],
         "ensemble_signed_by": [
             one for path in ENSEMBLE_STORES for one in identities(read(path))[1:]
         ],

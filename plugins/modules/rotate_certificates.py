@@ -7,8 +7,8 @@ short_description: Make new keys of hosts, or bring the next phase of a change o
 description:
   - Changes only the secrets beside the inventory. M(millrace.streaming.cluster) and the
     roles bring them to the hosts, in the same run or in any later one.
-  - A CA is changed in three phases. With C(trust) hosts trust the former and the new CA, with
-    C(leaves) they have certificates of the new one, with C(finish) they trust it alone. A task
+  - CAs are changed in three phases. With C(trust) hosts trust the former and the new CAs, with
+    C(leaves) they have certificates of the new ones, with C(finish) they trust these alone. A task
     enters one phase, and the same one again until a task with O(complete) has recorded that all
     hosts have it.
 options:
@@ -18,6 +18,14 @@ options:
     type: str
     choices: [keys, ca]
     default: keys
+  authorities:
+    description: Which CAs to change, that of Kafka and its clients, that of the REST interface of
+      Kafka Connect and databases, or those of ZooKeeper's members and clients; all that there are
+      without it. A change that is under way is of those with which it began.
+    type: list
+    elements: str
+    choices: [kafka, connect, zookeeper]
+    default: []
   back:
     description: Go one phase back instead, from C(leaves) to C(trust), and from there to the former
       CA alone.

@@ -34,10 +34,11 @@ options:
   parts:
     description: Which of its options; all without it. V(logins) stands alone, for the files by
       which jobs on Spark log in to Kafka, and so do V(packages), for the Python packages of a
-      O(job), and V(masks), for what keeps packages of the system from starting services.
+      O(job), V(masks), for what keeps packages of the system from starting services, and
+      V(authorities), for the CA of the schema registry that jobs on Spark read.
     type: list
     elements: str
-    choices: [distribution, files, units, logins, packages, masks]
+    choices: [distribution, files, units, logins, packages, masks, authorities]
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
       C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).

@@ -1,18 +1,18 @@
-"""Which CAs the nodes of a cluster trust, and which of them signs, on the control node.
+"""Which CAs a cluster trusts, and which of them sign, on the control node.
 
 These are files of the secrets:
 
     ca.pem, ca.key    what nodes and clients trust, and the key of the cluster's own CA
-    ca_next.key       while the CA is changed, the key of the next one, if it is the cluster's own
-    ca_change.json    the record of that change
-
     zookeeper-ca.pem, .key            the CA of ZooKeeper's members
     zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
     connect-ca.pem, .key              the CA of Kafka Connect's REST interface
+
+    ca_change.json    while CAs are changed, the record of that
+    *_next.key        the key of the next one of each, if it is the cluster's own
 """
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,28 +25,44 @@ from ..module_utils.model.security import AUTHORITY, AUTHORITY_FILE
 from ..module_utils.model.transition import Transition
 from .certificates import Authority, CertificateError, has_key, new_authority
 
-CERTIFICATE, KEY, NEXT_KEY = AUTHORITY_FILE, "ca.key", "ca_next.key"
-ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY = zookeeper_tls.AUTHORITY_FILE, "zookeeper-ca.key"
+CERTIFICATE = AUTHORITY_FILE
+ENSEMBLE_CERTIFICATE = zookeeper_tls.AUTHORITY_FILE
 CLIENTS_CERTIFICATE = zookeeper_tls.CLIENTS_AUTHORITY_FILE
-CLIENTS_KEY = "zookeeper-clients-ca.key"
-CONNECT_CERTIFICATE, CONNECT_KEY = connect.AUTHORITY_FILE, "connect-ca.key"
+CONNECT_CERTIFICATE = connect.AUTHORITY_FILE
 PLAYBOOK = "rotate_certificates.yml -e rotate=ca"
+# The names of those that Millrace makes, besides Kafka's, which has that of the cluster.
+_NAMES = {
+    CONNECT_CERTIFICATE: "Millrace Kafka Connect",
+    ENSEMBLE_CERTIFICATE: "Millrace ZooKeeper",
+    # ZooKeeper keeps what it trusts by the names of the CAs, so that they differ.
+    CLIENTS_CERTIFICATE: "Millrace ZooKeeper clients",
+}
 Files = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Authorities:
-    """What nodes trust (PEM), and the CA that signs, whose key is empty where it is not known.
+    """What is trusted (PEM), and the CA that signs, whose key is empty where it is not known.
 
-    With `outside` it is a CA of the site that signs by requests. `new` are the files of a CA that
-    was made, by their names, `key` is that of the key.
+    With `outside` it is a CA of the site that signs by requests. `new` are the files that have to
+    be written, by their names, `certificate` is that of the CA.
     """
 
     trusted: str
     signer: Authority
     outside: bool = False
     new: Mapping[str, str] = field(default_factory=dict, repr=False)
-    key: str = KEY
+    certificate: str = CERTIFICATE
+
+
+def key_file(certificate: str) -> str:
+    """Return the name of the file with the key of a CA."""
+    return f"{certificate.removesuffix('.pem')}.key"
+
+
+def next_key_file(certificate: str) -> str:
+    """Return the name of the file with the key of the one that follows it in a change."""
+    return f"{certificate.removesuffix('.pem')}_next.key"
 
 
 def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Authorities:
@@ -57,10 +73,9 @@ def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Autho
 
     """
     change = _change(found)
-    if change:
-        signer = _with_key(found, given, ca_change.signer(change))
+    if change and CERTIFICATE in ca_change.changed(change):
         _refuse_third(change, given)
-        return Authorities(ca_change.trusted(change), signer)
+        return _changing(found, given, change, CERTIFICATE)
     if given:
         _refuse_another(found, given)
         # A line end that a lookup has removed is no reason to restart nodes.
@@ -68,13 +83,13 @@ def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Autho
         trusted = found.authority if same else given.certificate
         return Authorities(trusted, given, outside=not given.key)
     if found.authority:
-        key = _read(Path(found.directory) / KEY)
+        key = _read(Path(found.directory) / key_file(CERTIFICATE))
         return Authorities(found.authority, Authority(found.authority, key))
     others = (zookeeper_tls.is_identity, connect.is_rest)
     if any(not any(is_one(name) for is_one in others) for name in found.certificates):
         raise CertificateError(_missing(CERTIFICATE, AUTHORITY))
-    made = new_authority(_name(cluster_id))
-    return Authorities(made.certificate, made, new={KEY: made.key})
+    made = new_authority(_name(CERTIFICATE, cluster_id))
+    return Authorities(made.certificate, made, new={key_file(CERTIFICATE): made.key})
 
 
 def of_members(found: Secrets) -> Authorities:
@@ -85,11 +100,11 @@ def of_members(found: Secrets) -> Authorities:
 
     """
     if found.zookeeper_authority:
-        return _kept(found, found.zookeeper_authority, ENSEMBLE_KEY)
+        return _kept(found, ENSEMBLE_CERTIFICATE)
     if any(map(zookeeper_tls.is_identity, found.certificates)):
         _, on_hosts = zookeeper_tls.paths("zookeeper")
         raise CertificateError(_missing(ENSEMBLE_CERTIFICATE, on_hosts))
-    return _made("Millrace ZooKeeper", ENSEMBLE_CERTIFICATE, ENSEMBLE_KEY)
+    return _made(ENSEMBLE_CERTIFICATE)
 
 
 def of_clients(found: Secrets) -> Authorities:
@@ -102,13 +117,12 @@ def of_clients(found: Secrets) -> Authorities:
 
     """
     if found.zookeeper_clients_authority:
-        return _kept(found, found.zookeeper_clients_authority, CLIENTS_KEY)
+        return _kept(found, CLIENTS_CERTIFICATE)
     earlier = found.zookeeper_authority.strip()
     names = filter(zookeeper_tls.is_identity, found.certificates)
     if any(earlier not in found.certificates[name] for name in names):
         raise CertificateError(_missing(CLIENTS_CERTIFICATE, zookeeper_tls.clients_path()))
-    # ZooKeeper keeps what it trusts by the names of the CAs, so that they differ.
-    return _made("Millrace ZooKeeper clients", CLIENTS_CERTIFICATE, CLIENTS_KEY)
+    return _made(CLIENTS_CERTIFICATE)
 
 
 def of_connect(found: Secrets) -> Authorities:
@@ -119,34 +133,48 @@ def of_connect(found: Secrets) -> Authorities:
 
     """
     if found.connect_authority:
-        return _kept(found, found.connect_authority, CONNECT_KEY)
+        return _kept(found, CONNECT_CERTIFICATE)
     if any(map(connect.is_rest, found.certificates)):
         raise CertificateError(_missing(CONNECT_CERTIFICATE, connect.AUTHORITY))
-    return _made("Millrace Kafka Connect", CONNECT_CERTIFICATE, CONNECT_KEY)
+    return _made(CONNECT_CERTIFICATE)
 
 
-def _kept(found: Secrets, certificate: str, key: str) -> Authorities:
-    kept = Authority(certificate, _read(Path(found.directory) / key))
-    return Authorities(certificate, kept, key=key)
+def _kept(found: Secrets, certificate: str) -> Authorities:
+    """Return a CA that is there, as the phase of a change wants it."""
+    change, text = _change(found), ca_change.authorities(found)[certificate]
+    if change and certificate in ca_change.changed(change):
+        return _changing(found, None, change, certificate)
+    key = _read(Path(found.directory) / key_file(certificate))
+    return Authorities(text, Authority(text, key), certificate=certificate)
 
 
-def _made(name: str, certificate: str, key: str) -> Authorities:
-    made = new_authority(name)
-    new = {key: made.key, certificate: made.certificate}
-    return Authorities(made.certificate, made, new=new, key=key)
+def _changing(
+    found: Secrets, given: Authority | None, change: Transition, certificate: str
+) -> Authorities:
+    """Return what the phase of a change wants of a CA; another run may have left out its file."""
+    trusted = ca_change.trusted(change, certificate)
+    signer = _with_key(found, given, ca_change.signer(change, certificate), certificate)
+    new = {} if trusted == ca_change.authorities(found)[certificate] else {certificate: trusted}
+    return Authorities(trusted, signer, new=new, certificate=certificate)
+
+
+def _made(certificate: str) -> Authorities:
+    made = new_authority(_name(certificate))
+    new = {key_file(certificate): made.key, certificate: made.certificate}
+    return Authorities(made.certificate, made, new=new, certificate=certificate)
 
 
 def missing_key(known: Authorities, directory: str) -> str:
     """Return what to do where the key of the CA that signs is not known."""
     text = (
         f"the key of the CA is missing in {directory}, so no certificate can be made; copy "
-        f"{known.key} from the control node that made it"
+        f"{key_file(known.certificate)} from the control node that made it, and "
+        f"{next_key_file(known.certificate)} if it is there"
     )
-    if known.key in (ENSEMBLE_KEY, CLIENTS_KEY, CONNECT_KEY):
+    if known.certificate != CERTIFICATE:
         return text
     return (
-        f"{text}, and {NEXT_KEY} if it is there, or set kafka_ca_certificate and kafka_ca_key if "
-        "the CA that signs is the site's"
+        f"{text}, or set kafka_ca_certificate and kafka_ca_key if the CA that signs is the site's"
     )
 
 
@@ -157,11 +185,22 @@ def _missing(file: str, on_hosts: str) -> str:
     )
 
 
-def enter(found: Secrets, given: Authority | None, cluster_id: str, *, back: bool) -> Files:
-    """Return the files that bring the next phase of a change of the CA; its first run begins it.
+def enter(
+    found: Secrets,
+    given: Authority | None,
+    cluster_id: str,
+    *,
+    back: bool,
+    chosen: Collection[str] = (),
+) -> Files:
+    """Return the files that bring the next phase of a change of the CAs; its first run begins it.
+
+    `chosen` are the CAs to change, by the names of their files; without any it is all that there
+    are.
 
     Raises:
-        CertificateError: there is nothing to change, or the new CA cannot sign.
+        CertificateError: there is nothing to change, a new CA cannot sign, or others than those
+            chosen are being changed.
 
     """
     change = _change(found)
@@ -169,7 +208,14 @@ def enter(found: Secrets, given: Authority | None, cluster_id: str, *, back: boo
         if back:
             message = "no change of the CA is under way, so there is nothing to go back from"
             raise CertificateError(message)
-        return _begin(found, given, cluster_id)
+        return _begin(found, given, cluster_id, chosen)
+    if chosen and {*chosen} != {*ca_change.changed(change)}:
+        under_way = ", ".join(ca_change.changed(change))
+        message = (
+            f"a change of {under_way} is under way, which must end before another one begins: "
+            "leave out rotate_ca"
+        )
+        raise CertificateError(message)
     try:
         entered = ca_change.following(change, back=back)
     except PhaseError as error:
@@ -177,30 +223,55 @@ def enter(found: Secrets, given: Authority | None, cluster_id: str, *, back: boo
     return {transition.AUTHORITY: entered.text()}
 
 
-def _begin(found: Secrets, given: Authority | None, cluster_id: str) -> Files:
-    if not found.authority:
-        message = f"the cluster has no CA yet ({CERTIFICATE} is missing): run site.yml first"
+def _begin(
+    found: Secrets, given: Authority | None, cluster_id: str, chosen: Collection[str]
+) -> Files:
+    there = {name: text for name, text in ca_change.authorities(found).items() if text}
+    former = {name: text for name, text in there.items() if not chosen or name in chosen}
+    if absent := [name for name in chosen or (() if there else [CERTIFICATE]) if name not in there]:
+        message = f"the cluster has no CA yet ({', '.join(absent)} is missing): run site.yml "
+        message += "first"
         raise CertificateError(message)
+    if CERTIFICATE in former:
+        _refuse_given(found, given, others=len(there) > 1)
+    following = {name: _following(name, given, cluster_id) for name in former}
+    keys = {next_key_file(name): one.key for name, one in following.items() if one is not given}
+    record = ca_change.begin(former, {name: one.certificate for name, one in following.items()})
+    return {**keys, transition.AUTHORITY: record.text()}
+
+
+def _following(name: str, given: Authority | None, cluster_id: str) -> Authority:
+    """Return the CA that is to replace another one."""
+    if given and name == CERTIFICATE:
+        given.private_key()
+        return given
+    # Who trusts both finds one by its name first, so that those of two changes differ.
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    return new_authority(f"{_name(name, cluster_id)} {now}")
+
+
+def _refuse_given(found: Secrets, given: Authority | None, *, others: bool) -> None:
+    """Refuse a CA of the site to which Kafka's cannot be changed.
+
+    Raises:
+        CertificateError: says what to set.
+
+    """
+    instead = "; the other CAs can be changed alone, by -e rotate_ca=connect,zookeeper"
     if given and same_authority(found.authority, given.certificate):
         message = (
             "kafka_ca_certificate is the CA that the nodes trust already; set "
             "kafka_ca_certificate and kafka_ca_key to the new CA, or delete both: then Millrace "
             "makes one"
         )
-        raise CertificateError(message)
+        raise CertificateError(message + (instead if others else ""))
     if given and not given.key:
         message = (
             "kafka_ca_certificate is a new CA whose key is not given, and a CA can only be "
             "changed to one that Millrace signs with; set kafka_ca_key, too, until the change is "
             "complete"
         )
-        raise CertificateError(message)
-    today = datetime.datetime.now(datetime.UTC).date()
-    # Clients find a CA by its name first, so that of the next one differs.
-    following = given or new_authority(f"{_name(cluster_id)} {today}")
-    following.private_key()
-    record = ca_change.begin(found.authority, following.certificate)
-    return {**({} if given else {NEXT_KEY: following.key}), transition.AUTHORITY: record.text()}
+        raise CertificateError(message + (instead if others else ""))
 
 
 def entered(found: Secrets, files: Mapping[str, str]) -> Secrets:
@@ -212,7 +283,7 @@ def entered(found: Secrets, files: Mapping[str, str]) -> Secrets:
 def end_phase(found: Secrets, brought: Transition | None) -> Transition:
     """Record that all nodes have the phase that a run has brought, and return it.
 
-    The last phase ends the change, with the key of the CA that is left.
+    The last phase ends the change, with the keys of the CAs that are left.
 
     Raises:
         CertificateError: the record is damaged, or is that of another phase.
@@ -226,13 +297,15 @@ def end_phase(found: Secrets, brought: Transition | None) -> Transition:
     if change.phase not in (ca_change.FINISH, ca_change.WITHDRAW):
         write_own(directory / transition.AUTHORITY, replace(change, complete=True).text())
         return change
+    names = ca_change.changed(change)
     if change.phase == ca_change.FINISH:
-        key = _with_key(found, None, ca_change.signer(change)).key
-        if key:
-            write_own(directory / KEY, key)
-        else:  # the site keeps the key of its own
-            (directory / KEY).unlink(missing_ok=True)
-    for name in (transition.AUTHORITY, NEXT_KEY):
+        for name in names:
+            key = _with_key(found, None, ca_change.signer(change, name), name).key
+            if key:
+                write_own(directory / key_file(name), key)
+            else:  # the site keeps the key of its own
+                (directory / key_file(name)).unlink(missing_ok=True)
+    for name in (transition.AUTHORITY, *map(next_key_file, names)):
         (directory / name).unlink(missing_ok=True)
     return change
 
@@ -244,11 +317,14 @@ def _change(found: Secrets) -> Transition | None:
         raise CertificateError(str(error)) from error
 
 
-def _with_key(found: Secrets, given: Authority | None, certificate: str) -> Authority:
-    """Return a CA with its key, wherever that is; a given one is not asked if it is another's."""
+def _with_key(found: Secrets, given: Authority | None, certificate: str, name: str) -> Authority:
+    """Return a CA with its key, wherever that is; a given one is not asked if it is another's.
+
+    `name` is that of its file.
+    """
     directory = Path(found.directory)
     keys = [given.key] if given else []
-    keys += [_read(directory / name) for name in (NEXT_KEY, KEY)]
+    keys += [_read(directory / file) for file in (next_key_file(name), key_file(name))]
     return Authority(certificate, next((one for one in keys if has_key(certificate, one)), ""))
 
 
@@ -270,7 +346,7 @@ def _refuse_another(found: Secrets, given: Authority) -> None:
 
 
 def _refuse_third(change: Transition, given: Authority | None) -> None:
-    known = [str(change.data[name]) for name in (FORMER, NEXT)]
+    known = [str(change.data[part][CERTIFICATE]) for part in (FORMER, NEXT)]
     if given and not any(same_authority(given.certificate, one) for one in known):
         message = (
             "kafka_ca_certificate is neither the former nor the new CA of the change that is under "
@@ -279,8 +355,8 @@ def _refuse_third(change: Transition, given: Authority | None) -> None:
         raise CertificateError(message)
 
 
-def _name(cluster_id: str) -> str:
-    return f"Millrace {cluster_id or 'Kafka'}"
+def _name(certificate: str, cluster_id: str = "") -> str:
+    return _NAMES.get(certificate) or f"Millrace {cluster_id or 'Kafka'}"
 
 
 def _read(path: Path) -> str:

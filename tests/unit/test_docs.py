@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from docs import generate
 from tests.support.lab.topology import ROOT
 from tests.unit import in_process
 from tests.unit.model import small
+from tests.unit.model.inventories import INVENTORIES, read
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
@@ -202,3 +204,15 @@ def test_each_difference_is_found() -> None:
         "d: documented, and not taken",
         "a: {'type': 'str'} is not {'type': 'int', 'default': 1}",
     ]
+
+
+def test_each_kind_of_request_for_an_outside_authority_is_named(tmp_path: Path) -> None:
+    kinds = set()
+    for name in INVENTORIES:
+        cluster = read(name, tmp_path)
+        nodes = [wanted for node in cluster.kafka.values() for wanted in node.certificates]
+        for certificate in (*nodes, *cluster.web_certificates):
+            kinds.add(certificate.name.partition("/")[2])
+    text = (ROOT / "docs/security.md").read_text()
+    (sentence,) = re.findall(r"A kind is (.*?)\. ", text, re.DOTALL)
+    assert kinds == set(re.findall("`([a-z_]+)`", sentence))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.support.clients import guide
@@ -13,15 +14,21 @@ from tests.support.lab.topology import ROOT
 
 def test_its_tests_pass_where_it_is_copied_to(tmp_path: Path) -> None:
     commands = guide.commands("A new job", guide.JOBS)
-    own = [x for x in commands if not x.startswith("ansible-playbook")]
-    assert len(own) == len(commands) - 2
-    script = "\n".join(["set -e", *own]).replace("inventories/<yours>", str(tmp_path))
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    shell = [command for command in commands if not command.startswith("ansible-playbook")]
+    [installation] = [command for command in shell if " pip " in command or "/pip " in command]
+    shell.remove(installation)
+    assert len(shell) == len(commands) - 3
+    # The environment of the page: what it installs there is what these tests run in.
+    pinned = (ROOT / installation.split()[-1]).read_text()
+    for name in ("pyspark", "pytest"):
+        assert f"\n{name}=={version(name)} " in pinned, installation
+    script = "\n".join(["set -e", *shell]).replace("inventories/<yours>", str(tmp_path))
+    script = script.replace(".venv/bin/python", sys.executable)
     done = subprocess.run(  # noqa: S603 - the commands of the page
         ["/bin/sh", "-c", script],
         cwd=ROOT,
         # A JVM that lives for seconds does not benefit from the C2 compiler.
-        env={**os.environ, "PATH": path, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
+        env={**os.environ, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
         capture_output=True,
         text=True,
         check=False,

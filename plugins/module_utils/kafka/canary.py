@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import library
@@ -39,7 +39,12 @@ def led_partition(
     """Return the partition whose preferred leader is `broker`, None until the broker leads it.
 
     Creates what is missing: the topic, which is kept for later restarts, and a partition for each
-    of `brokers`. Requests an election of the preferred leader.
+    of `brokers`, with as many replicas as a new topic would have: the cluster may have grown since.
+    Requests an election of the preferred leader.
+
+    Raises:
+        KafkaError: a request was refused.
+
     """
     wanted = assignments(brokers, replication)
     if TOPIC not in admin.list_topics():
@@ -48,6 +53,8 @@ def led_partition(
         admin.create_topics({TOPIC: shape}, raise_errors=False)
         return None
     partitions = [one for topic in admin.describe_topics([TOPIC]) for one in topic["partitions"]]
+    if _resize(admin, partitions, wanted):
+        return None
     preferred = {one["replica_nodes"][0]: one for one in partitions}
     missing = [replicas for replicas in wanted.values() if replicas[0] not in preferred]
     if missing:
@@ -60,6 +67,29 @@ def led_partition(
         return int(own["partition_index"])
     admin.elect_leaders(PREFERRED, {TOPIC: [own["partition_index"]]}, raise_errors=False)
     return None
+
+
+def _resize(
+    admin: Any,  # noqa: ANN401  as above
+    partitions: Sequence[Mapping[str, Any]],
+    wanted: Mapping[int, list[int]],
+) -> bool:
+    """Give each partition as many replicas as the `wanted` have; return whether one had others.
+
+    All partitions of a topic need the same number: Kafka refuses new ones that have another.
+    """
+    by_leader = {replicas[0]: replicas for replicas in wanted.values()}
+    moves = {
+        library.TopicPartition(TOPIC, index): by_leader.get(
+            replicas[0], wanted[index % len(wanted)]
+        )
+        for index, replicas in ((x["partition_index"], x["replica_nodes"]) for x in partitions)
+        if len(replicas) != len(wanted[0])
+    }
+    answers = admin.alter_partition_reassignments(moves) if moves else {}
+    if refusal := next(filter(None, answers.values()), None):
+        raise refusal
+    return bool(moves)
 
 
 def round_trip(connection: Connection, partition: int, seconds: float) -> None:

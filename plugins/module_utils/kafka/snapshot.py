@@ -52,7 +52,10 @@ class Quorum:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; leader is -1 while it is offline. `min_isr` as configured for its topic."""
+    """A partition; leader is -1 while it is offline. `min_isr` as configured for its topic.
+
+    `offline_replicas` are on brokers that are not there, or in directories that failed (KIP-112).
+    """
 
     topic: str
     index: int
@@ -60,6 +63,7 @@ class Partition:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     min_isr: int
+    offline_replicas: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -98,6 +102,16 @@ class Snapshot:
     unreadable_topics: Mapping[str, int] = field(default_factory=dict)
     reassigning: tuple[str, ...] = ()
     throttled: tuple[str, ...] = ()
+
+    @property
+    def with_failed_directory(self) -> frozenset[int]:
+        """The brokers that serve, but not some replica, since its directory has failed.
+
+        A directory stays failed until its broker is restarted, also when it is repaired.
+        """
+        serving = frozenset(broker.id for broker in self.brokers if not broker.fenced)
+        offline = {broker for one in self.partitions for broker in one.offline_replicas}
+        return serving & offline
 
 
 def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-python has no types
@@ -195,6 +209,7 @@ def snapshot(
             tuple(one["replica_nodes"]),
             tuple(one["isr_nodes"]),
             min_isr.get(topic["name"], 1),
+            tuple(one.get("offline_replicas") or ()),
         )
         for topic in topics
         for one in topic["partitions"]

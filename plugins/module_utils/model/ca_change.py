@@ -1,25 +1,36 @@
-"""The change of a cluster's CA: what nodes trust in each of its phases, and who signs.
+"""The change of a cluster's CAs: what is trusted in each of its phases, and who signs.
 
 These are the phases:
 
-    trust      nodes and clients trust the former CA and the next one, the former one signs
-    leaves     both are trusted, the next one signs
-    finish     the next one alone is trusted, and signs
-    withdraw   the former one alone is trusted again, and signs
+    trust      everybody trusts the former CAs and the next ones, the former ones sign
+    leaves     both are trusted, the next ones sign
+    finish     the next ones alone are trusted, and sign
+    withdraw   the former ones alone are trusted again, and sign
 
-A run enters one phase. No phase is entered before all nodes have the one before it, and nodes of
-two phases that follow each other trust each other.
+A run enters one phase. No phase is entered before all hosts have the one before it, and processes
+of two phases that follow each other trust each other. A CA is known by the name of its file among
+the secrets.
 """
 
 from __future__ import annotations
 
-from . import transition
+from collections.abc import Mapping
+from dataclasses import replace
+
+from . import connect, transition, zookeeper_tls
 from .inventory import Secrets
+from .security import AUTHORITY_FILE
 from .transition import Transition
 
 TRUST, LEAVES, FINISH, WITHDRAW = "trust", "leaves", "finish", "withdraw"
 FORMER, NEXT = "former", "next"
-"""What the record holds: the certificates of both."""
+"""What the record holds: the certificates of both, by the names of their files."""
+CHOICES = {
+    "kafka": (AUTHORITY_FILE,),
+    "connect": (connect.AUTHORITY_FILE,),
+    "zookeeper": (zookeeper_tls.AUTHORITY_FILE, zookeeper_tls.CLIENTS_AUTHORITY_FILE),
+}
+"""How an operator names CAs -> their files."""
 _SIGNS = {TRUST: FORMER, LEAVES: NEXT, FINISH: NEXT, WITHDRAW: FORMER}
 _TRUSTED = {TRUST: (FORMER, NEXT), LEAVES: (FORMER, NEXT), FINISH: (NEXT,), WITHDRAW: (FORMER,)}
 _FORWARD = {TRUST: LEAVES, LEAVES: FINISH}
@@ -30,6 +41,16 @@ class PhaseError(Exception):
     """A phase cannot be entered; the text says why."""
 
 
+def authorities(secrets: Secrets) -> dict[str, str]:
+    """Return the certificates of all CAs, empty where there is none."""
+    return {
+        AUTHORITY_FILE: secrets.authority,
+        connect.AUTHORITY_FILE: secrets.connect_authority,
+        zookeeper_tls.AUTHORITY_FILE: secrets.zookeeper_authority,
+        zookeeper_tls.CLIENTS_AUTHORITY_FILE: secrets.zookeeper_clients_authority,
+    }
+
+
 def current(secrets: Secrets) -> Transition | None:
     """Return the change that is under way, None if there is none.
 
@@ -37,38 +58,55 @@ def current(secrets: Secrets) -> Transition | None:
         ValueError: its record is damaged; names the file.
 
     """
-    found = transition.read(secrets, transition.AUTHORITY)
-    if found and (found.phase not in _SIGNS or not {FORMER, NEXT} <= {*found.data}):
+    change = transition.read(secrets, transition.AUTHORITY)
+    if change is None:
+        return None
+    # Before CAs were changed together, a record was that of Kafka's alone.
+    data = {
+        part: {AUTHORITY_FILE: texts} if isinstance(texts, str) else texts
+        for part, texts in change.data.items()
+    }
+    parts = [texts for part in (FORMER, NEXT) if isinstance(texts := data.get(part), dict)]
+    names = [{*texts} for texts in parts if texts]
+    known = len(names) == len((FORMER, NEXT)) and names[0] == names[1] <= {*authorities(secrets)}
+    if change.phase not in _SIGNS or not known:
         message = (
             f"{secrets.directory}/{transition.AUTHORITY} is not a record of a change of the CA"
         )
         raise ValueError(message)
-    return found
+    return replace(change, data=data)
 
 
-def begin(former: str, following: str) -> Transition:
-    """Return the record of a change from one CA to another, both PEM."""
-    return Transition(TRUST, data={FORMER: former, NEXT: following})
+def begin(former: Mapping[str, str], following: Mapping[str, str]) -> Transition:
+    """Return the record of a change of CAs to others, all by their names."""
+    return Transition(TRUST, data={FORMER: dict(former), NEXT: dict(following)})
 
 
-def signer(change: Transition) -> str:
+def changed(change: Transition | None) -> list[str]:
+    """Return the names of the CAs that a change replaces."""
+    return [*change.data[FORMER]] if change else []
+
+
+def signer(change: Transition, name: str) -> str:
     """Return the certificate of the CA that signs."""
-    return str(change.data[_SIGNS[change.phase]])
+    return str(change.data[_SIGNS[change.phase]][name])
 
 
-def trusted(change: Transition) -> str:
-    """Return the certificates of all CAs that nodes and clients trust."""
-    texts = [str(change.data[name]) for name in _TRUSTED[change.phase]]
+def trusted(change: Transition, name: str) -> str:
+    """Return the certificates of all CAs that are trusted for one of them."""
+    texts = [str(change.data[part][name]) for part in _TRUSTED[change.phase]]
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
-def signing(secrets: Secrets) -> str:
+def signing(secrets: Secrets, name: str = AUTHORITY_FILE) -> str:
     """Return the certificate of the CA that signs now, all that is trusted if that is not known."""
     try:
         change = current(secrets)
     except ValueError:  # whoever changes something refuses it
         change = None
-    return signer(change) if change else secrets.authority
+    return (
+        signer(change, name) if name in changed(change) and change else authorities(secrets)[name]
+    )
 
 
 def following(change: Transition, *, back: bool) -> Transition:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from . import files, firewall, spark_jobs
+from . import ca_change, files, firewall, pem, spark_jobs
 from .artifacts import HOMES
 from .cluster import Cluster
 from .console import Console
@@ -36,6 +36,25 @@ def of_service(cluster: Cluster, host: str, name: str) -> State:
     if name == "host":
         return {"files": cluster.host_files(host)}
     return cluster.part(host, name).state
+
+
+def authority_files(cluster: Cluster, host: str, names: Collection[str]) -> dict[str, Any]:
+    """Return the files of a host that hold certificates of CAs, by their paths.
+
+    `names` are those of the CAs' files among the secrets. Among them are files that jobs on Spark
+    read, and those with certificates that are followed by their CA's.
+    """
+    known = ca_change.authorities(cluster.inventory.secrets)
+    bodies = [body for name in names for body in pem.bodies(known[name])]
+    every = [part.files() for part in cluster.deployed(host).values()]
+    if host in cluster.spark:
+        every.append(cluster.spark[host].job_authorities())
+    return {
+        path: entry
+        for entries in every
+        for path, entry in entries.items()
+        if any(body in str(entry.get("content", "")) for body in bodies)
+    }
 
 
 def digest(wanted: Mapping[str, Any]) -> str:

@@ -66,6 +66,11 @@ def readable(text: str) -> list[X509]:
     return [one for one in certificates(text) if one]
 
 
+def bodies(text: str) -> list[str]:
+    """Return the certificates of a text as they are written in it, without their frames."""
+    return [body.strip() for body in _CERTIFICATE.findall(text)]
+
+
 def decoded(block: str) -> bytes:
     """Return what a block of PEM holds, one element of DER; empty if it cannot be read."""
     # Before an empty line there may be headers (RFC 1421).

@@ -36,6 +36,9 @@ SPARK_SESSION_UI_KEY, SPARK_METASTORE = "spark_session_ui_key", "spark_metastore
 SPARK_CONNECT = "spark_connect_token"
 LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
 AUTHORIZER = "authorizer.class.name"
+REAUTHENTICATION, REAUTHENTICATION_MS = "connections.max.reauth.ms", 15 * 60 * 1000
+"""How long after a login the connection needs another one: Kafka's own default is never, so that
+who has a former password keeps what it is connected to. A login takes a client milliseconds."""
 # Kafka's own, by mode.
 AUTHORIZERS = {
     "kraft": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -143,6 +146,7 @@ def tls(
                 found[f"{prefix}{one.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
             if MECHANISMS not in given:
                 found[f"{prefix}{MECHANISMS}"] = MECHANISM
+            found[REAUTHENTICATION] = REAUTHENTICATION_MS
         if name not in between_nodes and not own_keys:
             own = store("keystore", CLIENTS_STORE)
             found |= {f"{prefix}{key}": value for key, value in own.items()}

@@ -634,6 +634,16 @@ class SparkHost(Service):
             found[authority] = files.text(self.secrets.authority, restart=True)
         return found
 
+    def job_authorities(self) -> dict[str, Entry]:
+        """Return the CA of the registry for each job that reaches it; drivers alone read it."""
+        wanted = [one for one in self.jobs if one.present and self.runs_jobs]
+        return {
+            path: entry
+            for job in wanted
+            for path, entry in self._job_registry_client(job).items()
+            if path == job.registry_authority and entry.get("state") != "absent"
+        }
+
     @property
     def events_dir(self) -> str:
         """Where applications write their event logs."""

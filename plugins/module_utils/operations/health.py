@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..kafka.snapshot import Replica, Snapshot
@@ -20,13 +21,35 @@ _UNHEALTHY = frozenset(
 )
 
 
-def problems(snapshot: Snapshot, expected: Expected) -> list[str]:
-    """Return every problem of the cluster; an empty list means healthy."""
+def problems(
+    snapshot: Snapshot, expected: Expected, failed: Mapping[int, Sequence[str]] | None = None
+) -> list[str]:
+    """Return every problem of the cluster; an empty list means healthy.
+
+    `failed` is broker -> directories that it has taken out of use.
+    """
     found = cluster_blockers(snapshot, expected, Policy())
     return [
+        *directory_problems(snapshot, failed or {}),
         *(str(one) for one in found if one.predicate in _UNHEALTHY),
         *_lag_problems(snapshot, expected),
     ]
+
+
+def directory_problems(snapshot: Snapshot, failed: Mapping[int, Sequence[str]]) -> list[str]:
+    """Name each broker with directories out of use, and these as far as they are known."""
+    brokers = sorted(snapshot.with_failed_directory | failed.keys())
+    return [_failed_directory(snapshot, broker, failed.get(broker, ())) for broker in brokers]
+
+
+def _failed_directory(snapshot: Snapshot, broker: int, paths: Sequence[str]) -> str:
+    missing = sum(broker in one.offline_replicas for one in snapshot.partitions)
+    named = f"log directory {', '.join(paths)}" if paths else "a log directory"
+    return (
+        f"broker {broker} has taken {named} out of use after an error, so its {missing} replicas "
+        "there are missing: see its journal, repair the disk, then run rolling_restart.yml, which "
+        "restarts this broker first; it keeps the directory out of use until then"
+    )
 
 
 def facts(snapshot: Snapshot) -> dict[str, Any]:
@@ -43,6 +66,7 @@ def facts(snapshot: Snapshot) -> dict[str, Any]:
         "leader_epoch": quorum.leader_epoch if quorum else None,
         "voters": [vars(replica) for replica in quorum.voters] if quorum else [],
         "observers": [vars(replica) for replica in quorum.observers] if quorum else [],
+        "failed_directories": sorted(snapshot.with_failed_directory),
         "topics": len({partition.topic for partition in snapshot.partitions}),
         "partitions": len(snapshot.partitions),
         **{kind: names(kind) for kind in ("offline", "under_replicated", "under_min_isr")},

@@ -7,7 +7,9 @@ the stop itself takes long.
 
 from __future__ import annotations
 
+import os
 import select
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -108,6 +110,7 @@ class NodeRestart:
     expected: Expected
     policy: Policy
     forced: bool = False
+    had_failed_directory: bool = field(default=False, init=False)
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -153,12 +156,14 @@ class NodeRestart:
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
         """Return what forbids stopping this node; if it does not serve, only other nodes count."""
         ready = self._serves(snapshot)
+        self.had_failed_directory = self.node.id in snapshot.with_failed_directory
         node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
         return gate.stop_blockers(snapshot, node, self.expected, self.policy)
 
     def _serves(self, snapshot: Snapshot) -> bool:
+        """Return whether it serves clients, from all its directories."""
         serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
-        return not self.node.broker or self.node.id in serving
+        return not self.node.broker or self.node.id in serving - snapshot.with_failed_directory
 
     def _gate(self, progress: Progress) -> str:
         """Wait until the cluster can spare the node; one that is down already is only started.
@@ -170,14 +175,27 @@ class NodeRestart:
             if not self.unit.state().running or not self._wanted():
                 return []
             # The cluster lists a node that has just died until its session ends.
-            dead = [peer for peer in self.node.peers if not listens(peer)]
+            dead = [f"{one} accepts no connection" for one in self.node.peers if not listens(one)]
             found = self.blockers(self.cluster.read(gate=True))
+            dead += self._unusable_directories() if self.had_failed_directory else []
             progress.non_retriable = any(one.predicate in gate.NON_RETRIABLE for one in found)
-            return [f"{peer} accepts no connection" for peer in dead] + list(map(str, found))
+            return dead + list(map(str, found))
 
         if not self._wait(progress, reasons):
             return "gate"
         return "stop" if self._wanted() or not self.unit.state().running else "done"
+
+    def _unusable_directories(self) -> list[str]:
+        """Return which directories would fail again at the start, as far as that can be seen."""
+        found = []
+        for path in self.node.data_dirs:
+            try:
+                usable = os.access(path, os.W_OK) and Path(path).stat().st_mode & stat.S_IWUSR
+            except OSError:
+                usable = False
+            if not usable:
+                found.append(f"{path} cannot be written: repair it before the node is restarted")
+        return found
 
     def _wanted(self) -> bool:
         return self.forced or self.mark.exists()
@@ -206,6 +224,8 @@ class NodeRestart:
                 "before the next node (kafka_stop_timeout, the node's journal)"
             ]
         missing = [one for one in self.node.data_dirs if not Path(one, CLEAN_SHUTDOWN).exists()]
+        if self.had_failed_directory and len(missing) < len(self.node.data_dirs):
+            return []  # Kafka writes nothing into a directory that it has taken out of use.
         if self.node.broker and missing:
             return [f"it left no {CLEAN_SHUTDOWN} in {', '.join(missing)}: it did not stop cleanly"]
         return []

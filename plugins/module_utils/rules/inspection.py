@@ -95,10 +95,11 @@ class Inspection:
     that follow the node's own certificate there. `spark_secret` is the digest of the secret that
     Spark has there, empty without one, None without Spark. `ensemble_secured` says whether the
     member of ZooKeeper that is configured there speaks TLS, None without one,
-    `ensemble_client_secured` the same of a broker as its client, `ensemble_authority`
-    is the sha256 of the CA's certificate that a member trusts, `ensemble_clients` that of what it
-    trusts of clients, `ensemble_signed_by` the CAs that have signed the certificates of clients
-    there. `operation` is the record of the last rolling change, with its `age` in seconds.
+    `ensemble_client_secured` the same of a broker as its client, `ensemble_authorities`
+    are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
+    `ensemble_member_signed_by` and `ensemble_signed_by` those that have signed its certificate, and
+    those of clients there. `operation` is the record of the last rolling change, with its `age` in
+    seconds.
     `clock_offset` is in seconds against the control
     node, less the transfer time of the answer; `time_service` is the one that runs.
     """
@@ -144,8 +145,9 @@ class Inspection:
     spark_secret: str | None = None
     ensemble_secured: bool | None = None
     ensemble_client_secured: bool | None = None
-    ensemble_authority: str = ""
-    ensemble_clients: str = ""
+    ensemble_authorities: tuple[str, ...] = ()
+    ensemble_clients: tuple[str, ...] = ()
+    ensemble_member_signed_by: tuple[str, ...] = ()
     ensemble_signed_by: tuple[str, ...] = ()
     operation: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()

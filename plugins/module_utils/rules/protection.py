@@ -12,6 +12,7 @@ from ..model.connect import ALLOWED_PATHS, CLIENT_AUTHENTICATION
 from ..model.connectors import SECRETS
 from ..model.key_table import table_key
 from ..model.schema_registry import BASIC, HOST_CHECK, INSECURE, PROTOCOLS, ROLE_BASED
+from ..model.security import REAUTHENTICATION
 from ..model.service import Service
 from ..model.spark import UI_FILTERS
 from ..model.values import by_name, is_true, listing, property_text, texts
@@ -66,6 +67,11 @@ _WEAKNESSES: Mapping[str, Sequence[_Weakness]] = {
         _Weakness("ssl.protocol", _is_old, _OLD),
         _Weakness("ssl.cipher.suites", _has_weak_suite, _READ),
         _Weakness("ssl.endpoint.identification.algorithm", _is_empty, _NAMES),
+        _Weakness(
+            REAUTHENTICATION,
+            _is_false,
+            "Who has a former password keeps what is connected",
+        ),
         _Weakness("authorizer.class.name", _is_empty, "Whoever logs in may do everything"),
         _Weakness(
             "auto.create.topics.enable",

@@ -41,7 +41,8 @@ def _quorum_data_unknown(hosts: Sequence[InspectedHost]) -> Findings:
     # A disk of this run that is yet to be mounted is inspected again.
     unknown = [name for name in controllers if name not in present and data.get(name) is None]
     if empty and unknown and not any(data.values()):
-        what = f"No data on {listing(empty)}, and it is not known whether {listing(unknown)} holds any."
+        what = f"No data on {listing(empty)}, and it is not known whether there is any on "
+        what += f"{listing(unknown)}."
         fix = f"Make {listing(unknown)} reachable: its disk is looked at also outside --limit, and "
         fix += "while its Kafka does not run."
         yield Finding(what, fix, hosts=tuple(empty))

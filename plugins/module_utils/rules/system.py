@@ -44,9 +44,9 @@ def _operating_system(host: InspectedHost) -> Findings:
 @host_rule("system-untested", where="/etc/os-release", severity="warning")
 def _system_untested(host: InspectedHost) -> Findings:
     """Package names, paths and services are taken from its documentation; they are not tested."""
-    family = host.found.facts.family
-    if family and not family.tested:
-        what = f"The system is {host.found.os_name}: {family.name} has not been tested."
+    facts = host.found.facts
+    if facts.family and facts.os_release.get("ID") not in facts.family.tested:
+        what = f"The system is {host.found.os_name}, which has not been tested."
         yield Finding(what, f"Use {_tested_systems()}, or try it on a spare host first.")
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
+from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.key_table import nearest
 from ..model.pem import identities
 from ..model.values import integer, is_true, listing, yaml_type
 from ..model.zookeeper import Member
-from ..model.zookeeper_tls import trusted_clients
+from ..model.zookeeper_tls import AUTHORITY_FILE, CLIENTS_AUTHORITY_FILE
 from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import Property, holders, properties
@@ -162,13 +162,17 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
     of others they could not talk to the members that still have the old ones.
     """
     member = host.zookeeper
-    if member is None or not member.is_secured:
+    if member is None or not member.is_secured or not member.secrets.zookeeper_authority:
         return
-    secrets = member.secrets
-    pairs = [(secrets.zookeeper_authority, host.found.ensemble_authority)]
+    secrets, found = member.secrets, host.found
+    # While the CAs are changed a member may have the phase before, or the one gone back from.
+    pairs = [
+        (found.ensemble_authorities, signing(secrets, AUTHORITY_FILE)),
+        (found.ensemble_member_signed_by, secrets.zookeeper_authority),
+    ]
     if secrets.zookeeper_clients_authority:
-        pairs.append((trusted_clients(secrets), host.found.ensemble_clients))
-    if any(known and found and found != _digest(known) for known, found in pairs):
+        pairs.append((found.ensemble_clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
+    if any(there and not {*there} & {*identities(ours)} for there, ours in pairs):
         what = f"The member trusts another CA than that of {secrets.directory}."
         fix = "Copy that directory from the control node that deployed the ensemble. If it is "
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
@@ -195,7 +199,3 @@ def _ensemble_clients_new(hosts: Sequence[InspectedHost]) -> Findings:
         what = f"{listing(clients)} would get certificates of the clients' CA, which "
         what += f"{listing(absent)} may not trust yet."
         yield Finding(what, "Run site.yml once without --limit.", "group zookeeper", clients)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -134,6 +134,24 @@ def test_nodes_are_in_the_order_of_the_gate(
     assert found == expected
 
 
+def test_a_node_with_a_failed_directory_needs_a_restart_and_goes_first(
+    monkeypatch: pytest.MonkeyPatch, local_tmp: Path
+) -> None:
+    """A repaired one is out of use until then, and other nodes would wait for its replicas."""
+    cluster = small.kafka(3, 3)
+    health_now = {**NOW, "failed_directories": [3]}
+    for action, marked, expected in (
+        ("restart", [], ["b3"]),
+        ("restart", ["b1", "c1"], ["b3", "c1", "b1"]),
+        ("upgrade", [], []),
+    ):
+        nodes = {name: node(marked=name in marked) for name in cluster.kafka}
+        args = {"action": action, "nodes": nodes, "other_nodes": [], "health": health_now}
+        found = Tasks(monkeypatch, cluster).run(roll_plan, args, check=True)
+        assert found["plan"] == expected
+        assert found["failed_directories"] == [one for one in expected if one == "b3"]
+
+
 def test_without_an_answer_no_combined_node_is_taken_for_the_active_controller() -> None:
     nodes = {name: node() for name in COMBINED.kafka}
     found = roll_plan.order(COMBINED, list(nodes), nodes, {}, backwards=False)

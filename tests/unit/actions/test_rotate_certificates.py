@@ -9,6 +9,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities
+from cryptography import x509
 
 from tests.unit.actions.clean_cluster import (
     CLEAN,
@@ -43,7 +44,8 @@ def change(ansible: AnsibleRun, **args: Any) -> dict[str, Any]:
     """Let a run enter a phase, bring it to the nodes as site.yml does, and complete it."""
     found = rotate(ansible, what="ca", **args)
     assert run_checks(ansible, generate=True)["changed"] is False, "it is made already"
-    assert rotate(ansible, what="ca", complete=True)["phase"] == found["phase"]
+    done = rotate(ansible, what="ca", complete=True, play=args.get("play"))
+    assert done["phase"] == found["phase"]
     return found
 
 
@@ -130,9 +132,9 @@ def test_hosts_without_certificates_are_refused_alone(tmp_path: Path) -> None:
 def test_the_ca_changes_at_all_hosts_that_trust_it(tmp_path: Path, security: str) -> None:
     """Open services connect to Kafka as clients."""
     ansible = deployed_services(tmp_path, security)
-    with pytest.raises(AnsibleError, match="leaves out the hosts c1, r1, s1 and s2"):
+    with pytest.raises(AnsibleError, match="leaves out the hosts c1, d1, r1, s1 and s2"):
         rotate(ansible, what="ca")
-    every = [*ALL, "c1", "r1", "s1", "s2"]
+    every = [*ALL, "c1", "d1", "r1", "s1", "s2"]
     assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
 
 
@@ -221,6 +223,86 @@ def test_the_ca_is_changed_in_three_runs(tmp_path: Path) -> None:
     assert {"ca.pem", "ca.key", "certificates/k1/node.pem"} <= changed
     assert "passwords/admin" not in changed
     assert rotate(ansible, what="ca")["phase"] == "trust", "another change"
+
+
+EVERY = {"ansible_play_hosts_all": [*ALL, *SERVICES.values()]}
+EVERY["ansible_play_hosts"] = EVERY["ansible_play_hosts_all"]
+
+
+def leaves_of(files: dict[str, str], authority: str) -> set[str]:
+    """Return which certificates a CA has signed, by the names of their files."""
+    issuer = x509.load_pem_x509_certificate(authority.encode()).subject
+    names = [name for name in files if name.startswith("certificates/")]
+    found = {name: x509.load_pem_x509_certificate(files[name].encode()) for name in names}
+    return {name for name, one in found.items() if one.issuer == issuer}
+
+
+def test_all_cas_are_changed_together(tmp_path: Path) -> None:
+    ansible = deployed_services(tmp_path)
+    begun = secret_files(ansible)
+    cas = [name for name in begun if name.endswith("ca.pem")]
+    assert len(cas) > 1
+    of_each = {name: leaves_of(begun, begun[name]) for name in cas}
+    for phase in ("trust", "leaves", "finish"):
+        assert change(ansible, play=EVERY)["phase"] == phase
+        ansible = ansible.next_run()
+    after = secret_files(ansible)
+    assert after.keys() == begun.keys()
+    for name in cas:
+        key = name.replace(".pem", ".key")
+        assert (after[name], after[key]) != (begun[name], begun[key])
+        assert leaves_of(after, after[name]) == of_each[name] != set()
+        assert not leaves_of(after, begun[name])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "changed", "names"),
+    [("connect", "connect-ca", ["c1", "d1"]), ("kafka", "ca", [*ALL, "c1", "r1", "s1", "s2"])],
+)
+def test_a_ca_is_changed_alone(tmp_path: Path, chosen: str, changed: str, names: list[str]) -> None:
+    ansible = deployed_services(tmp_path)
+    begun = secret_files(ansible)
+    play = {"ansible_play_hosts_all": names, "ansible_play_hosts": names}
+    for _ in range(3):
+        change(ansible, play=play, authorities=[chosen])
+        ansible = ansible.next_run()
+    after = secret_files(ansible)
+    keys = {name for name in begun if name.endswith(".key") and after[name] != begun[name]}
+    assert keys == {f"{changed}.key"}
+
+
+def test_a_change_that_is_under_way_is_of_the_cas_with_which_it_began(tmp_path: Path) -> None:
+    ansible = deployed_services(tmp_path)
+    change(ansible, play=EVERY, authorities=["connect"])
+    ansible = ansible.next_run()
+    before = secret_files(ansible)
+    with pytest.raises(AnsibleError, match=r"connect-ca\.pem is under way"):
+        rotate(ansible, what="ca", play=EVERY, authorities=["kafka"])
+    assert secret_files(ansible) == before
+    for _ in range(2):
+        change(ansible, play=EVERY)
+        ansible = ansible.next_run()
+    assert secret_files(ansible)["ca.key"] == before["ca.key"]
+
+
+def test_a_ca_that_is_not_there_cannot_be_changed(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    with pytest.raises(AnsibleError, match=r"zookeeper-ca\.pem"):
+        rotate(ansible, what="ca", authorities=["zookeeper"])
+
+
+def test_with_a_ca_of_the_site_the_others_are_changed_alone(tmp_path: Path) -> None:
+    site = OutsideCa.new("Site")
+    ansible = signed(services(tmp_path, kafka_ca_certificate=site.given.certificate), site)
+    before = secret_files(ansible)
+    with pytest.raises(AnsibleError, match="rotate_ca=connect"):
+        rotate(ansible, what="ca", play=EVERY)
+    for _ in range(3):
+        change(ansible, play=EVERY, authorities=["connect"])
+        ansible = ansible.next_run()
+    after = secret_files(ansible)
+    assert after["ca.pem"] == before["ca.pem"]
+    assert after["connect-ca.pem"] != before["connect-ca.pem"]
 
 
 def test_what_comes_next_is_said_at_the_end(tmp_path: Path) -> None:

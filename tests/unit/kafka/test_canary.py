@@ -23,6 +23,7 @@ class Admin:
         self.partitions, self.leaderless = partitions, False
         self.config: Mapping[str, str] = {}
         self.elected: list[int] = []
+        self.refuses = False
 
     def list_topics(self) -> list[str]:
         return [] if self.partitions is None else [TOPIC]
@@ -35,8 +36,22 @@ class Admin:
 
     def create_partitions(self, topics: Mapping[str, Any]) -> None:
         assert self.partitions is not None
+        sizes = {len(one) for one in (*self.partitions, *topics[TOPIC]["assignments"])}
+        if len(sizes) > 1:
+            raise library.errors.InvalidReplicationAssignmentError
         self.partitions += topics[TOPIC]["assignments"]
         assert len(self.partitions) == topics[TOPIC]["count"]
+
+    def alter_partition_reassignments(
+        self, moves: Mapping[Any, list[int]]
+    ) -> dict[Any, type[Exception] | None]:
+        assert self.partitions is not None
+        if self.refuses:
+            return dict.fromkeys(moves, library.errors.InvalidReplicationAssignmentError)
+        for (topic, index), replicas in moves.items():
+            assert topic == TOPIC
+            self.partitions[index] = replicas
+        return dict.fromkeys(moves)
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         assert names == [TOPIC]
@@ -83,6 +98,37 @@ def test_a_new_broker_gets_a_partition(former: list[list[int]]) -> None:
     found = {partitions[canary.led_partition(admin, one, brokers, 2) or 0][0] for one in brokers}
     assert found == set(brokers)
     assert admin.partitions == partitions
+
+
+@pytest.mark.parametrize(
+    ("partitions", "brokers"),
+    [
+        ([[1, 2], [2, 1]], [1, 2, 3]),
+        ([[1]], [1, 2, 3]),
+        ([[1, 2, 3], [2, 3, 1], [3, 1, 2]], [1, 2]),
+        ([[7, 1], [1, 7]], [1, 2, 3]),
+    ],
+    ids=["of two brokers", "of one", "of a removed broker", "of another broker"],
+)
+def test_the_topic_is_brought_to_the_size_of_the_cluster(
+    partitions: list[list[int]], brokers: list[int]
+) -> None:
+    admin, led = Admin(partitions), {}
+    for _ in range(3):
+        led = {one: canary.led_partition(admin, one, brokers, 3) for one in brokers}
+    assert admin.partitions
+    assert {len(one) for one in admin.partitions} == {min(3, len(brokers))}
+    assert {broker: admin.partitions[index or 0][0] for broker, index in led.items()} == {
+        broker: broker for broker in brokers
+    }
+    assert None not in led.values()
+
+
+def test_a_refused_reassignment_is_named() -> None:
+    admin = Admin([[1, 2], [2, 1]])
+    admin.refuses = True
+    with pytest.raises(library.errors.InvalidReplicationAssignmentError):
+        canary.led_partition(admin, 1, [1, 2, 3], 3)
 
 
 def test_the_broker_is_elected_where_it_does_not_lead_its_partition() -> None:

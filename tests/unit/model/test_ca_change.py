@@ -16,7 +16,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.ca_change
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.transition import Transition
 
-BEGUN = ca_change.begin("former\n", "next")
+KAFKA, CONNECT = (name for name, *_ in (ca_change.CHOICES[x] for x in ("kafka", "connect")))
+BEGUN = ca_change.begin({KAFKA: "former\n"}, {KAFKA: "next"})
 
 
 def complete(change: Transition) -> Transition:
@@ -24,7 +25,8 @@ def complete(change: Transition) -> Transition:
 
 
 def kept(record: str) -> Secrets:
-    return Secrets("/secrets", "trusted", texts={transition.AUTHORITY: record} if record else {})
+    texts = {transition.AUTHORITY: record} if record else {}
+    return Secrets("/secrets", "trusted", texts=texts, connect_authority="of connect")
 
 
 def test_phase_follows_phase_once_all_nodes_have_it() -> None:
@@ -80,7 +82,8 @@ def test_from_the_last_phase_there_is_no_way_back(done: bool) -> None:
 )
 def test_what_is_trusted_and_who_signs(phase: str, trusted: str, signer: str) -> None:
     change = BEGUN.enter(phase)
-    assert (ca_change.trusted(change), ca_change.signer(change)) == (trusted, signer)
+    assert (ca_change.trusted(change, KAFKA), ca_change.signer(change, KAFKA)) == (trusted, signer)
+    assert ca_change.signing(kept(change.text()), CONNECT) == "of connect", "it does not change"
     assert ca_change.signing(kept(change.text())) == signer
     assert ca_change.current(kept(change.text())) == change
 
@@ -90,8 +93,20 @@ def test_without_a_change_the_one_that_is_trusted_signs() -> None:
     assert ca_change.signing(kept("")) == "trusted"
 
 
+def test_a_record_of_kafkas_ca_alone_is_still_read() -> None:
+    record = Transition(TRUST, data={"former": "former\n", "next": "next"}).text()
+    assert ca_change.current(kept(record)) == BEGUN
+
+
 @pytest.mark.parametrize(
-    "record", ["{", "[]", '{"phase": "half"}', Transition(TRUST).text(), BEGUN.enter("x").text()]
+    "record",
+    [
+        *("{", "[]", '{"phase": "half"}', Transition(TRUST).text(), BEGUN.enter("x").text()),
+        ca_change.begin({KAFKA: "former"}, {CONNECT: "next"}).text(),
+        ca_change.begin({"x.pem": "former"}, {"x.pem": "next"}).text(),
+        ca_change.begin({}, {}).text(),
+        Transition(TRUST, data={"former": {KAFKA: "former"}, "next": []}).text(),
+    ],
 )
 def test_a_damaged_record_is_named(record: str) -> None:
     with pytest.raises(ValueError, match="/secrets/ca_change"):

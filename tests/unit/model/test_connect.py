@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.connect import (
@@ -12,12 +14,18 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.connect i
     users,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_service
+from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import bodies
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_or_empty,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.module_utils.model.service import (
     ADMINS,
     NODES,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+    issue,
+    new_authority,
 )
 
 from tests.unit.model.small import Variables, cluster, with_secrets
@@ -62,6 +70,23 @@ def test_a_closed_group_requires_client_certificates() -> None:
     secret = files["/etc/connect/certificates/rest.pem"]
     assert (secret["mode"], secret["owner"], secret["secret"]) == ("0400", "connect", True)
     assert "/etc/connect/certificates/rest.pem" not in workers()["w1"].files()
+
+
+def test_a_worker_trusts_both_cas_while_they_are_changed(tmp_path: Path) -> None:
+    """keytool takes the first certificate of a file alone."""
+    authorities = [new_authority(name) for name in ("former", "next")]
+    script = workers(**CLOSED)["w1"].files()["/opt/millrace/connect-stores"]["content"]
+    for path in ("/run/connect", "/etc/connect/certificates"):
+        script = script.replace(path, str(tmp_path))
+    own = Certificate("w1/connect", "", "w1", ("w1",), client=True)
+    (tmp_path / "rest.pem").write_text(issue(authorities[0], own))
+    for number in (1, 2):
+        trusted = "".join(one.certificate for one in authorities[:number])
+        (tmp_path / "connect-ca.pem").write_text(trusted)
+        subprocess.run(["sh", "-c", script], check=True)  # noqa: S603, S607 - our own script
+        store = ["openssl", "pkcs12", "-in", f"{tmp_path}/trust.p12", "-passin", "pass:changeit"]
+        shown = subprocess.run([*store, "-nokeys"], check=True, capture_output=True, text=True)  # noqa: S603 - fixed words
+        assert {*bodies(shown.stdout)} == {*bodies(trusted)}
 
 
 def test_connectors_do_not_get_the_login_of_the_workers() -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+    Cluster,
+    resolve,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
+    authority_files,
     of_former_jobs,
     of_job,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
 
 from tests.unit.model.small import cluster, with_secrets
 
@@ -68,6 +74,17 @@ def test_a_job_logs_in_as_the_user_that_has_its_name(closed: Cluster) -> None:
     assert "basic.auth.user.info=orders:(password of schema_registry/orders)" in login["content"]
     assert f"ssl.ca.location={AUTHORITY}" in login["content"]
     assert files[AUTHORITY]["content"] == "(certificate of the CA)\n"
+
+
+def test_a_change_of_the_ca_brings_what_its_drivers_trust(closed: Cluster) -> None:
+    host, kept = closed.spark["m1"], closed.inventory.secrets
+    (path,) = host.job_authorities()
+    assert path == AUTHORITY
+    assert host.job_authorities()[path] == of_orders(closed)[path]
+    real = replace(kept, authority=new_authority("x").certificate)
+    found = resolve(replace(closed.inventory, secrets=real))
+    assert AUTHORITY in authority_files(found, "m1", ["ca.pem"])
+    assert AUTHORITY not in authority_files(found, "m1", ["connect-ca.pem"])
 
 
 def test_a_job_without_a_user_of_the_registry_loses_its_login(tmp_path: Path) -> None:

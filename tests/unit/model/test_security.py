@@ -452,6 +452,17 @@ def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
     assert logins(kafka_config=both)[0] == ["b1:9095", "b2:9095"]
 
 
+def test_who_has_logged_in_has_to_again() -> None:
+    """Otherwise a connection with a former password would never end."""
+    key = "connections.max.reauth.ms"
+    node = closed_broker()
+    assert 0 < int(node.config[key]) <= 60 * 60 * 1000
+    assert closed_broker(kafka_config={key: 60_000}).config[key] == 60_000
+    assert key not in closed().kafka["c1"].config, "no listener of a controller takes passwords"
+    tls = [{"name": name, "port": port, "protocol": "SSL"} for name, port in (("A", 1), ("B", 2))]
+    assert key not in closed_broker(kafka_listeners=tls, kafka_inter_broker_listener="A").config
+
+
 def test_passwords_are_of_a_mechanism_that_a_listener_takes() -> None:
     weaker, better = "SCRAM-SHA-256", "SCRAM-SHA-512"
     key = "listener.name.client_tls.sasl.enabled.mechanisms"

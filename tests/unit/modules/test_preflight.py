@@ -321,6 +321,26 @@ def test_the_authorities_that_have_signed_for_an_ensemble_are_known(
     assert found()["ensemble_signed_by"] == expected
 
 
+def test_the_authorities_of_a_member_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While they are changed it trusts two, of which one has signed its certificate."""
+    former, following = (new_authority(name) for name in ("one", "other"))
+    texts = {
+        "ENSEMBLE_AUTHORITY": former.certificate + following.certificate,
+        "ENSEMBLE_CLIENTS": following.certificate,
+        "MEMBER_STORE": issue(former, Certificate("x", "", "x", ("z1",), client=True)),
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.write_text(text)
+        monkeypatch.setattr(preflight, name, str(path))
+    answer, (first, second) = found(), identities(former.certificate + following.certificate)
+    assert answer["ensemble_authorities"] == [first, second]
+    assert answer["ensemble_clients"] == [second]
+    assert answer["ensemble_member_signed_by"] == [first]
+
+
 # The firewall
 
 

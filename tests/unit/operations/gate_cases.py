@@ -39,9 +39,12 @@ def partition(
     isr: tuple[int, ...] | None = None,
     min_isr: int = 2,
     offline: bool = False,
+    failed: tuple[int, ...] = (),
 ) -> Partition:
-    isr = replicas if isr is None else isr
-    return Partition(topic, index, -1 if offline or not isr else isr[0], replicas, isr, min_isr)
+    """Return a partition; its replicas on brokers of `failed` are in a failed directory."""
+    isr = tuple(one for one in replicas if one not in failed) if isr is None else isr
+    leader = -1 if offline or not isr else isr[0]
+    return Partition(topic, index, leader, replicas, isr, min_isr, failed)
 
 
 HEALTHY = Snapshot(

@@ -340,3 +340,33 @@ def test_an_order_on_zookeeper(group: list[Node], active: int, reverse: bool) ->
     assert active not in ready[:-1]
     racks = [by_id[i].rack for i in ready if i != active]
     assert racks == sorted(racks)
+
+
+@FEW
+@given(cases())
+def test_only_replicas_of_others_forbid_the_restart_of_a_node_with_a_failed_directory(
+    case: Case,
+) -> None:
+    """Whatever else is so: the gate says of it what it says where its own replicas are in sync."""
+    if not case.node.broker:
+        return
+    node = case.node.id
+    failing = [
+        dataclasses.replace(
+            one,
+            isr=tuple(broker for broker in one.isr if broker != node),
+            offline_replicas=(node,),
+        )
+        for one in case.snapshot.partitions
+        if node in one.replicas
+    ]
+    rest = [one for one in case.snapshot.partitions if node not in one.replicas]
+    snapshot = dataclasses.replace(case.snapshot, partitions=tuple(rest + failing))
+    unready = dataclasses.replace(case.node, ready=False)
+    names = {one.name for one in failing}
+    found = gate.stop_blockers(snapshot, unready, case.expected, STRICT)
+    lacking = {one.name for one in failing if {*one.replicas} - {*one.isr} - {node}}
+    for blocker in found:
+        if blocker.predicate == "under-replicated":
+            assert names & {*blocker.partitions} == lacking
+        assert blocker.predicate not in ("last-in-sync", "min-isr-without")

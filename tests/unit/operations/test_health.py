@@ -108,6 +108,33 @@ def test_partition_problems_name_partitions_and_the_brokers_that_lack() -> None:
     assert "t-0, t-1" in lacking
 
 
+FAILED = dataclasses.replace(HEALTHY, partitions=(partition(failed=(2,)), partition("u")))
+
+
+def test_a_failed_directory_is_named_with_its_broker() -> None:
+    shown, lacking = problems(FAILED, EXPECTED, {2: ["/d2"]})
+    assert all(part in shown for part in ("broker 2", "/d2", "1 replicas", "rolling_restart.yml"))
+    assert "broker 2" in lacking
+    assert facts(FAILED)["failed_directories"] == [2]
+
+
+def test_a_failed_directory_without_replicas_is_a_problem_too() -> None:
+    [shown] = problems(HEALTHY, EXPECTED, {3: ["/d1"]})
+    assert "broker 3" in shown
+    assert "/d1" in shown
+
+
+def test_a_broker_shows_its_failed_directory_by_its_replicas_where_it_cannot_be_asked() -> None:
+    assert "broker 2" in problems(FAILED, EXPECTED)[0]
+
+
+def test_a_broker_that_does_not_serve_has_offline_replicas_without_a_failed_directory() -> None:
+    fenced = dataclasses.replace(FAILED, brokers=(Broker(1), Broker(2, fenced=True), Broker(3)))
+    assert fenced.with_failed_directory == frozenset()
+    gone = dataclasses.replace(FAILED, brokers=(Broker(1), Broker(3)))
+    assert gone.with_failed_directory == frozenset()
+
+
 def test_without_controllers_a_zookeeper_cluster_is_judged_by_the_rest() -> None:
     assert problems(dataclasses.replace(HEALTHY, quorum=None), Expected(brokers=ALL)) == []
 
@@ -134,6 +161,7 @@ class FakeCluster:
 
     def __init__(self, *answers: Snapshot | None, stuck: bool = False) -> None:
         self._answers, self._stuck, self._written = list(answers), stuck, 0
+        self.failed: set[int] = set()
 
     def read(self, *, gate: bool = False) -> Snapshot:
         found = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -143,7 +171,29 @@ class FakeCluster:
         log = dataclasses.replace(found.quorum, high_watermark=self._written)
         return dataclasses.replace(found, quorum=log, throttled=() if gate else ("read for gate",))
 
+    def ask(self, question: Any) -> Any:
+        """Answer what an admin client is asked, which is for directories alone."""
+        return question(self)
+
+    def describe_log_dirs(self, brokers: list[int]) -> list[dict[str, Any]]:
+        [broker] = brokers
+        code = 56 if broker in self.failed else 0
+        return [{"broker": broker, "log_dirs": [{"log_dir": "/d2", "error_code": code}]}]
+
     def close(self) -> None: ...
+
+
+def test_the_module_asks_each_broker_for_its_directories() -> None:
+    cluster = FakeCluster(HEALTHY)
+    cluster.failed = {3}
+    found = check(cluster, wait=0, policy=STRICT)
+    assert (found["healthy"], found["failed_directories"]) == (False, [3])
+    [shown] = found["problems"]
+    assert "broker 3" in shown
+    assert "/d2" in shown
+    assert check(cluster, wait=0)["healthy"], "without the gate only replicas show it"
+    cluster.failed = set()
+    assert check(cluster, wait=0, policy=STRICT)["healthy"]
 
 
 FENCED = dataclasses.replace(HEALTHY, brokers=(Broker(1), Broker(2), Broker(3, fenced=True)))

@@ -200,6 +200,64 @@ def test_a_node_that_serves_nobody_needs_only_the_others(rig: Rig) -> None:
     assert rig.run(until="stop").phase == "gate"
 
 
+FAILED_DIRECTORY = dataclasses.replace(
+    HEALTHY, partitions=(partition(failed=(2,)), partition("u", replicas=(1, 3), min_isr=1))
+)
+
+
+def test_missing_replicas_of_a_failed_directory_do_not_speak_against_its_own_restart(
+    rig: Rig,
+) -> None:
+    rig.cluster.snapshots = [FAILED_DIRECTORY]
+    assert rig.run(until="start").phase == "start"
+    assert rig.unit.calls == ["stop"]
+
+
+def test_missing_replicas_of_a_failed_directory_speak_against_other_restarts(rig: Rig) -> None:
+    rig.cluster.snapshots = [dataclasses.replace(HEALTHY, partitions=(partition(failed=(3,)),))]
+    progress = rig.run()
+    assert progress.phase == "gate"
+    assert "broker 3" in str(progress.waiting)
+    both = dataclasses.replace(
+        HEALTHY, partitions=(partition(failed=(2,)), partition("u", isr=(1, 2)))
+    )
+    rig.cluster.snapshots = [both]
+    assert "broker 3" in str(rig.run().waiting)
+
+
+def test_the_active_controller_with_a_failed_directory_waits_for_nobody(rig: Rig) -> None:
+    leading = dataclasses.replace(FAILED_DIRECTORY, controller_id=2)
+    rig.cluster.snapshots = [leading]
+    assert not rig.restart().must_be_last({1, 2, 3})
+    rig.cluster.snapshots = [dataclasses.replace(HEALTHY, controller_id=2)]
+    assert rig.restart().must_be_last({1, 2, 3})
+
+
+def test_nobody_restarts_into_a_directory_that_cannot_be_written(rig: Rig) -> None:
+    rig.cluster.snapshots = [FAILED_DIRECTORY]
+    rig.data.chmod(0o500)
+    progress = rig.run()
+    assert progress.phase == "gate"
+    assert str(rig.data) in str(progress.waiting)
+    rig.data.chmod(0o700)
+    assert rig.run(until="start").phase == "start"
+
+
+def test_a_failed_directory_is_left_without_a_mark_of_a_clean_shutdown(
+    rig: Rig, tmp_path: Path
+) -> None:
+    failed = tmp_path / "failed"
+    failed.mkdir()
+    for snapshot, degraded in ((FAILED_DIRECTORY, False), (HEALTHY, True)):
+        rig.unit.states, rig.cluster.snapshots = [RUNNING], [snapshot]
+        restart = rig.restart()
+        restart.node = dataclasses.replace(restart.node, data_dirs=(str(rig.data), str(failed)))
+        progress = Progress("gate", rig.now + 5)
+        restart.advance(progress, "start")
+        assert progress.phase == "start"
+        assert bool(progress.degraded) is degraded
+
+
 def test_a_node_that_somebody_else_restarts_meanwhile_is_done(rig: Rig) -> None:
     rig.cluster.snapshots = [cluster(isr=(1, 2))]
     rig.unmarked_at = 2

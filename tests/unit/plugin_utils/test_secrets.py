@@ -395,10 +395,10 @@ def test_a_missing_ca_of_the_ensemble_is_not_replaced(directory: Path) -> None:
 def of_earlier_state(directory: Path) -> Secrets:
     """Secrets of a time when the members' CA signed the certificates of clients, too."""
     made = ensemble(directory)
-    members = Authority(made.zookeeper_authority, read_text(directory, authorities.ENSEMBLE_KEY))
+    members = Authority(made.zookeeper_authority, read_text(directory, "zookeeper-ca.key"))
     wanted = Certificate("b1/ensemble-kafka", "", "kafka", ("b1",), client=True)
     secrets.keep(directory, f"certificates/{wanted.name}.pem", issue(members, wanted))
-    for name in (authorities.CLIENTS_CERTIFICATE, authorities.CLIENTS_KEY):
+    for name in (authorities.CLIENTS_CERTIFICATE, "zookeeper-clients-ca.key"):
         (directory / name).unlink()
     return secrets.read(directory)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import ca_change, transition
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    ca_change,
+    transition,
+    zookeeper_tls,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.listeners import (
@@ -15,7 +18,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.listeners
     Listeners,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import secret_digest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+    AUTHORITY_FILE,
+    secret_digest,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Certificate,
@@ -61,11 +67,6 @@ class Case:
     parts: tuple[str, ...]
     bad: list[InspectedHost]
     good: list[InspectedHost]
-
-
-DIGEST_OF_CA, DIGEST_OF_OTHER, DIGEST_OF_BOTH = (
-    hashlib.sha256(one).hexdigest() for one in (b"ca", b"other", b"clientsca")
-)
 
 
 def two(**second: Any) -> list[InspectedHost]:
@@ -120,15 +121,32 @@ def ensemble_trusting(known: str, found: str, security: str = "standard") -> lis
     (one,) = closing(security, None)
     kept = Secrets("/inventory/.secrets", zookeeper_authority=known)
     cluster = resolve(replace(one.cluster.inventory, secrets=kept))
-    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_authority=found))]
+    trusted = tuple(identities(found))
+    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_authorities=trusted))]
 
 
-def ensemble_taking(found: str, clients: str = "clients") -> list[InspectedHost]:
+def ensemble_taking(found: str, clients: str = OTHER_CA) -> list[InspectedHost]:
     """A member of ZooKeeper by what it trusts of clients; the control node has their CA, or not."""
-    (one,) = ensemble_trusting("ca", "")
+    (one,) = ensemble_trusting(CA, "")
     secrets = replace(one.cluster.inventory.secrets, zookeeper_clients_authority=clients)
     cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
-    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_clients=found))]
+    trusted = tuple(identities(found))
+    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_clients=trusted))]
+
+
+def ensemble_changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
+    """A member that trusts some CAs, and a change from CA to OTHER_CA in a phase."""
+    (one,) = ensemble_trusting(CA, trusted)
+    name = zookeeper_tls.AUTHORITY_FILE
+    change = ca_change.begin({name: CA}, {name: OTHER_CA}).enter(phase)
+    secrets = replace(
+        one.cluster.inventory.secrets,
+        zookeeper_authority=ca_change.trusted(change, name),
+        texts={transition.AUTHORITY: change.text()},
+    )
+    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
+    found = replace(one.found, ensemble_member_signed_by=tuple(identities(shown)))
+    return [replace(one, cluster=cluster, found=found)]
 
 
 def client_of_ensemble(
@@ -335,8 +353,9 @@ def trusting(
 
 def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
     """A node that trusts some CAs, and a change from CA to OTHER_CA in a phase."""
-    change = ca_change.begin(CA, OTHER_CA).enter(phase)
-    return trusting(ca_change.trusted(change), trusted, record=change.text(), shown=shown)
+    name = AUTHORITY_FILE
+    change = ca_change.begin({name: CA}, {name: OTHER_CA}).enter(phase)
+    return trusting(ca_change.trusted(change, name), trusted, record=change.text(), shown=shown)
 
 
 def javas(**versions: str) -> list[InspectedHost]:
@@ -519,6 +538,12 @@ CASES = [
         host(**system("mint", VERSION_CODENAME="bookworm", ID_LIKE="ubuntu debian")),
     ),
     Case("system-untested", ("Rocky Linux 9.4", "Debian 12"), host(**ROCKY_9), host()),
+    Case(
+        "system-untested",
+        ("Ubuntu 24.04", "Debian 12"),
+        host(**system("ubuntu", VERSION_CODENAME="noble", PRETTY_NAME="Ubuntu 24.04")),
+        host(),
+    ),
     Case(
         "release-untested",
         ("buster", "bookworm", "trixie", "java_package"),
@@ -1077,24 +1102,34 @@ CASES = [
         Case(
             "ensemble-authority-differs",
             ("/inventory/.secrets", "kafka_secrets_dir of z2", "teardown.yml"),
-            ensemble_trusting("ca", DIGEST_OF_OTHER),
+            ensemble_trusting(CA, OTHER_CA),
             ensemble_trusting(*good),
         )
-        for good in (
-            ("ca", DIGEST_OF_CA),
-            ("ca", ""),
-            ("", DIGEST_OF_OTHER),
-            ("ca", DIGEST_OF_OTHER, "open"),
+        for good in ((CA, CA), (CA, ""), ("", OTHER_CA), (CA, OTHER_CA, "open"))
+    ),
+    *(
+        Case(
+            "ensemble-authority-differs",
+            ("/inventory/.secrets",),
+            ensemble_changing(*bad),
+            ensemble_changing(*good),
+        )
+        for bad, good in (
+            ((ca_change.TRUST, OTHER_CA), (ca_change.TRUST, CA)),
+            ((ca_change.LEAVES, CA), (ca_change.LEAVES, CA + OTHER_CA)),
+            ((ca_change.FINISH, CA), (ca_change.FINISH, CA + OTHER_CA, OTHER_CA)),
+            ((ca_change.FINISH, CA + OTHER_CA, CA), (ca_change.FINISH, OTHER_CA, OTHER_CA)),
+            ((ca_change.WITHDRAW, OTHER_CA), (ca_change.WITHDRAW, CA + OTHER_CA, CA)),
         )
     ),
     *(
         Case(
             "ensemble-authority-differs",
             ("/inventory/.secrets", "kafka_secrets_dir of z2", "teardown.yml"),
-            ensemble_taking(DIGEST_OF_OTHER),
+            ensemble_taking(CA),
             ensemble_taking(*good),
         )
-        for good in ((DIGEST_OF_BOTH,), ("",), (DIGEST_OF_OTHER, ""))
+        for good in ((OTHER_CA + CA,), ("",), (CA, ""))
     ),
     *(
         Case(

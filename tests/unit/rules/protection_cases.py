@@ -18,6 +18,7 @@ OF_KAFKA: tuple[tuple[str, str, Any, str], ...] = (
     ("kafka_config", "ssl.cipher.suites", f"{SUITES},{WEAK_SUITE}", WEAK_SUITE),
     ("kafka_config", ALGORITHM, "", "certificate of the CA"),
     ("kafka_config", f"listener.name.internal.{ALGORITHM}", "", "certificate of the CA"),
+    ("kafka_config", "connections.max.reauth.ms", 0, "former password"),
     ("kafka_host_config", "auto.create.topics.enable", True, "so that it is false"),
     ("kafka_client_config", ALGORITHM, "", "certificate of the CA"),
     ("kafka_local_client_config", "ssl.enabled.protocols", "TLSv1.1,TLSv1.2", "TLSv1.1"),

@@ -15,7 +15,7 @@ DEFAULT = "debian"
 
 @dataclass(frozen=True)
 class Family:
-    """A family of distributions; a `tested` one is run by the tests.
+    """A family of distributions, by their `ids`; the tests run on those that are `tested`.
 
     `release_field` is the field of /etc/os-release that names a release, `java_releases` release ->
     feature release of its own OpenJDK. `java_package` and `java_home` are patterns. `monitoring`
@@ -24,7 +24,7 @@ class Family:
 
     name: str
     ids: tuple[str, ...]
-    tested: bool
+    tested: tuple[str, ...]
     advice: str
     package_manager: str
     time_service: Mapping[str, str]
