@@ -70,7 +70,7 @@ def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
         return bool(node["home"]) and not node["settled"]
     if action == "reboot":
         return bool(node["reboot_required"])
-    return bool(node["marked"]) or not node["running"]
+    return bool(node["marked"]) or bool(node["replaced"]) or not node["running"]
 
 
 def failed_directories(cluster: Cluster, health: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import certificate_expiry, dynamic_record, operation_file, paths, restart
+from ..module_utils.host import (
+    certificate_expiry,
+    dynamic_record,
+    operation_file,
+    paths,
+    replaced_java,
+    restart,
+)
 from ..module_utils.host.files import ApplyError
 from ..module_utils.host.unit import Unit
 from ..module_utils.operations import options
@@ -20,7 +27,8 @@ module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
 description:
   - Reports whether a node runs, is marked for a restart and has the distribution that it should
-    have, which keys were set online from its file, and whether its host needs a reboot.
+    have, which keys were set online from its file, whether an update has replaced the Java that it
+    runs on, and whether its host needs a reboot.
   - With O(what) it also takes the lock that one operation at a time has on a cluster, where the
     host is one of those that hold it.
 options:
@@ -153,7 +161,8 @@ def main() -> None:
     mark, previous, link = Path(params["mark"]), Path(params["previous"]), Path(params["link"])
     former = lock(module)
     held = holder(former, params["operation"], params["over"])
-    running = Unit(params["unit"]).state().running
+    state = Unit(params["unit"]).state()
+    running = state.running
     wanted = params["request_restart"] and running and not held
     if wanted:
         request(module, mark)
@@ -174,6 +183,9 @@ def main() -> None:
         home=Path(home).name,
         settled=running and not marked and home == os.path.realpath(params["home"]),
         reboot_required=params["request_reboot"] or reboot_required(),
+        replaced=replaced_java.replaced_files(replaced_java.PROC / str(state.pid))
+        if running
+        else [],
         container=Path("/run/systemd/container").exists(),
         restored=restored,
         expiring=certificate_expiry.ending(params["keystores"]),

@@ -10,7 +10,16 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import distribution, files, network, removal, restart, start, unit
+from ..module_utils.host import (
+    distribution,
+    files,
+    network,
+    removal,
+    replaced_java,
+    restart,
+    start,
+    unit,
+)
 from ..module_utils.host.files import Change, Entry
 from ..module_utils.host.start import Watched
 from ..module_utils.host.unit import Unit
@@ -120,6 +129,10 @@ options:
       accepts connections, or after 30 seconds.
     type: dict
     default: {}
+  mark_replaced:
+    description: Whether units whose JVM runs on a Java that an update has replaced are marked, too.
+    type: bool
+    default: false
   restart_marks:
     description: Files to write before the content of an entry with C(restart) changes, one for each
       unit, with the changed paths and keys of all runs since they were removed. A mark lies in the
@@ -258,16 +271,22 @@ class Service:
         needed = any(change.needs_restart for change in self.changes)
         return mark.exists() or (mark.parent.is_dir() and needed)
 
+    def _replaced(self) -> set[str]:
+        """Return the units to restart because of their Java."""
+        return {*replaced_java.replaced()} if self._params["mark_replaced"] else set()
+
     def result(self) -> dict[str, Any]:
         """Return what differs, or differed."""
-        changes = self.changes
+        changes, replaced = self.changes, self._replaced()
         result: dict[str, Any] = {
             "changed": bool(changes) or not self.unpacked,
             "changed_paths": [change.entry.path for change in changes],
             "changed_keys": {one.entry.path: list(one.keys) for one in changes if one.keys},
             "restart_needed": any(map(self._is_marked, self.marks)),
             "marked_units": [
-                unit.name for unit, mark in zip(self.units, self.marks) if self._is_marked(mark)
+                unit.name
+                for unit, mark in zip(self.units, self.marks)
+                if self._is_marked(mark) or unit.name in replaced
             ],
         }
         if self._module._diff:
@@ -354,6 +373,7 @@ def main() -> None:
             "ready": {"type": "dict", "default": {}},
             "wait": {"type": "bool", "default": True},
             "starts_after": {"type": "dict", "default": {}},
+            "mark_replaced": {"type": "bool", "default": False},
             "restart_marks": {"type": "list", "elements": "path", "default": []},
             "previous": {"type": "path"},
         },

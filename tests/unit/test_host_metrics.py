@@ -152,6 +152,22 @@ def test_restart_marks_are_named_by_their_unit(program: ModuleType, tmp_path: Pa
     assert program.restart_marks(tmp_path).samples == [({"unit": "kafka"}, 1)]
 
 
+def test_the_last_end_of_each_unit_is_named_with_its_result(
+    program: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "kafka").mkdir()
+    record = tmp_path / "kafka/kafka.ends"
+    record.write_text("100 exit-code exited 1\n200 oom-kill killed KILL\n")
+    (tmp_path / "kafka/other.ends").write_text("")
+    (tmp_path / "kafka/third.ends").write_text("no record\n")
+    wanted = [({"unit": "kafka", "result": "oom-kill"}, 200)]
+    assert program.unit_ends(tmp_path).samples == wanted
+    assert "millrace_unit_end_timestamp_seconds" in program.text(
+        {"certificates": {}, "streams": {}, "hdfs_streams": {}, "namenode": "", "hdfs_user": ""},
+        crashes=tmp_path,
+    )
+
+
 def test_a_stream_is_as_old_as_its_newest_commit(program: ModuleType, tmp_path: Path) -> None:
     for path, when in (
         ("flights/a/commits", 100),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 from . import files, java_agent
@@ -19,6 +21,12 @@ from .security import OPEN, STANDARD, Certificate
 from .values import by_name, canonical
 from .zookeeper_tls import Identity
 
+STATE = "/var/lib/millrace"
+CRASHES = f"{STATE}/crash"
+CRASH_DAYS = 30
+CRASH_REPORTS = 10
+RECORDED_ENDS = 100
+_NEEDRESTART = "/etc/needrestart/conf.d"
 PRODUCTS = ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
 """The products whose services run on a JVM."""
 # Who connects to a port, and who that is.
@@ -387,7 +395,43 @@ class Service(Part):
         return {
             self.config_dir: files.directory(),
             self.state_dir: files.directory(),
+            STATE: files.directory(),
+            CRASHES: files.directory(),
+            # Reports and dumps are closed to others by their modes; that there are any is not.
+            self.crash_dir: files.directory(self.user),
             **{path: self.own_directory() for path in own},
+        }
+
+    @property
+    def crash_dir(self) -> str:
+        """The directory of what its JVMs leave when they crash, and of records of such ends."""
+        return f"{CRASHES}/{self.product}"
+
+    @property
+    def _end_script(self) -> str:
+        """Path of what runs at each end of one of its units."""
+        return f"{HOMES}/{self.product}-unit-end"
+
+    def _crash_files(self) -> dict[str, Entry]:
+        """Return what limits, by number and age, what crashes leave."""
+        limits = {"ends": RECORDED_ENDS, "reports": CRASH_REPORTS}
+        script = files.render("unit-end.sh.j2", directory=self.crash_dir, **limits)
+        head = "# Written by Millrace; change the inventory, not this file.\n"
+        age = f"{head}e {self.crash_dir} - - - {CRASH_DAYS}d\n"
+        return {
+            "/etc/tmpfiles.d": files.directory(),
+            self._end_script: files.text(script, mode="0755"),
+            f"/etc/tmpfiles.d/millrace-{self.product}.conf": files.text(age),
+        }
+
+    def _needrestart_files(self) -> dict[str, Entry]:
+        """Return what keeps updates of packages from restarting its units, at once and ungated."""
+        patterns = [re.escape(unit).replace(r"\*", ".*") + r"\.service" for unit in self.all_units]
+        text = files.render("needrestart.conf.j2", patterns=patterns)
+        return {
+            str(Path(_NEEDRESTART).parent): files.directory(),
+            _NEEDRESTART: files.directory(),
+            f"{_NEEDRESTART}/millrace-{self.product}.conf": files.text(text),
         }
 
     def own_directory(self) -> Entry:
@@ -422,6 +466,8 @@ class Service(Part):
             f"/etc/sysusers.d/millrace-{self.product}.conf": files.text(accounts),
             HOMES: files.directory(),
             **self._tools(),
+            **self._crash_files(),
+            **self._needrestart_files(),
             **self.directories(),
             **self.files(),
         }
@@ -439,7 +485,7 @@ class Service(Part):
     def removal(self) -> dict[str, Any]:
         """The options of the module `service` that remove it."""
         own = [path for path, one in self._all_files().items() if one.get("state") != "directory"]
-        data = [*(path for _, path in self.data_directories), self.state_dir]
+        data = [*(path for _, path in self.data_directories), self.state_dir, self.crash_dir]
         return {
             "state": "absent",
             "units": self.all_units,
@@ -448,6 +494,8 @@ class Service(Part):
                 *self.leftovers,
                 self.distribution.home,
                 *(data if self.settings[f"{self.product}_remove_data"] else []),
+                *(f"{path}/" for path in (self.crash_dir, CRASHES, STATE)),
+                *(f"{path}/" for path in (_NEEDRESTART, Path(_NEEDRESTART).parent)),
             ],
         }
 
@@ -461,6 +509,8 @@ class Service(Part):
             "environment_file": f"{self.config_dir}/environment",
             "stop_timeout": self.settings.get(f"{self.product}_stop_timeout", 60),
             "write_paths": self.write_paths,
+            "crash_dir": self.crash_dir,
+            "end_script": self._end_script,
             **more,
         }
         return super().unit(name, what, command, **values)

@@ -30,6 +30,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 RECORD = Path("/var/lib/millrace/operation.json")
 RUN = Path("/run")
+CRASHES = Path("/var/lib/millrace/crash")
 NET = Path("/proc/net")
 QUIET_SECONDS = 120
 """Where a record gives no other number, as host/operation_file.py has it."""
@@ -168,6 +169,20 @@ def restart_marks(run: Path) -> Metric:
     return metric
 
 
+def unit_ends(crashes: Path) -> Metric:
+    """Return when each unit last ended without being asked to (templates/unit-end.sh.j2)."""
+    metric = Metric(
+        "millrace_unit_end_timestamp_seconds", "When a unit last ended without being asked to."
+    )
+    for path in sorted(crashes.glob("*/*.ends")):
+        try:
+            last, result, *_ = path.read_text(encoding="utf-8").splitlines()[-1].split()
+            metric.samples.append(({"unit": path.stem, "result": result}, float(last)))
+        except (OSError, ValueError, IndexError):
+            continue  # it is being replaced, or is no such record
+    return metric
+
+
 def streams(jobs: Mapping[str, Mapping[str, Any]], newest: Mapping[str, float]) -> list[Metric]:
     """Return when each job on Spark last committed a micro-batch, and when it is late."""
     last = Metric(
@@ -244,12 +259,15 @@ def written(metrics: Iterable[Metric]) -> str:
     return "".join(f"{line}\n" for one in metrics for line in one.lines)
 
 
-def text(settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN) -> str:
+def text(
+    settings: Mapping[str, Any], record: Path = RECORD, run: Path = RUN, crashes: Path = CRASHES
+) -> str:
     """Return all that this host says of itself."""
     metrics: Iterable[Metric] = [
         certificates(settings["certificates"]),
         *operation(record),
         restart_marks(run),
+        unit_ends(crashes),
         *streams(
             {**settings["streams"], **settings["hdfs_streams"]},
             {**commits(settings["streams"]), **hdfs_commits(settings)},

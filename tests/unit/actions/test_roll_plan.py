@@ -26,6 +26,7 @@ def node(**found: Any) -> Node:
     nothing = {
         "running": True,
         "marked": False,
+        "replaced": [],
         "home": "kafka-4.3.1-0123456789ab",
         "settled": True,
         "reboot_required": False,
@@ -46,6 +47,8 @@ def node(**found: Any) -> Node:
         ("restart", node(), False),
         ("restart", node(marked=True), True),
         ("restart", node(running=False), True),
+        ("restart", node(replaced=["/usr/lib/jvm/java-17/lib/server/libjvm.so"]), True),
+        ("upgrade", node(replaced=["/usr/lib/jvm/java-17/lib/server/libjvm.so"]), False),
         ("restart", node(settled=False, reboot_required=True), False),
         ("upgrade", node(), False),
         ("upgrade", node(settled=False), True),
