@@ -17,7 +17,7 @@ from typing import Any
 
 from .unit import State, Unit
 
-LEAST_BYTES = 1 << 20
+LEAST_BYTES = 1 << 18
 """Reading less is no progress: a process that tries to connect for ever reads something, too."""
 LINES = 500
 # kafka.log.LogManager and LogLoader, of all supported versions.

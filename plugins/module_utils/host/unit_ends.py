@@ -74,6 +74,6 @@ def _read(unit: str, lines: Iterable[str]) -> list[End]:
 def reports(since: float, directory: Path = CRASHES) -> list[str]:
     """Return the paths of reports and heap dumps written since a time, the oldest first."""
     found = [
-        (path.stat().st_mtime, str(path)) for x in REPORTS for path in directory.glob(f"*/{x}")
+        (path.lstat().st_mtime, str(path)) for x in REPORTS for path in directory.glob(f"*/{x}")
     ]
     return [path for written, path in sorted(found) if written >= since]
