@@ -59,7 +59,11 @@ class Voter:
                 log = self._cluster.ask(described)
             except UnavailableError as error:
                 if not wait or self._late():
-                    text = f"no broker answers ({error}): see the brokers' journals. {AGAIN}"
+                    text = (
+                        f"whether controller {self._id} is a voter is not known, since no broker "
+                        f"answers ({error}): start a majority of the other controllers, and their "
+                        f"brokers; see their journals. {AGAIN}"
+                    )
                     raise FailedError(text) from error
                 time.sleep(POLL_SECONDS)
             else:

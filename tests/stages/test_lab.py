@@ -400,6 +400,33 @@ def test_the_account_of_spark_gives_itself_nothing_of_root() -> None:
     succeed("run", "site", seconds=120)
 
 
+def test_an_empty_controller_never_outvotes_the_records() -> None:
+    """A topic is on a controller that is stopped, and was on one that has lost its disk."""
+    skip_unless_full()
+    kill = "systemctl kill -s KILL kafka; systemctl stop kafka"
+    succeed("ssh", "k2", "sudo systemctl stop kafka", seconds=60)
+    create = "kafka-topics.sh --create --topic committed --partitions 1 --replication-factor 2"
+    succeed("ssh", "k1", create, seconds=60)
+    succeed("ssh", "k3", f"sudo sh -c '{kill}'", seconds=60)
+    lose = f"{kill}; find /var/lib/kafka/data -mindepth 1 -delete"
+    succeed("ssh", "k1", f"sudo sh -c '{lose}'", seconds=60)
+    # Where k2 and an empty k1 could vote, they would lead without the topic.
+    alone = lab("run", "site", "--limit", "k1,k2", "-e", "kafka_start_timeout=15", seconds=240)
+    assert alone.returncode != 0
+    assert "controller 1" in alone.stdout
+    succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)
+    succeed("run", "site", "--limit", "k1,k2", seconds=300)
+    for host in ("k1", "k2", "k3"):
+        there = succeed("ssh", host, "kafka-topics.sh --list", seconds=60)
+        assert "committed" in there.split()
+    wait_for(
+        lambda: lab("run", "health", seconds=60).returncode == 0,
+        seconds=120,
+        what="a healthy cluster",
+    )
+    succeed("ssh", "k1", "kafka-topics.sh --delete --topic committed", seconds=60)
+
+
 def test_teardown_needs_a_confirmation_and_then_removes() -> None:
     units = ("spark-site", "hdfs-site", "spark-job-site")
     on_host("k1", site_units.start(units))

@@ -12,7 +12,7 @@ from .inspection import Directory, InspectedHost
 from .shared import MODES
 
 _KEEP_MODE = {
-    "zookeeper": "Add the group zookeeper and remove kafka_controllers; nothing migrates a cluster.",
+    "zookeeper": "Add the group zookeeper, remove kafka_controllers; nothing migrates a cluster.",
     "kraft": "Add the group kafka_controllers again and remove zookeeper.",
 }
 

@@ -112,10 +112,13 @@ def metadata_dir_full(target: Target, record: Record) -> None:
 
 @fault(20, "a log directory cannot be written to", on="dedicated", long=True)
 def log_dir_read_only(target: Target, record: Record) -> None:
-    """As with a full one: the broker cannot write its checkpoints (every 5 s)."""
+    """As with a full one: the broker cannot write its checkpoints (every 5 s).
+
+    It keeps the directory out of use once it is repaired, until the restart that health.yml names.
+    """
     where = begin(target, record, follower(target))
     path = holder(target, where)
-    mark = clock(target, where)
+    mark, pid = clock(target, where), target.pid(where)
     since = time.monotonic()
     target.sh(where, f"chmod a-w {path}")  # the kernel refuses to remount what is open read-only
     try:
@@ -123,8 +126,17 @@ def log_dir_read_only(target: Target, record: Record) -> None:
         record.recovered(since)
         target.wait_for_acks()
     finally:
-        stop(target, where)
         target.sh(where, f"chmod u+w {path}")
+    if path == data_dirs(target, where)[0]:  # that of its metadata: the process has ended
+        start(target, where)
+        return
+    wait_for(
+        lambda: path in target.plays.refuse("health"), seconds=60, what=f"health.yml names {path}"
+    )
+    others = {name: target.pid(name) for name in target.kafka_hosts if name != where}
+    target.plays.succeed("rolling_restart")
+    assert target.pid(where) != pid
+    assert {name: target.pid(name) for name in others} == others
 
 
 @fault(21, "bytes of the last segment are damaged on a broker that was killed")
