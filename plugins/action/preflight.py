@@ -46,6 +46,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "accounts": [one.account_file for one in desired.former_monitoring(cluster, name)],
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
+        "spark": name in cluster.spark,
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
     }

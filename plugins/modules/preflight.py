@@ -11,6 +11,7 @@ import platform
 import pwd
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -274,6 +275,19 @@ def authorizer() -> str | None:
     return config.get("authorizer.class.name", "") if config else None
 
 
+def system_python() -> list[int]:
+    """Return the version of /usr/bin/python3, which drivers and executors of Spark run."""
+    path = "/usr/bin/python3"
+    if Path(path).resolve() == Path(sys.executable).resolve():
+        return list(sys.version_info[:3])
+    command = [path, "-c", "import sys; print(*sys.version_info[:3])"]
+    try:
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)  # noqa: S603 - a fixed command
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [int(number) for number in done.stdout.split()]
+
+
 def spark_secret() -> str | None:
     """Return the digest of Spark's secret, empty where it has none, None where it is not there."""
     text = read(SPARK_DEFAULTS)
@@ -343,6 +357,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     roles, protocols = between_nodes()
     return {
         "python": list(sys.version_info[:3]),
+        "system_python": system_python() if params["spark"] else [],
         "os_release": system,
         "machine": platform.machine(),
         "cores": os.cpu_count() or 1,
@@ -408,6 +423,7 @@ def main() -> None:
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
             "rules": text,
+            "spark": no,
             "java_home": text,
             "kafka_user": {"type": "str", "default": "kafka"},
         },

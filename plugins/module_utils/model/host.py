@@ -23,7 +23,8 @@ class Facts:
 
     `os_release` are the fields of /etc/os-release, `machine` as `uname -m` says. `container` tells
     that the kernel and the clock are another machine's. `disk_mb` is directory with data -> size
-    of the file system that it is on, in MiB.
+    of the file system that it is on, in MiB. `python` is the minor version of /usr/bin/python3,
+    such as 3.11, empty where there is none.
     """
 
     os_release: Mapping[str, str] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Facts:
     memory_mb: int | None = None
     container: bool = False
     disk_mb: Mapping[str, int] = field(default_factory=dict)
+    python: str = ""
 
     @property
     def family(self) -> Family | None:

@@ -56,6 +56,7 @@ _CLASSES = {
 _STATE = "/var/lib/spark"
 _LOCAL = f"{_STATE}/local"
 CLEAN, _CLEAN_PROGRAM = "spark-clean", f"{HOMES}/spark-clean.py"
+_PYTHON = "3.11"  # of Debian 12, before a host is inspected
 HDFS = "hdfs"
 """What puts the tables of sessions there, of spark_file_system."""
 KAFKA_AUTHORITY = f"{_CONFIG}/kafka-ca.pem"
@@ -189,6 +190,12 @@ class SparkHost(Service):
     def knows(self, key: str) -> bool:
         """Return whether its version reads a key, or hands it on to applications."""
         return spark_key_table.is_known(key, self.version)
+
+    @property
+    def python(self) -> str:
+        """The version of Python for which packages are chosen: by default the host's own."""
+        found = self.host.facts.python if self.host.facts else ""
+        return str(self.settings["spark_python_version"] or found or _PYTHON)
 
     @property
     def shared_dir(self) -> str:
@@ -595,7 +602,7 @@ class SparkHost(Service):
     def job_packages(self, job: Job) -> Distribution | None:
         """Return the Python packages of a job, None if it names none; raises as `job_files`."""
         cache = cache_directory(self.settings["service_cache"])
-        return job.packages(self.settings["spark_python_version"], cache)
+        return job.packages(self.python, cache)
 
     @staticmethod
     def _timer(job: Job) -> dict[str, Entry]:

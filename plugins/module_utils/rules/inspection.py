@@ -78,6 +78,7 @@ class Certificate:
 class Inspection:
     """What was found on a host.
 
+    `python` is what Ansible runs there, `system_python` /usr/bin/python3, empty without one.
     `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
     wanted ports on which another process listens, `addresses` is what the host resolves its own
     advertised names to, `sources` from which addresses it connects to others, by their names, `nft`
@@ -105,6 +106,7 @@ class Inspection:
     """
 
     python: tuple[int, ...] = (3, 11)
+    system_python: tuple[int, ...] = ()
     os_release: Mapping[str, str] = field(
         default_factory=lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"}
     )
@@ -157,7 +159,10 @@ class Inspection:
         """What of it the model follows from."""
         disks = {one.path: one.size >> 20 for one in self.directories}
         container = bool(self.container)
-        return Facts(self.os_release, self.machine, self.cores, self.memory_mb, container, disks)
+        python = ".".join(map(str, self.system_python[:2]))
+        return Facts(
+            self.os_release, self.machine, self.cores, self.memory_mb, container, disks, python
+        )
 
     @property
     def python_version(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import zoneinfo
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from ..model.cluster import Cluster
@@ -15,7 +16,7 @@ from ..model.spark import HDFS, SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
 from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
-from .engine import Finding, Findings, host_rule, rule
+from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import Directory, InspectedHost, is_below
 from .shared import SCALA, Property, differing, falls_back_to_default, holders, parts, properties
 
@@ -37,6 +38,7 @@ _NETWORK = (
 )
 _ALIKE = 0.8
 _PYTHON = (3, 10)
+_PACKAGES_FOR = "spark_python_version"
 _DYNAMIC = "spark.dynamicAllocation"
 _JVM_SIZE = re.compile(r"\d+[kKmMgGtT]")
 _JAVA_OPTIONS = re.compile(r"spark\.(?P<who>driver|executor)\.(?:extra|default)JavaOptions")
@@ -415,13 +417,54 @@ def _spark_executor_cores(cluster: Cluster) -> Findings:
             yield Finding(what, f"Set {one.key}: {most} or less.", one.where, (host,))
 
 
+@rule("spark-python-version", each=parts("spark", _PACKAGES_FOR), where=_PACKAGES_FOR)
+def _spark_python_version(host: SparkHost) -> Findings:
+    """No package is for it, and PySpark 4 needs Python 3.10 or newer. YAML reads 3.10 without
+    quotes as 3.1.
+    """
+    version = str(host.settings[_PACKAGES_FOR])
+    match = re.fullmatch(r"3\.(?P<minor>\d{1,2})", version)
+    if version and not (match and int(match["minor"]) >= _PYTHON[1]):
+        what = f"{_PACKAGES_FOR} is {version}."
+        yield Finding(what, 'Delete it, or write the version in quotes, as "3.11".')
+
+
 @host_rule("spark-python", where="python3")
 def _spark_python(host: InspectedHost) -> Findings:
     """PySpark 4 needs Python 3.10 or newer: jobs would end at their first import."""
-    if host.spark and release_numbers(host.spark.version) >= (4,) and host.found.python < _PYTHON:
-        python = host.found.python_version
+    python = _python(host)
+    if host.spark and release_numbers(host.spark.version) >= (4,) and python < _PYTHON:
+        shown = ".".join(map(str, python))
         fix = "Use Debian 12 or another system with Python 3.10 or newer."
-        yield Finding(f"Python is {python}; Spark {host.spark.version} needs 3.10 or newer.", fix)
+        yield Finding(f"Python is {shown}; Spark {host.spark.version} needs 3.10 or newer.", fix)
+
+
+def _python(host: InspectedHost) -> tuple[int, ...]:
+    """Return the version of the Python that drivers and executors run."""
+    return host.found.system_python or host.found.python
+
+
+@host_rule("spark-python-other", where=_PACKAGES_FOR)
+def _spark_python_other(host: InspectedHost) -> Findings:
+    """Packages with compiled parts are for one version: a job could not import them."""
+    wanted = str(host.spark.settings[_PACKAGES_FOR]) if host.spark else ""
+    python = ".".join(map(str, _python(host)[:2]))
+    if wanted and wanted != python:
+        fix = f"Delete {_PACKAGES_FOR}: then it is that of the hosts."
+        yield Finding(f"{_PACKAGES_FOR} is {wanted}, and /usr/bin/python3 is {python}.", fix)
+
+
+@hosts_rule("spark-python-differs", where="python3")
+def _spark_python_differs(hosts: Sequence[InspectedHost]) -> Findings:
+    """A driver and its executors need one minor version: a task with Python code fails otherwise
+    (PYTHON_VERSION_MISMATCH).
+    """
+    versions = {one.name: ".".join(map(str, _python(one)[:2])) for one in hosts if one.spark}
+    found = sorted(holders(versions).items())
+    if len(found) > 1:
+        what = listing(f"Python {version} on {listing(names)}" for version, names in found)
+        fix = "Use one release of one system for all Spark hosts."
+        yield Finding(f"The Spark hosts have {what}.", fix, hosts=tuple(versions))
 
 
 def _shared_directory(host: InspectedHost) -> Directory | None:

@@ -146,11 +146,6 @@ def _spark_job_requirements(cluster: Cluster, job: Job) -> Findings:
         what = f"{path} of the job {job.name} has lines without a version and hashes: "
         fix = "Write it with pip-compile --generate-hashes, or uv pip compile --generate-hashes."
         yield Finding(what + "; ".join(lines) + ".", fix, at)
-    versions = {one.settings["spark_python_version"] for one in cluster.spark.values()}
-    for version in sorted(str(one) for one in versions):
-        if not re.fullmatch(r"3\.\d+", version):
-            what = f"{version!r} is no version of Python."
-            yield Finding(what, 'Set it to "3.11" for example.', "spark_python_version")
 
 
 def _not_hashed(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.desired i
     of_former_jobs,
     of_job,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SparkHost
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import (
     Job,
@@ -93,6 +95,19 @@ def packages_home(host: SparkHost) -> str:
     packages = host.job_packages(host.jobs[0])
     assert packages
     return packages.home
+
+
+def test_its_python_packages_are_for_the_python_of_its_host(package: Path) -> None:
+    (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
+    job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
+    host = with_jobs(job).spark["m1"]
+    found = replace(host, host=replace(host.host, facts=Facts(python="3.13")))
+    assert "3.13" in packages_home(found)
+    assert "3.13" not in packages_home(host)
+    chosen = with_jobs(job, spark_python_version="3.12").spark["m1"]
+    assert "3.12" in packages_home(
+        replace(chosen, host=replace(chosen.host, facts=Facts(python="3.13")))
+    )
 
 
 def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:

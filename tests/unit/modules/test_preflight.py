@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,15 @@ def test_the_answer_is_an_inspection(tmp_path: Path) -> None:
     assert (one.facts.memory_mb or 0) > 0
     assert [directory.path for directory in one.directories] == [str(tmp_path)]
     assert [certificate.exists for certificate in one.certificates] == [False]
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no Python of the system here")
+def test_the_python_of_sparks_jobs_is_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = subprocess.run(["/usr/bin/python3", "-V"], capture_output=True, text=True, check=True)
+    assert Inspection.of(found(spark=True)).facts.python in shown.stdout
+    assert Inspection.of(found()).system_python == ()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    assert preflight.system_python() == list(sys.version_info[:3])
 
 
 def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:

@@ -202,6 +202,20 @@ def with_spark(draft: Draft) -> None:
     draft.groups.update(spark_masters=["k1"], spark_workers=["k1", "k2"])
 
 
+def packages_for(python: str) -> Change:
+    """Choose the packages of jobs for a version of Python."""
+    return lambda d: d.variable("spark_python_version", python)
+
+
+def pythons(*found: tuple[int, ...]) -> list[InspectedHost]:
+    """Hosts of Spark with these versions of Python."""
+    names = ("k1", "k2", "k3")
+    return inspected(
+        Draft(),
+        {name: Inspection(system_python=one) for name, one in zip(names, found, strict=True)},
+    )
+
+
 def with_spark_alone(draft: Draft) -> None:
     draft.groups.update(spark_masters=["k1"], spark_workers=["k1"])
 
@@ -1242,6 +1256,24 @@ CASES = [
         ("3.9.2",),
         host(with_spark, python=(3, 9, 2), **DEBIAN_11),
         host(python=(3, 9, 2), **DEBIAN_11),
+    ),
+    Case(
+        "spark-python",
+        ("3.9.2",),
+        host(with_spark, python=(3, 11, 2), system_python=(3, 9, 2)),
+        host(with_spark, python=(3, 9, 2), system_python=(3, 11, 2)),
+    ),
+    Case(
+        "spark-python-other",
+        ("spark_python_version is 3.11", "3.13"),
+        host(with_spark, packages_for("3.11"), python=(3, 13, 5), **DEBIAN_13),
+        host(with_spark, packages_for("3.13"), python=(3, 11, 2), system_python=(3, 13, 5)),
+    ),
+    Case(
+        "spark-python-differs",
+        ("Python 3.11 on k1 and k3 and Python 3.13 on k2",),
+        pythons((3, 11, 2), (3, 13, 5), (3, 11, 9)),
+        pythons((3, 11, 2), (3, 11, 14), (3, 11, 9)),
     ),
     Case(
         "console-python",

@@ -120,12 +120,6 @@ REFUSED: list[Case] = [
         )
     ),
     (
-        "spark-job-requirements",
-        "another Python",
-        lambda d: jobs(job(requirements=PINNED))(d.variable("spark_python_version", "cp311")),
-        ("cp311", "spark_python_version"),
-    ),
-    (
         "spark-job-room",
         "cores",
         lambda d: jobs(job(cores=5))(with_cores(d)),

@@ -231,6 +231,15 @@ REFUSED: list[Case] = [
         lambda d: d.hdfs().variable("hdfs_host", "k_1", on=("k1",)),
         ("k_1", "hdfs://", "hdfs_host of k1"),
     ),
+    *(
+        (
+            "spark-python-version",
+            text,
+            lambda d, text=text: d.variable("spark_python_version", text),
+            (f"spark_python_version is {text}", "in quotes"),
+        )
+        for text in ("3.1", "3.9", "cp311", "3")
+    ),
     (
         "unknown-key",
         "HDFS",
@@ -391,6 +400,14 @@ LEGAL: list[Legal] = [
             "apicurio.rest.deletion.artifact.enabled": True,
             "mp.jwt.verify.issuer": "x",
         }.items()
+    ),
+    *(
+        (
+            "spark-python-version",
+            text or "that of the hosts",
+            lambda d, text=text: d.variable("spark_python_version", text),
+        )
+        for text in ("3.10", "3.13", "")
     ),
     ("variable-without-group", "with workers", connectors(connector())),
     (
