@@ -71,6 +71,12 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
             "plugins/modules/kafka_dynamic_config.py",
         )
     },
+    "authorities": {
+        f"{UTILS}/model/ca_change.py": [f"{UNIT}/model/test_ca_change.py"],
+        "plugins/plugin_utils/authorities.py": [
+            f"{UNIT}/plugin_utils/test_{name}.py" for name in ("authorities", "secrets")
+        ],
+    },
     "ledger": {
         f"ledger/{name}.py": LEDGER
         for name in ("invariants", "history", "verdict", "replicas", "exactly_once")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model import ca_change, transition
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities, secrets
@@ -21,6 +23,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates im
 )
 from cryptography import x509
 
+from tests.unit.model.small import cluster
 from tests.unit.outside_authority import OutsideCa, pem
 from tests.unit.plugin_utils.kept_secrets import closed, stored
 
@@ -95,11 +98,25 @@ class Tls:
             found.load_cert_chain(path)
         return found
 
-    def between(self, client: Secrets, server: Secrets) -> None:
-        """Let the broker with the secrets of one phase connect to one with those of another."""
+    def between(
+        self,
+        client: Secrets,
+        server: Secrets,
+        names: tuple[str, str] = ("b1/node", "b1/node"),
+        trusted: tuple[str, str] = ("", ""),
+    ) -> None:
+        """Let the broker with the secrets of one phase connect to one with those of another.
+
+        Others have certificates of other `names`, and trust something else.
+        """
+        of_client, of_server = (
+            authority or one.authority
+            for authority, one in zip(trusted, (client, server), strict=True)
+        )
         self._shake(
-            self.context(ssl.PROTOCOL_TLS_CLIENT, client.authority, client.certificates["b1/node"]),
-            self.context(ssl.PROTOCOL_TLS_SERVER, server.authority, server.certificates["b1/node"]),
+            self.context(ssl.PROTOCOL_TLS_CLIENT, of_client, client.certificates[names[0]]),
+            self.context(ssl.PROTOCOL_TLS_SERVER, of_server, server.certificates[names[1]]),
+            names[1].partition("/")[0],
         )
 
     def client(self, trusted: str, server: Secrets) -> None:
@@ -111,7 +128,7 @@ class Tls:
         self._shake(self.context(ssl.PROTOCOL_TLS_CLIENT, trusted), shown)
 
     @staticmethod
-    def _shake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+    def _shake(client: ssl.SSLContext, server: ssl.SSLContext, host: str = "b1") -> None:
         """Let both shake hands.
 
         Raises:
@@ -120,7 +137,7 @@ class Tls:
         """
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
         ends = [
-            client.wrap_bio(to_client, to_server, server_hostname="b1"),
+            client.wrap_bio(to_client, to_server, server_hostname=host),
             server.wrap_bio(to_server, to_client, server_side=True),
         ]
         for _ in range(6):
@@ -239,6 +256,188 @@ def test_the_new_nodes_of_a_phase_have_what_it_says(directory: Path) -> None:
     end(directory)
     leaves = enter(directory, brokers=2)
     assert issuers(site_run(directory, brokers=3)) == issuers(leaves)
+
+
+# The CAs of other services
+
+
+def whole(directory: Path, given: Authority | None = None, **options: Any) -> Secrets:
+    """Complete the secrets of a cluster with an ensemble and a worker of Kafka Connect."""
+    groups = {"zookeeper": ["z1"], "kafka_brokers": ["b1"], "kafka_connect": ["w1"]}
+    own = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
+    services = ("zookeeper", "kafka", "connect")
+    security = {f"{one}_security": "standard" for one in services}
+    found = cluster(groups, own, kafka_version="3.9.2", **security)
+    known = resolve(replace(found.inventory, secrets=secrets.read(directory)))
+    return secrets.complete(known, given, **{"store": True, **options})
+
+
+def enter_all(
+    directory: Path,
+    given: Authority | None = None,
+    chosen: Collection[str] = (),
+    *,
+    back: bool = False,
+) -> Secrets:
+    """Enter the next phase of a change of several CAs, and complete it."""
+    found = whole(
+        directory,
+        given,
+        step=lambda kept: authorities.enter(kept, given, "id", back=back, chosen=chosen),
+    )
+    assert found == secrets.read(directory)
+    assert whole(directory, given) == found, "site.yml keeps the phase"
+    return found
+
+
+CAS = [*ca_change.authorities(Secrets())]
+SIGNED = {
+    "ca.pem": {"b1/node", "b1/clients"},
+    "connect-ca.pem": {"w1/connect", "connect-admin"},
+    "zookeeper-ca.pem": {"z1/ensemble-zookeeper"},
+    "zookeeper-clients-ca.pem": {"b1/ensemble-kafka"},
+}
+
+
+def signed_by(found: Secrets, authority: str) -> set[str]:
+    """Return the names of the certificates that a CA has signed."""
+    issuer = x509.load_pem_x509_certificate(authority.encode())
+    every = {
+        one: x509.load_pem_x509_certificate(text.encode())
+        for one, text in found.certificates.items()
+    }
+    return {one for one, leaf in every.items() if leaf.issuer == issuer.subject}
+
+
+def test_every_ca_changes_in_the_same_phases(directory: Path) -> None:
+    former = whole(directory)
+    begun, states = ca_change.authorities(former), []
+    for _ in range(3):
+        states.append(enter_all(directory))
+        end(directory)
+    trust, leaves, finish = map(ca_change.authorities, states)
+    assert {*begun} == {*SIGNED}
+    names = [name(text) for text in [*begun.values(), *finish.values()]]
+    assert len({*names}) == len(names), "ZooKeeper keeps what it trusts by name"
+    assert max(map(len, names)) <= len("CN=") + 64, "of X.509"
+    for one, of_it in SIGNED.items():
+        assert trust[one] == leaves[one] == begun[one] + finish[one]
+        assert signed_by(former, begun[one]) == signed_by(states[0], begun[one]) == of_it
+        for state in states[1:]:
+            assert signed_by(state, finish[one]) == of_it
+    assert {RECORD, *map(authorities.next_key_file, CAS)}.isdisjoint(stored(directory))
+    assert whole(directory).certificates == states[-1].certificates
+
+
+@pytest.mark.parametrize(
+    ("names", "authority"),
+    [
+        (("z1/ensemble-zookeeper", "z1/ensemble-zookeeper"), "zookeeper-ca.pem"),
+        (("w1/connect", "w1/connect"), "connect-ca.pem"),
+        (("connect-admin", "w1/connect"), "connect-ca.pem"),
+    ],
+)
+def test_in_no_phase_is_a_member_or_a_worker_refused(
+    directory: Path, tls: Tls, names: tuple[str, str], authority: str
+) -> None:
+    def meet(client: Secrets, server: Secrets) -> None:
+        trusted = tuple(ca_change.authorities(one)[authority] for one in (client, server))
+        tls.between(client, server, names, (trusted[0], trusted[1]))
+
+    states = [whole(directory)]
+    for _ in range(3):
+        states.append(enter_all(directory))
+        end(directory)
+    for one, other in pairwise(states):
+        meet(one, other)
+        meet(other, one)
+    for early, late in ((0, 2), (1, 3)):
+        with pytest.raises(ssl.SSLError):
+            meet(states[early], states[late])
+
+
+@pytest.mark.parametrize("chosen", [["connect-ca.pem"], ["zookeeper-ca.pem", "ca.pem"]])
+def test_chosen_cas_change_and_the_others_stay(directory: Path, chosen: list[str]) -> None:
+    whole(directory)
+    before = stored(directory)
+    enter_all(directory, chosen=chosen)
+    end(directory)
+    with pytest.raises(AnsibleError, match="rotate_ca"):
+        enter_all(directory, chosen=CAS)
+    for given in (chosen, ()):
+        enter_all(directory, chosen=given)
+        end(directory)
+    after = stored(directory)
+    signed = {f"certificates/{one}.pem" for name in chosen for one in SIGNED[name]}
+    keys = {*map(authorities.key_file, chosen)}
+    assert {one for one in before if before[one] != after[one]} == {*chosen, *keys, *signed}
+    assert after.keys() == before.keys()
+
+
+def test_other_cas_go_back_too(directory: Path) -> None:
+    whole(directory)
+    before = stored(directory)
+    enter_all(directory)
+    end(directory)
+    enter_all(directory, back=True)
+    end(directory)
+    assert stored(directory) == before
+
+
+@pytest.mark.parametrize("missing", CAS)
+def test_a_file_that_a_run_has_not_written_any_more_is_written_by_the_next(
+    directory: Path, missing: str
+) -> None:
+    whole(directory)
+    former = stored(directory)[missing]
+    trust = enter_all(directory)
+    (directory / missing).write_text(former)
+    assert whole(directory) == trust
+    assert stored(directory)[missing] == ca_change.authorities(trust)[missing]
+
+
+@pytest.mark.parametrize("authority", CAS)
+def test_without_the_key_of_the_next_ca_no_phase_begins_that_needs_it(
+    directory: Path, authority: str
+) -> None:
+    whole(directory)
+    enter_all(directory)
+    end(directory)
+    (directory / authorities.next_key_file(authority)).unlink()
+    before = stored(directory)
+    with pytest.raises(AnsibleError) as refusal:
+        enter_all(directory)
+    for part in (authorities.key_file(authority), authorities.next_key_file(authority)):
+        assert part in str(refusal.value)
+    assert ("kafka_ca_key" in str(refusal.value)) == (authority == "ca.pem")
+    assert stored(directory) == before
+
+
+def test_the_sites_ca_replaces_that_of_kafka_alone(directory: Path, site: OutsideCa) -> None:
+    whole(directory)
+    for _ in range(3):
+        found = enter_all(directory, site.with_key)
+        end(directory)
+    assert found.authority == site.with_key.certificate
+    known = ca_change.authorities(found)
+    assert len({*known.values()}) == len(known)
+    for given in (site.with_key, site.given):
+        with pytest.raises(AnsibleError, match="rotate_ca=connect"):
+            enter_all(directory, given)
+    assert enter_all(directory, site.given, ["connect-ca.pem"]).authority == found.authority
+
+
+def test_a_ca_that_is_not_there_is_not_changed(directory: Path) -> None:
+    site_run(directory)
+    before = stored(directory)
+    with pytest.raises(AnsibleError, match=r"connect-ca\.pem.*run site\.yml"):
+        site_run(
+            directory,
+            step=lambda kept: authorities.enter(
+                kept, None, "id", back=False, chosen=["ca.pem", "connect-ca.pem"]
+            ),
+        )
+    assert stored(directory) == before
 
 
 # Back
