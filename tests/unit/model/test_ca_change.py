@@ -98,6 +98,12 @@ def test_a_record_of_kafkas_ca_alone_is_still_read() -> None:
     assert ca_change.current(kept(record)) == BEGUN
 
 
+def test_a_record_of_all_cas_is_one() -> None:
+    every = dict.fromkeys(ca_change.authorities(Secrets()), "former")
+    change = ca_change.begin(every, every)
+    assert ca_change.current(kept(change.text())) == change
+
+
 @pytest.mark.parametrize(
     "record",
     [
