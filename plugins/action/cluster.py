@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..module_utils.model.inventory import CLUSTER_ID_FILE
+from ..module_utils.model import secret_store
+from ..module_utils.model.inventory import CLUSTER_ID_FILE, Secrets
 from ..module_utils.model.uuids import random_cluster_id
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
-from ..module_utils.rules.inspection import InspectedHost
+from ..module_utils.rules.inspection import InspectedHost, Inspection
 from ..plugin_utils import cluster_id, operation, run, secrets, validation
 from ..plugin_utils.action import LocalAction
 
@@ -40,7 +41,8 @@ class ActionModule(LocalAction):
         all_found = run.inspections(self.variables["hostvars"])
         found = {name: all_found[name] for name in args["inspected"] if name in all_found}
         facts = {name: inspection.facts for name, inspection in found.items()}
-        cluster = run.renew(self.variables, facts)
+        kept = self._accepted(found) if args["accept_secrets"] else None
+        cluster = run.renew(self.variables, facts, secrets=kept)
         known = engine.check_cluster(RULES, self.cluster)
         records = {name: inspection.operation for name, inspection in found.items()}
         at_work = "" if args["allow_operation"] else operation.at_work(cluster, records)
@@ -56,6 +58,19 @@ class ActionModule(LocalAction):
         problems += engine.check_hosts(RULES, hosts)
         message = engine.report(problems, "The hosts have", "nothing was changed")
         return outcome(problems, message)
+
+    def _accepted(self, found: Mapping[str, Inspection]) -> Secrets | None:
+        """Return the secrets as those that replace the ones of hosts, None if they do already."""
+        kept, cluster = self.cluster.inventory.secrets, self.cluster
+        records = [
+            secret_store.deployed_with(inspection.secrets, cluster.deployed(name))
+            for name, inspection in found.items()
+        ]
+        missing = [one for one in records if one and not secret_store.contains(kept.store, one)]
+        if not missing:
+            return None
+        users = {user.name for node in cluster.brokers for user in node.users if user.generated}
+        return secrets.accept(kept, missing, users, store=not self._task.check_mode)
 
     def _keep_cluster_id(self, args: Mapping[str, Any]) -> bool:
         """Store the cluster id beside the inventory if asked for; return whether it is new."""
@@ -77,7 +92,7 @@ class ActionModule(LocalAction):
         before = self.cluster.inventory.secrets
         given = secrets.given_authority(self.cluster)
         found = secrets.complete(self.cluster, given, store=not self._task.check_mode)
-        if found == before:
+        if found == before and found.store == before.store:
             return False
         self.cluster = run.renew(self.variables, {}, secrets=found)
         return True

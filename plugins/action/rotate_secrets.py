@@ -1,12 +1,17 @@
 """Ansible action: make passwords of Kafka's users, or Spark's secret, anew on the control node."""
 
-from collections.abc import Iterator, Sequence
+import base64
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.model import secret_store
 from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.secret_store import Generation
 from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
 from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
@@ -22,7 +27,7 @@ class ActionModule(LocalAction):
         """Check what is to be made anew, and with `make` make it."""
         users = list(dict.fromkeys(filter(None, map(str.strip, args["users"]))))
         spark = args["spark"]
-        found = [*_of_users(self.cluster, users)]
+        found = [*_of_records(self.cluster, args["records"]), *_of_users(self.cluster, users)]
         confirmed = args["confirmed"] or self._task.check_mode
         found += _of_spark(self.cluster, args["hosts"], confirmed=confirmed) if spark else ()
         if not (users or spark):
@@ -41,6 +46,23 @@ class ActionModule(LocalAction):
         return {"changed": True}
 
 
+def _of_records(cluster: Cluster, records: Mapping[str, str]) -> Iterator[str]:
+    """Say on which hosts the secrets are newer; `records` is host -> its record in base64."""
+    kept, newer = cluster.inventory.secrets, dict[Generation, list[str]]()
+    for host, text in records.items():
+        with contextlib.suppress(ValueError):
+            record = json.loads(base64.b64decode(text))
+            deployed = secret_store.deployed_with(record, cluster.deployed(host))
+            if deployed and not secret_store.contains(kept.store, deployed):
+                newer.setdefault(deployed, []).append(host)
+    for deployed, hosts in newer.items():
+        yield (
+            f"{kept.directory} is not newer than the secrets of {listing(hosts)}, {deployed}: copy "
+            "the directory from where that was made. If it is lost, run site.yml -e "
+            "secrets_accept=true, which replaces generated passwords"
+        )
+
+
 def _of_users(cluster: Cluster, users: Sequence[str]) -> Iterator[str]:
     """Say which users can have no new password, and why."""
     broker = next(iter(cluster.brokers), None)
@@ -52,7 +74,8 @@ def _of_users(cluster: Cluster, users: Sequence[str]) -> Iterator[str]:
             if user in given:
                 yield (
                     f"the inventory gives the password of {user}: change it in kafka_users and run "
-                    "site.yml, or delete it there, and site.yml makes one"
+                    "site.yml. For a generated one delete it there, run site.yml, which leaves "
+                    f"{user} as it is and fails, and then this again"
                 )
             elif problem := password_problem(broker, user):
                 yield problem

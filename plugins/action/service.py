@@ -16,7 +16,8 @@ from ..module_utils.model.values import listing
 from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
-LOGINS, PACKAGES, MASKS, AUTHORITIES = "logins", "packages", "masks", "authorities"
+LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
+AUTHORITIES, SECRETS = "authorities", "secrets"
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
@@ -25,6 +26,7 @@ PARTS = {
     PACKAGES: (),
     MASKS: (),
     AUTHORITIES: (),
+    SECRETS: (),
 }
 
 
@@ -89,6 +91,8 @@ class ActionModule(Action):
                 return {"files": self._spark.job_authorities()}
             if args["parts"] == [MASKS]:
                 return {"files": self._masks(product)}
+            if args["parts"] == [SECRETS]:
+                return {"files": self.cluster.secrets_record(self.host)}
             if args["state"] == "absent":
                 self._refuse_defaults()
                 return desired.removal(self.cluster, self.host, product)

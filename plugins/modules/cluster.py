@@ -25,6 +25,11 @@ options:
     description: With O(inspected), whether another rolling change may be running on the cluster.
     type: bool
     default: false
+  accept_secrets:
+    description: With O(inspected), whether the secrets on the control node replace those with which
+      the hosts were deployed, also where they are older or others.
+    type: bool
+    default: false
   generate:
     description: Generate what the inventory does not have, and keep it beside the inventory. That
       is the id of a KRaft cluster, in C(kafka_cluster_id.txt), and with C(kafka_security=standard)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
@@ -36,10 +37,12 @@ description:
   - The ACLs of a listed user's principal C(User:<name>) become exactly its grants, for all hosts;
     others of that principal are deleted, also those that deny.
   - A user that is absent loses its credentials and all ACLs of its principal.
+  - A password that Millrace has generated replaces no other one, unless C(rotate_secrets.yml) has
+    made it; a user that has another one is left as it is, and the task fails after all others.
 options:
   users:
-    description: Users in place of those of the inventory, each with C(name), C(state), C(password)
-      and C(grants).
+    description: Users in place of those of the inventory, each with C(name), C(state), C(password),
+      C(replace), whether that may replace another password, and C(grants).
     type: list
     elements: dict
 attributes:
@@ -53,6 +56,11 @@ attributes:
 
 POLL_SECONDS = 0.2
 SHOWN_SECONDS = 30
+REFUSED = (
+    "Kafka does not accept the password that Millrace has generated for it, and may have a newer "
+    "one: copy the directory of secrets from the control node that was used last, or make a new "
+    "password by rotate_secrets.yml"
+)
 SECRETS = ("password", "secret", "sasl.jaas.config", "ssl.keystore.key")
 GRANT: Mapping[str, Any] = {
     "topic": {"type": "str"},
@@ -73,6 +81,7 @@ GRANT: Mapping[str, Any] = {
 USER: Mapping[str, Any] = {
     "name": {"type": "str", "required": True},
     "password": {"type": "str", "no_log": True},
+    "replace": {"type": "bool", "default": True},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "grants": {
         "type": "list",
@@ -168,7 +177,8 @@ class Users:
     ) -> None:
         """Wait until the users without problems lack nothing; what they do is a problem."""
         deadline = time.monotonic() + SHOWN_SECONDS
-        wanted = [one.user for one in self._good(changes)]
+        # Those whose password was set are to have it.
+        wanted = [replace(one.user, may_replace=True) for one in self._good(changes)]
         while wanted:
             lacking: dict[str, list[str]] = {}
             try:
@@ -193,7 +203,9 @@ class Users:
 
     def _accepted(self, user: User, found: Mapping[str, int], *, everywhere: bool) -> bool:
         logins, password = self._logins, user.password
-        if logins is None or password is None or not users.needs_login(user, found, self._scram):
+        if logins is None or password is None:
+            return False
+        if not any(ask(user, found, self._scram) for ask in (users.needs_login, users.is_kept)):
             return False
         return self._retry(lambda: logins.accepted(user.name, password, everywhere=everywhere))
 
@@ -239,20 +251,21 @@ def run(module: AnsibleModule, found: Users, wanted: Sequence[User]) -> dict[str
     if module._diff:
         result["diff"] = users.diff(changes, scram)
     to_make = [one for one in changes if one]
-    if module.check_mode or not to_make:
-        return {"changed": bool(to_make), **result}
     stopped = ""
     try:
-        found.apply(to_make)
+        if to_make and not module.check_mode:
+            found.apply(to_make)
     except (FailedError, UnavailableError) as error:
         stopped = str(error)
     problems = [f"user {name}: {text}" for name, texts in found.problems.items() for text in texts]
+    result["refused"] = [one.user.name for one in changes if one.refused]
+    problems += [f"user {name}: {REFUSED}" for name in result["refused"]]
     if stopped or problems:
         problems += [f"not all changes are made: {stopped}"] if stopped else []
         lines = "\n- ".join(problems)
         text = f"not all users are as described; run again once the cause is fixed:\n- {lines}"
         module.fail_json(msg=text, changed=found.changed, **result)
-    return {"changed": True, **result}
+    return {"changed": bool(to_make), **result}
 
 
 def scram_of(params: Mapping[str, Any]) -> Scram:

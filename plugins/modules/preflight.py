@@ -22,6 +22,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import files, key_stores, network, operation_file, paths, storage, unit
 from ..module_utils.host import mounts as mount_table
+from ..module_utils.model import secret_store
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
 from ..module_utils.model.security import secret_digest
@@ -311,6 +312,15 @@ def ensemble_client_secured() -> bool | None:
     return config.get("zookeeper.ssl.client.enable") == "true"
 
 
+def parsed(path: str) -> dict[str, Any]:
+    """Return the JSON object in a file, empty where there is none to read."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(read(path))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
 def source_absent(source: str) -> bool:
     """Return whether a mount's source is a device that is not there."""
     kind, _, name = source.partition("=")
@@ -402,6 +412,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
             one for path in ENSEMBLE_STORES for one in identities(read(path))[1:]
         ],
         "operation": operation_file.read(Path(operation_file.PATH)),
+        "secrets": parsed(secret_store.RECORD),
         "certificates": [store(module, one) for one in params["stores"]],
     }
 

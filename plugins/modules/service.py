@@ -43,11 +43,12 @@ options:
   parts:
     description: Which of its options; all without it. V(logins) stands alone, for the files by
       which jobs on Spark log in to Kafka, and so do V(packages), for the Python packages of a
-      O(job), V(masks), for what keeps packages of the system from starting services, and
-      V(authorities), for the CA of the schema registry that jobs on Spark read.
+      O(job), V(masks), for what keeps packages of the system from starting services,
+      V(authorities), for the CA of the schema registry that jobs on Spark read, and V(secrets), for
+      the generation of the secrets that the host has.
     type: list
     elements: str
-    choices: [distribution, files, units, logins, packages, masks, authorities]
+    choices: [distribution, files, units, logins, packages, masks, authorities, secrets]
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
       C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).

@@ -37,9 +37,10 @@ def current(what: str) -> dict[str, Any]:
         "id": uuid.uuid4().hex,
         "state": RUNNING,
         "what": what,
-        "who": f"{getpass.getuser()} on {socket.gethostname()}",
+        "who": operator(),
         "machine": _machine(),
         "pid": os.getppid(),
+        "process_started": _start_of(os.getppid()),
         "command": _command(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "plan": [],
@@ -52,6 +53,15 @@ def current(what: str) -> dict[str, Any]:
     }
     # A task of another host may have created it at the same time.
     return record if create(path, json.dumps(record)) else current(what)
+
+
+def operator() -> str:
+    """Return who runs Ansible, and where."""
+    try:
+        account = getpass.getuser()
+    except (KeyError, OSError):  # of a container without an entry for it
+        account = f"account {os.getuid()}"
+    return f"{account} on {socket.gethostname()}"
 
 
 def has_begun() -> bool:
@@ -90,7 +100,8 @@ def is_dead(last: Mapping[str, Any], *, all_read: bool) -> bool:
     On another machine only the age of its record shows that, if every host's record was read.
     """
     if last.get("machine") == _machine():
-        return not _runs(int(last.get("pid") or 0))
+        pid, started = int(last.get("pid") or 0), last.get("process_started")
+        return not _runs(pid) or bool(started and started != _start_of(pid))
     return all_read and is_silent(last)
 
 
@@ -102,6 +113,19 @@ def _runs(pid: int) -> bool:
     except PermissionError:  # of another user
         return True
     return pid > 0
+
+
+def _start_of(pid: int) -> str:
+    """Return when a process began, in ticks since the boot; empty where that is not known.
+
+    Numbers of processes are used again.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The name before it may hold spaces and brackets; field 22 (proc_pid_stat(5)).
+    return text.rpartition(")")[2].split()[19]
 
 
 def describe(record: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The cluster of a run of Ansible: resolved once, and read by every task of it.
 
-It is stored in the temporary directory of the run, which only its owner can read and which is
-removed with the run: a cluster contains secrets.
+A cluster contains secrets. It is stored in the temporary directory of the run, which is left behind
+if the run is killed, encrypted with a key that is in the memory of its processes alone.
 """
 
 import dataclasses
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible import constants
+from ansible.errors import AnsibleActionFail
 from ansible.vars.hostvars import HostVars
+from cryptography.fernet import Fernet, InvalidToken
 
 from ..module_utils.host import network
 from ..module_utils.host.paths import naming
@@ -28,6 +30,8 @@ from ..module_utils.rules.inspection import Inspection
 from . import inventory
 from .secrets import authority_days, authority_error
 
+# Ansible imports an action before it starts the process of its first task, which inherits the key.
+_KEY = Fernet(Fernet.generate_key())
 RESOLVER = "timeout:1 attempts:5"
 """resolv.conf(5): a query that is lost is repeated after 1 s; by default it is after 5 s."""
 INSPECTION = "__host_preflight_result"
@@ -135,7 +139,12 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _load(path: Path) -> Cluster:
-    found: Cluster = pickle.loads(path.read_bytes())  # noqa: S301 - written by this run, in its owner's own directory
+    try:
+        text = _KEY.decrypt(path.read_bytes())
+    except InvalidToken as error:
+        message = f"{path} was not written by this run"
+        raise AnsibleActionFail(message) from error
+    found: Cluster = pickle.loads(text)  # noqa: S301 - written by this run, whose key it has
     return found
 
 
@@ -143,5 +152,5 @@ def _store(path: Path, found: Cluster) -> None:
     draft = path.with_name(f"{path.name}.new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with naming(draft), os.fdopen(descriptor, "wb") as stream:
-        pickle.dump(found, stream)
+        stream.write(_KEY.encrypt(pickle.dumps(found)))
     draft.replace(path)

@@ -13,6 +13,7 @@ They are files of one directory that only its owner can read:
     passwords/schema_registry/USER    that of a user of the schema registry
     spark_secret                  what the processes of Spark share
     *_change.json                 the phase of a change of the running cluster
+    store.json                    the generations of the directory; secret_store.py has more of it
     spark_ui_key                  what its web interfaces check a token with
     spark_ui_token                the token, for people and monitoring
     spark_session_ui_key          what the web interfaces of sessions check a token with
@@ -25,8 +26,12 @@ import contextlib
 import dataclasses
 import datetime
 import fcntl
+import hashlib
+import json
 import secrets
+import stat
 import string
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,11 +40,12 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.host.files import write_own
-from ..module_utils.model import monitoring, transition
+from ..module_utils.model import monitoring, secret_store, transition
 from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.model.kafka import KafkaNode
 from ..module_utils.model.postgresql import missing_passwords
+from ..module_utils.model.secret_store import Generation, Store
 from ..module_utils.model.security import (
     ADMIN,
     NODES,
@@ -60,6 +66,7 @@ from .certificates import (
     signed_problem,
     with_chain,
 )
+from .operation import operator
 from .signing_requests import CERTIFICATES, REQUESTS, SIGNED, OutsideAuthority
 
 DIRECTORY = ".secrets"
@@ -104,16 +111,7 @@ def read(directory: Path) -> Secrets:
         AnsibleActionFail: a file cannot be read.
 
     """
-    files: dict[str, str] = {}
-    for path in sorted(directory.rglob("*")):
-        try:
-            name = path.relative_to(directory)
-            foreign = name.parts[0] in (REQUESTS, SIGNED)
-            if path.is_file() and not path.name.startswith(".") and not foreign:
-                files[str(name)] = path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            message = f"the secret {path} cannot be read: {error}"
-            raise AnsibleActionFail(message) from error
+    files = _files(directory)
 
     def below(folder: str) -> dict[str, str]:
         return {
@@ -131,11 +129,13 @@ def read(directory: Path) -> Secrets:
         {
             name: text.strip()
             for name, text in files.items()
-            if "/" not in name and not name.endswith((".pem", ".key"))
+            if "/" not in name and not name.endswith((".pem", ".key")) and name != secret_store.FILE
         },
         files.get(authorities.ENSEMBLE_CERTIFICATE, ""),
         files.get(authorities.CLIENTS_CERTIFICATE, ""),
         files.get(authorities.CONNECT_CERTIFICATE, ""),
+        _store_of(directory, files),
+        stat.S_IMODE(directory.stat().st_mode) if directory.is_dir() else 0,
     )
     try:
         for record in transition.RECORDS:
@@ -143,6 +143,34 @@ def read(directory: Path) -> Secrets:
     except ValueError as error:
         raise AnsibleActionFail(str(error)) from error
     return found
+
+
+def _files(directory: Path) -> dict[str, str]:
+    """Return the files of secrets by their names.
+
+    Raises:
+        AnsibleActionFail: one cannot be read.
+
+    """
+    files: dict[str, str] = {}
+    for path in sorted(directory.rglob("*")):
+        try:
+            name = path.relative_to(directory)
+            foreign = name.parts[0] in (REQUESTS, SIGNED)
+            if path.is_file() and not path.name.startswith(".") and not foreign:
+                files[str(name)] = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            message = f"the secret {path} cannot be read: {error}"
+            raise AnsibleActionFail(message) from error
+    return files
+
+
+def _store_of(directory: Path, files: Mapping[str, str]) -> Store | None:
+    try:
+        return secret_store.parse(files.get(secret_store.FILE, ""))
+    except ValueError as error:
+        message = f"{directory / secret_store.FILE} cannot be read: {error}"
+        raise AnsibleActionFail(message) from error
 
 
 def given_authority(cluster: Cluster) -> Authority | None:
@@ -215,7 +243,11 @@ def complete(
         with lock(directory, store=store):
             # In check mode nothing was stored of what the run has made so far.
             found = read(directory) if store else cluster.inventory.secrets
-            return _complete(cluster, found, given, _Work(directory, store, step, renewed))
+            work = _Work(directory, store, step, renewed)
+            completed = _complete(cluster, found, given, work)
+            changed = work.new or work.removed or found.store is None
+            new = stamp(directory) if store else _following(found.store) if changed else found.store
+            return dataclasses.replace(completed, store=new)
     except (OSError, CertificateError) as error:
         message = f"the secrets in {directory} cannot be made: {error}"
         raise AnsibleActionFail(message) from error
@@ -303,7 +335,14 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         outside.refuse(stored=work.store)
     all_texts = {**found.texts, **texts}
     return Secrets(
-        str(work.directory), trusted, certificates, passwords, all_texts, *of_ensemble, of_connect
+        str(work.directory),
+        trusted,
+        certificates,
+        passwords,
+        all_texts,
+        *of_ensemble,
+        of_connect,
+        mode=found.mode,
     )
 
 
@@ -398,17 +437,121 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
     others |= _token(others)
     try:
         with lock(directory, store=store):
-            if store:
-                new = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
-                for name, text in new.items():
-                    _write(directory / name, text)
             found = read(directory)
+            # First of all: a run that ends here must not leave a password that Kafka never gets.
+            new = _replacing(found.store or _first(""), passwords)
+            if store:
+                _write(directory / secret_store.FILE, new.text())
+                files = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
+                for name, text in files.items():
+                    _write(directory / name, text)
+                new = stamp(directory) or new
     except OSError as error:
         message = f"the secrets in {directory} cannot be made: {error}"
         raise AnsibleActionFail(message) from error
     return dataclasses.replace(
-        found, passwords={**found.passwords, **passwords}, texts={**found.texts, **others}
+        found,
+        passwords={**found.passwords, **passwords},
+        texts={**found.texts, **others},
+        store=new if store else _following(new),
     )
+
+
+def replaced(directory: Path, users: Iterable[str]) -> None:
+    """Record that Kafka has the passwords of users: from now on they replace no other ones.
+
+    Raises:
+        AnsibleActionFail: it cannot be recorded.
+
+    """
+    try:
+        with lock(directory, store=True):
+            kept = read(directory).store
+            if kept and {*kept.replacing} & {*users}:
+                left = tuple(name for name in kept.replacing if name not in users)
+                new = dataclasses.replace(kept, replacing=left)
+                _write(directory / secret_store.FILE, new.text())
+    except OSError as error:
+        message = f"{directory / secret_store.FILE} cannot be written: {error}"
+        raise AnsibleActionFail(message) from error
+
+
+def accept(
+    found: Secrets, generations: Iterable[Generation], users: Iterable[str], *, store: bool
+) -> Secrets:
+    """Return the secrets as those that come after the generations of hosts that they lack.
+
+    The passwords of `users` may replace those that Kafka has. Without `store` this is returned
+    alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: it cannot be stored.
+
+    """
+    directory = Path(found.directory)
+    try:
+        with lock(directory, store=store):
+            kept = (read(directory) if store else found).store or _first("")
+            missing = [one for one in generations if not secret_store.contains(kept, one)]
+            numbers = [one.number for one in (*kept.generations, *missing)]
+            following = _generation(max(numbers) + 1)
+            new = kept.followed_by(*missing, following, digest=kept.digest)
+            new = _replacing(new, users)
+            if store:
+                _write(directory / secret_store.FILE, new.text())
+                new = stamp(directory) or new
+    except OSError as error:
+        message = f"{directory / secret_store.FILE} cannot be written: {error}"
+        raise AnsibleActionFail(message) from error
+    return dataclasses.replace(found, store=new)
+
+
+def stamp(directory: Path) -> Store | None:
+    """Return the generation of what a directory holds, recorded if it is a new one.
+
+    A change by hand is one, too. None for a directory without secrets.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read.
+        OSError: the generation cannot be written.
+
+    """
+    files = _files(directory)
+    kept = _store_of(directory, files)
+    texts = sorted((name, text) for name, text in files.items() if name != secret_store.FILE)
+    if not texts:
+        return kept
+    digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    if kept is None:
+        kept = _first(digest)
+    elif kept.digest != digest:
+        kept = _following(kept, digest)
+    else:
+        return kept
+    _write(directory / secret_store.FILE, kept.text())
+    return kept
+
+
+def _first(digest: str) -> Store:
+    """Return the first generation; copies of a directory from before there were any agree on it."""
+    name = hashlib.sha256(f"generation {digest}".encode()).hexdigest()[:32] if digest else ""
+    return Store((_generation(1, name),), digest)
+
+
+def _following(store: Store | None, digest: str = "") -> Store:
+    """Return a directory after a change."""
+    if store is None:
+        return _first("")
+    return store.followed_by(_generation(store.generation.number + 1), digest=digest)
+
+
+def _generation(number: int, name: str = "") -> Generation:
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return Generation(name or uuid.uuid4().hex, number, made, operator())
+
+
+def _replacing(store: Store, users: Iterable[str]) -> Store:
+    return dataclasses.replace(store, replacing=tuple(sorted({*store.replacing, *users})))
 
 
 def random_text() -> str:
@@ -430,7 +573,10 @@ def _make(directory: Path) -> None:
 
 @contextmanager
 def lock(directory: Path, *, store: bool) -> Iterator[None]:
-    """Let one run complete the secrets at a time, so that two runs agree on them."""
+    """Let one run change the secrets at a time, so that two runs agree on them.
+
+    What it has changed is a new generation.
+    """
     if not store:
         yield
         return
@@ -439,4 +585,6 @@ def lock(directory: Path, *, store: bool) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (directory / IGNORED).exists():
             _write(directory / IGNORED, "*\n")
+        stamp(directory)  # what has changed by hand since
         yield
+        stamp(directory)

@@ -37,6 +37,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.files imp
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import (
+    replace as replace_secrets,
+)
 from confluent_kafka import Consumer, Producer
 
 from tests.support.clients import tokens
@@ -498,6 +502,49 @@ def test_a_new_password_replaces_the_former_one(site: Site) -> None:
     assert "kafka_users" in refused("run", "rotate_secrets", "-e", "user=billing", seconds=60)
 
 
+@contextlib.contextmanager
+def instead(copy: Path) -> Iterator[None]:
+    """Put a copy in the place of the secrets, as on another control node, and put these back."""
+    kept, away = INVENTORY / ".secrets", STATE / "away"
+    kept.rename(away)
+    copy.rename(kept)
+    try:
+        yield
+    finally:
+        shutil.rmtree(kept)
+        away.rename(kept)
+
+
+def test_an_older_copy_of_the_secrets_brings_back_no_password(site: Site) -> None:
+    """Neither by a rotation nor by site.yml, although the site's CA is the same in both."""
+    copy = STATE / "copy"
+    shutil.copytree(INVENTORY / ".secrets", copy)
+    former = (copy / "passwords/admin").read_text()
+    rotate(site, "-e", "user=admin")
+    record = f"stat -c %a {RECORD}; cat {RECORD}"
+    before = {host: on_host(host, record) for host in HOSTS}
+    assert {text.split()[0] for text in before.values()} == {"600"}
+    with instead(copy):
+        assert "secrets-older" in refused("run", "site", seconds=120)
+        again = refused("run", "rotate_secrets", "-e", "user=admin", seconds=60)
+        assert "secrets_accept=true" in again
+        assert (INVENTORY / ".secrets/passwords/admin").read_text() == former
+    assert {host: on_host(host, record) for host in HOSTS} == before
+    with pytest.raises(errors.KafkaError):
+        site.admin("admin", former)
+    site.admin("admin").close()
+
+
+def test_a_generated_password_replaces_none_that_was_set_in_kafka(site: Site) -> None:
+    """Until rotate_secrets.yml makes another one."""
+    password = INVENTORY / ".secrets/passwords/ledger"
+    password.write_text("another-than-that-of-Kafka")
+    assert "user ledger" in refused("run", "site", seconds=300)
+    rotate(site, "-e", "user=ledger")
+    assert password.read_text() != "another-than-that-of-Kafka"
+    site.admin("ledger").close()
+
+
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 def test_a_new_secret_of_spark_reaches_all_its_processes(site: Site) -> None:
     """And a new token its web interfaces, which refuse the former one."""
@@ -550,10 +597,9 @@ def test_nobody_joins_spark_without_its_secret(site: Site, secret: str) -> None:
 def test_users_are_changed_and_removed(site: Site) -> None:
     """A new password replaces the old one, a grant that goes is taken away, and so is a user."""
     site.admin("leaver").close()
-    passwords = INVENTORY / ".secrets/passwords"
-    password = (passwords / "leaver").read_text()
-    # As after a run that ended before Kafka had the new password.
-    (passwords / "ledger").write_text("stored-and-not-yet-in-Kafka")
+    password = (INVENTORY / ".secrets/passwords/leaver").read_text()
+    # As after a rotation that was killed before Kafka had the new password.
+    replace_secrets(INVENTORY / ".secrets", ["ledger"], [], store=True)
     site.write(site.billing(OTHER_PASSWORD, "describe"), {"name": "leaver", "state": "absent"})
     lab("run", "site", "--diff", seconds=300)
     for user, former in (("billing", PASSWORD), ("leaver", password)):

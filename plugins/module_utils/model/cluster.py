@@ -17,6 +17,7 @@ from . import (
     monitoring,
     postgresql,
     schema_registry,
+    secret_store,
     spark,
     spark_jobs,
     variables,
@@ -26,7 +27,7 @@ from . import (
 from .artifacts import Distribution
 from .connect import Worker
 from .console import Console
-from .files import Entry
+from .files import Entry, directory, text
 from .firewall import Firewall
 from .hdfs import HdfsHost
 from .host import Facts, HostSettings
@@ -225,8 +226,18 @@ class Cluster:
 
     def host_files(self, host: str) -> dict[str, Entry]:
         """Return the files of a host that belong to none of its services."""
-        own = self.host(host).files()
+        own = {**self.host(host).files(), **self.secrets_record(host)}
         return {**own, **self.firewalls[host].files()} if host in self.firewalls else own
+
+    def secrets_record(self, host: str) -> dict[str, Entry]:
+        """Return the file that says with which generation of the secrets a host was deployed."""
+        store = self.inventory.secrets.store
+        if store is None:
+            return {}
+        return {
+            secret_store.DIRECTORY: directory(),
+            secret_store.RECORD: text(store.record(self.deployed(host)), mode="0600"),
+        }
 
     def heaps(self, host: str) -> dict[str, str]:
         """Return variable -> heap as written, of all JVMs of a host's services."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .secret_store import Store
+
 SPARK_GROUPS = (
     *("spark_masters", "spark_workers", "spark_history"),
     *("spark_metastore", "spark_connect"),
@@ -94,7 +96,9 @@ class Secrets:
     of Kafka Connect's REST interface, `certificates` are keys with certificates and chain by their
     names (`host/node`), `passwords` those of Kafka's users that the inventory does not give, and
     those of the schema registry's (`schema_registry/user`), `texts` other secrets by their names.
-    Everything is PEM or plain text.
+    Everything is PEM or plain text. `store` is the directory's generation, None where it has none,
+    `mode` the permissions of the directory, 0 where it is not there; secrets are the same with
+    others of both.
     """
 
     directory: str = ""
@@ -105,6 +109,8 @@ class Secrets:
     zookeeper_authority: str = field(default="", repr=False)
     zookeeper_clients_authority: str = field(default="", repr=False)
     connect_authority: str = field(default="", repr=False)
+    store: Store | None = field(default=None, compare=False)
+    mode: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

@@ -466,9 +466,18 @@ class KafkaNode(Server, Certified):
                 one,
                 password=one.password or kept.get(one.name, ""),
                 scram=one.scram and with_passwords,
+                generated=not one.password,
             )
             for one in (*ours, *given, *jobs)
         ]
+
+    def may_replace(self, user: User) -> bool:
+        """Return whether the password of a user may replace another one that Kafka has.
+
+        That is one of the inventory, or a generated one that rotate_secrets.yml has made.
+        """
+        store = self.secrets.store
+        return not user.generated or (store is not None and user.name in store.replacing)
 
     @property
     def users_without_password(self) -> list[User]:

@@ -284,7 +284,7 @@ def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
     trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
     return {
         "bootstrap": node.bootstrap,
-        "users": [_user(one) for one in node.users],
+        "users": [_user(one, may_replace=node.may_replace(one)) for one in node.users],
         "mechanism": node.login_mechanism,
         "iterations": security.ITERATIONS,
         "login_bootstrap": node.client_bootstrap if login else [],
@@ -311,12 +311,13 @@ def _kafka_listeners(node: KafkaNode, _: Cluster) -> Options:
     return {"ports": [one.port for one in node.former_listeners] if leaves else []}
 
 
-def _user(user: User) -> Options:
+def _user(user: User, *, may_replace: bool) -> Options:
+    login = {"password": user.password, **({} if may_replace else {"replace": False})}
     return {
         "name": user.name,
         "state": "present" if user.present else "absent",
         "grants": [*user.grants],
-        **({"password": user.password} if user.scram and user.password else {}),
+        **(login if user.scram and user.password else {}),
     }
 
 

@@ -97,7 +97,7 @@ class User:
     """A user of Kafka and what it may do; `password` is empty where none is known yet.
 
     A grant is as in `kafka_users`. One that does not log in by `scram` has a certificate. A user
-    that is not `present` is removed.
+    that is not `present` is removed. `generated` says whether Millrace makes its password.
     """
 
     name: str
@@ -105,6 +105,7 @@ class User:
     password: str = field(default="", repr=False)
     scram: bool = True
     present: bool = True
+    generated: bool = False
 
 
 def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:

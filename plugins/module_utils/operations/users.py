@@ -18,11 +18,15 @@ RESOURCES = ("topic", "group", "transactional_id", "cluster")
 
 @dataclass(frozen=True)
 class User:
-    """A user as it should be; without `password` its credentials are none of ours."""
+    """A user as it should be; without `password` its credentials are none of ours.
+
+    `may_replace` says whether its password may replace another one that the cluster has.
+    """
 
     name: str
     password: str | None = field(default=None, repr=False)
     absent: bool = False
+    may_replace: bool = True
     acls: frozenset[Acl] = frozenset()
 
     @property
@@ -44,7 +48,8 @@ class Change:
     """What to change of a user.
 
     `credentials` is what the user has, mechanism -> iterations; `set` says whether to set the
-    credential, `deleted` are mechanisms whose credential goes.
+    credential, `deleted` are mechanisms whose credential goes. `refused` says whether the user has
+    another password, which may not be replaced: then nothing else of it is changed.
     """
 
     user: User
@@ -53,6 +58,7 @@ class Change:
     deleted: tuple[str, ...] = ()
     granted: tuple[Acl, ...] = ()
     revoked: tuple[Acl, ...] = ()
+    refused: bool = False
 
     def __bool__(self) -> bool:
         """Return whether there is anything to change."""
@@ -64,7 +70,12 @@ def users_of(given: Iterable[Mapping[str, Any]]) -> list[User]:
     return [
         User(one["name"], absent=True)
         if one["state"] == "absent"
-        else User(one["name"], one["password"], acls=frozenset(_acls(one)))
+        else User(
+            one["name"],
+            one["password"],
+            may_replace=one["replace"],
+            acls=frozenset(_acls(one)),
+        )
         for one in given
     ]
 
@@ -106,6 +117,14 @@ def needs_login(user: User, credentials: Mapping[str, int], scram: Scram) -> boo
     return user.password is not None and credentials.get(scram.mechanism) == scram.iterations
 
 
+def is_kept(user: User, credentials: Mapping[str, int], scram: Scram) -> bool:
+    """Return whether the user has a credential that no other password may replace.
+
+    Nobody can log in with one of a mechanism that users should not have.
+    """
+    return not user.may_replace and user.password is not None and scram.mechanism in credentials
+
+
 def change(
     user: User,
     credentials: Mapping[str, int],
@@ -119,6 +138,8 @@ def change(
     `credentials` is what the user has, mechanism -> iterations; `acls` those of all users;
     `accepted` says whether its password was accepted.
     """
+    if is_kept(user, credentials, scram) and not accepted:
+        return Change(user, credentials, refused=True)
     found = {one for one in acls if one.principal == user.principal}
     deleted: Iterable[str] = ()
     if user.absent:
@@ -181,6 +202,7 @@ def diff(changes: Iterable[Change], scram: Scram) -> dict[str, str]:
 def summary(one: Change) -> dict[str, Any]:
     """Return what is changed of a user as part of a module's result."""
     credential = "set" if one.set else "deleted" if one.deleted else "unchanged"
+    credential = "refused" if one.refused else credential
     return {
         "name": one.user.name,
         "changed": bool(one),

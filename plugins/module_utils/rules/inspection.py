@@ -100,7 +100,8 @@ class Inspection:
     are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
     `ensemble_member_signed_by` and `ensemble_signed_by` those that have signed its certificate, and
     those of clients there. `operation` is the record of the last rolling change, with its `age` in
-    seconds.
+    seconds, `secrets` that of the generation of the secrets with which the host was deployed, both
+    empty without one.
     `clock_offset` is in seconds against the control
     node, less the transfer time of the answer; `time_service` is the one that runs.
     """
@@ -152,6 +153,7 @@ class Inspection:
     ensemble_member_signed_by: tuple[str, ...] = ()
     ensemble_signed_by: tuple[str, ...] = ()
     operation: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 
     @property

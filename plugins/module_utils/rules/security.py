@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import stores, transition
+from ..model import secret_store, stores, transition
 from ..model.ca_change import signing
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
@@ -219,3 +219,29 @@ def _authority_differs(host: InspectedHost) -> Findings:
         fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
         fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml."
         yield Finding(what, fix)
+
+
+@rule("secrets-open", where="kafka_secrets_dir")
+def _secrets_open(cluster: Cluster) -> Findings:
+    """Whoever reads the key of a CA or a password can act as any node or as that user."""
+    kept = cluster.inventory.secrets
+    if kept.mode & 0o077:
+        what = f"{kept.directory} has the mode {kept.mode:04o}: other accounts can enter it."
+        yield Finding(what, f"Run chmod -R go= {kept.directory}.", hosts=tuple(cluster.hosts))
+
+
+@host_rule("secrets-older", where="kafka_secrets_dir")
+def _secrets_older(host: InspectedHost) -> Findings:
+    """An older copy would bring back passwords and keys that were replaced, perhaps since they were
+    stolen, and others of what it does not have.
+    """
+    kept = host.cluster.inventory.secrets
+    deployed = secret_store.deployed_with(host.found.secrets, host.cluster.deployed(host.name))
+    if deployed is None or secret_store.contains(kept.store, deployed):
+        return
+    present = f"is {kept.store.generation}" if kept.store else "has no generation"
+    what = f"{kept.directory} {present}, and does not come after that of the host, {deployed}."
+    fix = f"Copy it from where that one was made, in place of {kept.directory}. If it is lost, run "
+    yield Finding(
+        what, f"{fix}site.yml -e secrets_accept=true, which replaces generated passwords."
+    )

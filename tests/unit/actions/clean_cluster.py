@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
 
 from tests.unit.in_process import AnsibleRun
 
@@ -45,5 +46,5 @@ def secret_files(ansible: AnsibleRun) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): path.read_text()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
+        if path.is_file() and path.name not in (".lock", FILE)
     }

@@ -342,6 +342,54 @@ def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
     assert {host.cores for host in ansible.cluster("k1").hosts.values()} == {16}
 
 
+def deployed(tmp_path: Path) -> tuple[AnsibleRun, dict[str, Any]]:
+    """A closed cluster, and what its hosts have of its secrets."""
+    ansible = closed(tmp_path)
+    run_checks(ansible, generate=True)
+    store = ansible.cluster("k1").inventory.secrets.store
+    assert store
+    return ansible, json.loads(store.record(["kafka"]))
+
+
+def test_older_secrets_are_refused_unless_they_are_accepted(tmp_path: Path) -> None:
+    ansible, record = deployed(tmp_path)
+    shutil.rmtree(ansible.inventory / ".secrets")
+    for accepted in (False, True, False):
+        ansible = ansible.next_run()
+        run_checks(ansible, generate=True)
+        before = secret_files(ansible)
+        for host in NODES:
+            inspect(ansible, host, secrets=record)
+        found = run_checks(ansible, inspected=list(NODES), accept_secrets=accepted)
+        assert secret_files(ansible) == before
+        store = ansible.cluster("k1").inventory.secrets.store
+        assert store
+        if store.replacing:
+            assert rules(found) == []
+            assert store.replacing == ("admin", "ledger")
+            assert store.generation.number == 2
+        else:
+            assert rules(found) == ["secrets-older"]
+            assert {*found["problems"][0]["hosts"]} == {*NODES}
+            assert not accepted
+
+
+def test_newer_secrets_are_not_refused(tmp_path: Path) -> None:
+    """As after a rotation that ended before the hosts had it, and on a host that is new."""
+    ansible, record = deployed(tmp_path)
+    (ansible.inventory / ".secrets/passwords/admin").write_text("another")
+    ansible = ansible.next_run()
+    run_checks(ansible, generate=True)
+    inspect(ansible, "k1", secrets=record)
+    for host in ("k2", "k3"):
+        inspect(ansible, host)
+    found = run_checks(ansible, inspected=list(NODES), accept_secrets=True)
+    assert rules(found) == []
+    store = ansible.cluster("k1").inventory.secrets.store
+    assert store
+    assert (store.generation.number, store.replacing) == (2, ())
+
+
 def test_what_follows_from_the_hosts_is_judged_too(tmp_path: Path) -> None:
     """The inventory does not say how much memory a host has."""
     ansible = clean(tmp_path, host_memory_mb=0, kafka_heap="6g")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
     of_module,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SECRET
 
@@ -51,7 +54,8 @@ def deployed(place: Path, **variables: Any) -> AnsibleRun:
 
 def kept(place: Path) -> dict[str, str]:
     files = [path for path in (place / ".secrets").rglob("*") if path.is_file()]
-    return {path.name: path.read_text() for path in files if not path.name.startswith(".")}
+    names = {path.name: path for path in files if not path.name.startswith(".")}
+    return {name: path.read_text() for name, path in names.items() if name != FILE}
 
 
 def rotate(ansible: AnsibleRun, **args: Any) -> Answer:
@@ -73,6 +77,29 @@ def password(ansible: AnsibleRun, user: str) -> str:
     users = of_module("kafka_users", ansible.cluster("k1"), "k1")["users"]
     found: str = next(one["password"] for one in users if one["name"] == user)
     return found
+
+
+def recorded(ansible: AnsibleRun) -> dict[str, str]:
+    """What a task reads on a host that was deployed with the present secrets."""
+    store = ansible.cluster("k1").inventory.secrets.store
+    assert store
+    return {"k1": base64.b64encode(store.record(["kafka"]).encode()).decode(), "s1": ""}
+
+
+def test_an_older_copy_replaces_nothing(tmp_path: Path) -> None:
+    """A host without a record, and one with a damaged record, do not stand in the way."""
+    ansible = deployed(tmp_path)
+    former = tmp_path / "former"
+    rotate(ansible, users=["app"], make=True)
+    shutil.copytree(tmp_path / ".secrets", former)
+    ansible = ansible.next_run()
+    rotate(ansible, users=["app"], make=True, records={**recorded(ansible), "s2": "bm8ganNvbg=="})
+    records = recorded(ansible)
+    shutil.rmtree(tmp_path / ".secrets")
+    former.rename(tmp_path / ".secrets")
+    reason = refused(ansible.next_run(), tmp_path, users=["app"], records=records)
+    for part in ("k1", str(tmp_path / ".secrets"), "secrets_accept=true"):
+        assert part in reason
 
 
 def test_a_password_is_replaced_and_the_next_tasks_have_it(tmp_path: Path) -> None:

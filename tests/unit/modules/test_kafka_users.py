@@ -181,6 +181,42 @@ def test_another_password_is_set(kafka: Kafka) -> None:
     assert not of(result, "peer")["changed"]
 
 
+KEPT = {**APP, "replace": False}
+
+
+def test_a_password_that_may_not_replace_another_is_refused_alone(kafka: Kafka) -> None:
+    """As that of a user which an older copy of the secrets has made anew."""
+    call(APP)
+    for check in (True, False):
+        result = call({**KEPT, "password": OTHER, "grants": []}, PEER, check=check)
+        assert result["failed"]
+        assert result["refused"] == ["app"]
+        assert "user app" in result["msg"]
+        assert "rotate_secrets.yml" in result["msg"]
+        assert of(result, "app")["credential"] == "refused"
+    assert kafka.admin.accepts("app", PASSWORD, SHA_512)
+    assert kafka.admin.accepts("peer", OTHER, SHA_512)
+    assert (2, "flights", 3, "User:app", "*", 3, 3) in kafka.admin.acls
+
+
+def test_a_password_that_may_not_replace_another_is_set_where_there_is_none(kafka: Kafka) -> None:
+    kafka.late = 3
+    result = both(kafka, KEPT)
+    assert of(result, "app")["credential"] == "set"
+    assert kafka.admin.accepts("app", PASSWORD, SHA_512)
+    assert result["refused"] == []
+
+
+def test_other_iterations_bring_no_other_password(kafka: Kafka) -> None:
+    call(APP)
+    result = call({**KEPT, "password": OTHER}, iterations=4096)
+    assert result["refused"] == ["app"]
+    assert kafka.admin.accepts("app", PASSWORD, SHA_512)
+    result = both(kafka, KEPT, iterations=4096)
+    assert kafka.admin.has("app") == {2: 4096}
+    assert kafka.admin.accepts("app", PASSWORD, SHA_512)
+
+
 def test_other_iterations_are_set(kafka: Kafka) -> None:
     call(APP)
     result = both(kafka, APP, iterations=4096)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
@@ -53,6 +54,20 @@ def test_the_python_of_sparks_jobs_is_the_systems(monkeypatch: pytest.MonkeyPatc
     assert Inspection.of(found()).system_python == ()
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     assert preflight.system_python() == list(sys.version_info[:3])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [('{"name": "a"}', {"name": "a"}), ("", {}), ("[1]", {}), ('{"name"', {}), (None, {})],
+)
+def test_with_which_secrets_the_host_was_deployed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, expected: dict[str, Any]
+) -> None:
+    record = tmp_path / "secrets.json"
+    monkeypatch.setattr(secret_store, "RECORD", str(record))
+    if text is not None:
+        record.write_text(text)
+    assert found()["secrets"] == expected
 
 
 def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:

@@ -31,7 +31,14 @@ def grant(operations: tuple[str, ...] = ("read",), pattern: str = "literal", **o
 
 def given(name: str = "a", **more: Any) -> dict[str, Any]:
     """A user as a module has it in its parameters."""
-    return {"name": name, "password": None, "state": "present", "grants": [], **more}
+    return {
+        "name": name,
+        "password": None,
+        "replace": True,
+        "state": "present",
+        "grants": [],
+        **more,
+    }
 
 
 def change(user: User, found: Any, *acls: Acl, accepted: bool = True) -> Change:

@@ -10,6 +10,7 @@ from tests.support.lab.topology import ROOT
 
 ROTATE, USERS = "millrace.streaming.rotate_secrets", "millrace.streaming.kafka_users"
 SERVICE = "millrace.streaming.service"
+RECORD = {"product": "host", "parts": ["secrets"]}
 
 
 def tasks(name: str) -> list[dict[str, Any]]:
@@ -19,10 +20,12 @@ def tasks(name: str) -> list[dict[str, Any]]:
 
 
 def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None:
-    asked, made, given, _ = tasks("Passwords of Kafka's users")
+    read, asked, made, recorded, given, _ = tasks("Passwords of Kafka's users")
     assert USERS in asked
     assert asked["check_mode"]
+    assert read["register"] in made[ROTATE]["records"]
     assert made[ROTATE]["make"]
+    assert recorded[SERVICE] == RECORD
     assert USERS in given
     assert "check_mode" not in given
 
@@ -31,7 +34,7 @@ def test_all_of_spark_is_stopped_before_its_secret_is_replaced() -> None:
     """No host keeps the former one, by which each later run would be refused, and no unit starts
     without one, not even after a boot.
     """
-    inspected, stopped, made, *started = tasks("Spark's secret")
+    inspected, stopped, made, recorded, *started = tasks("Spark's secret")
     assert "inspect" in str(inspected)
     assert stopped[SERVICE] == {
         "product": "spark",
@@ -39,6 +42,7 @@ def test_all_of_spark_is_stopped_before_its_secret_is_replaced() -> None:
         "removed": ["/etc/spark/spark-defaults.conf"],
     }
     assert made[ROTATE]["make"]
+    assert recorded[SERVICE] == RECORD
     assert "'tasks_from': 'masters'" in str(started[0])
 
 

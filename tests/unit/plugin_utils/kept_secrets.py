@@ -11,6 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster i
     Cluster,
     resolve,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
 from ansible_collections.millrace.streaming.plugins.plugin_utils import secrets
 
 from tests.unit.model.small import kafka
@@ -24,9 +25,9 @@ def closed(directory: Path, brokers: int = 1, **variables: Any) -> Cluster:
 
 
 def stored(directory: Path) -> dict[str, str]:
-    """Return each secret file's content."""
+    """Return each secret file's content, without the generations of the directory."""
     return {
         str(path.relative_to(directory)): path.read_text()
         for path in directory.rglob("*")
-        if path.is_file() and path.name not in (".lock", ".gitignore")
+        if path.is_file() and path.name not in (".lock", ".gitignore", FILE)
     }

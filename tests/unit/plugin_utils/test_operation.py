@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,33 @@ def test_a_holder_on_this_machine_is_dead_when_its_process_is_gone(
     local_tmp: Path, age: float
 ) -> None:
     own = operation.current("x")
-    assert not operation.is_dead({**own, "pid": os.getpid(), "age": age}, all_read=True)
+    assert not operation.is_dead({**own, "age": age}, all_read=True)
     assert operation.is_dead({**own, "pid": NO_PROCESS, "age": age}, all_read=False)
+
+
+@pytest.mark.parametrize(("started", "dead"), [("same", False), ("other", True), ("", False)])
+def test_a_holder_is_dead_when_its_number_is_that_of_another_process(
+    local_tmp: Path, started: str, dead: bool
+) -> None:
+    """A record of before has no time; its process counts as alive."""
+    own = operation.current("x")
+    assert own["process_started"]
+    times = {"same": own["process_started"], "other": str(int(own["process_started"]) - 1)}
+    record = {**own, "process_started": times.get(started, ""), "age": QUIET_SECONDS + 1}
+    assert operation.is_dead(record, all_read=True) is dead
+
+
+def test_the_start_of_a_process_is_read_whatever_its_name_is(tmp_path: Path) -> None:
+    program = tmp_path / "a) R 1 (b"
+    program.symlink_to("/bin/sleep")
+    process = subprocess.Popen([program, "60"])  # noqa: S603 - our own link
+    try:
+        began, own = (int(operation._start_of(pid)) for pid in (process.pid, os.getpid()))
+        assert began > own
+        assert operation._start_of(NO_PROCESS) == ""
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_description_says_who_does_what_and_how_far_it_is(local_tmp: Path) -> None:
@@ -191,7 +217,7 @@ def test_a_process_is_asked_for_and_not_touched(
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", kill)
-    own = {**operation.current("x"), "pid": 4711, "age": 9999.0}
+    own = {**operation.current("x"), "pid": 4711, "process_started": "", "age": 9999.0}
     assert not operation.is_dead(own, all_read=True)
     assert sent == [(4711, 0)]
     monkeypatch.setattr(os, "kill", lambda *_: None)

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.host import network
 from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
+from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+    Inventory,
+    Secrets,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
+from cryptography.fernet import Fernet
 
 from tests.unit.in_process import AnsibleRun
 
@@ -43,6 +48,21 @@ def test_only_its_owner_reads_it(ansible_run: AnsibleRun, local_tmp: Path) -> No
     kept = [path for path in local_tmp.iterdir() if path.stat().st_size]
     assert kept
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+
+
+def test_a_killed_run_leaves_nothing_to_read(
+    ansible_run: AnsibleRun, local_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left of one that could not remove its directory."""
+    run.renew(ansible_run.variables("k1"), {}, secrets=Secrets(passwords={"admin": "hunter2"}))
+    assert ansible_run.cluster("k1").inventory.secrets.passwords == {"admin": "hunter2"}
+    left = b"".join(path.read_bytes() for path in local_tmp.iterdir())
+    assert left
+    for text in (b"hunter2", b"kafka_brokers"):
+        assert text not in left
+    monkeypatch.setattr(run, "_KEY", Fernet(Fernet.generate_key()))
+    with pytest.raises(AnsibleError, match="not written by this run"):
+        ansible_run.cluster("k1")
 
 
 def test_variables_of_a_play_make_another_cluster(ansible_run: AnsibleRun, local_tmp: Path) -> None:

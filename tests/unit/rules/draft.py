@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory
     FileFinding,
     HostVariables,
     Inventory,
+    Secrets,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
@@ -75,6 +76,7 @@ class Draft:
     parameters: dict[str, Any] = field(default_factory=dict)
     file_findings: list[FileFinding] = field(default_factory=list)
     resolved: dict[str, list[str]] = field(default_factory=dict)
+    secrets: Secrets = field(default_factory=Secrets)
     others: set[str] = field(default_factory=set)
 
     def given(self, name: str, value: object) -> Self:
@@ -118,6 +120,11 @@ class Draft:
     def wrong_authority(self, error: str) -> Self:
         """Let the site's CA be unusable."""
         self.authority_error = error
+        return self
+
+    def kept_secrets(self, mode: int) -> Self:
+        """Let the directory of secrets have permissions."""
+        self.secrets = Secrets("/inventory/.secrets", mode=mode)
         return self
 
     def authority_ends(self, days: float) -> Self:
@@ -352,6 +359,7 @@ class Draft:
             parameters=self.parameters,
             file_findings=self.file_findings,
             resolved=self.resolved,
+            secrets=self.secrets,
         )
 
     def cluster(self, facts: Mapping[str, Facts] | None = None) -> Cluster:

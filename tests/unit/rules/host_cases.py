@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
@@ -18,10 +19,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.listeners
     Listeners,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
-    AUTHORITY_FILE,
-    secret_digest,
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
+    Generation,
+    Store,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import secret_digest
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Certificate,
@@ -363,6 +365,21 @@ def trusting(
     secrets = Secrets("/inventory/.secrets", authority=kept, texts=texts)
     cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
     return [replace(one, cluster=cluster)]
+
+
+FIRST, SECOND, FOREIGN = (
+    Generation(name, number, "2026-11-27T10:00:00+00:00", f"operator-{name}")
+    for name, number in (("a", 1), ("b", 2), ("x", 7))
+)
+
+
+def deployed_with(
+    generation: Generation, *kept: Generation, products: tuple[str, ...] = ("kafka",)
+) -> list[InspectedHost]:
+    """A node that was deployed with a generation of the secrets, and those that are kept."""
+    [one] = host(secrets=json.loads(Store((generation,)).record(products)))
+    secrets = Secrets("/inventory/.secrets", store=Store(kept) if kept else None)
+    return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
 
 
 def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
@@ -1036,6 +1053,26 @@ CASES = [
             authorized(None),
             authorized("", authorizer_class_name="org.example.Authorizer"),
         )
+    ),
+    *(
+        Case(
+            "secrets-older",
+            ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}", "secrets_accept=true", *parts),
+            deployed_with(*bad),
+            good,
+        )
+        for parts, bad, good in (
+            # A copy from before a change, the directory itself, and one that was changed since.
+            (("generation 2", "operator-b"), (SECOND, FIRST), deployed_with(SECOND, FIRST, SECOND)),
+            (("operator-b",), (SECOND, FIRST, FOREIGN), deployed_with(FIRST, FIRST, SECOND)),
+            # Another directory, and none; a new host, and one with parts of another inventory.
+            (("generation 7", "operator-x"), (FOREIGN, FIRST, SECOND), host()),
+            (("no generation",), (FIRST,), deployed_with(FOREIGN, FIRST, products=("spark",))),
+        )
+    ),
+    *(
+        Case("secrets-older", ("operator-b",), deployed_with(SECOND, FIRST), host(secrets=damaged))
+        for damaged in ({"name": "b"}, {**asdict(SECOND), "products": None})
     ),
     Case(
         "authority-differs",

@@ -597,9 +597,22 @@ REFUSED: list[Case] = [
         ),
         ("passwords of app", "SCRAM-SHA-512", "authentication: tls"),
     ),
+    *(
+        (
+            "secrets-open",
+            f"{mode:o}",
+            lambda d, mode=mode: d.kept_secrets(mode),
+            ("/inventory/.secrets", f"{mode:04o}", "chmod -R go= /inventory/.secrets"),
+        )
+        for mode in (0o755, 0o750, 0o701, 0o720)
+    ),
 ]
 
 LEGAL: list[Legal] = [
+    *(
+        ("secrets-open", f"{mode:o}", lambda d, mode=mode: d.kept_secrets(mode))
+        for mode in (0o700, 0o500, 0)
+    ),
     *(
         (
             "ensemble-security-differs",

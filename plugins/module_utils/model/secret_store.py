@@ -1,0 +1,100 @@
+"""The generation of a directory of secrets, by which an older copy of it is known.
+
+Each change of the directory is a generation with a random name of its own, which says nothing about
+the secrets. The directory keeps the names of all of them, hosts have that of the one with which
+they were deployed: a directory without it is older, or another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+FILE = "store.json"
+"""Its name among the secrets."""
+DIRECTORY = "/var/lib/millrace"
+RECORD = f"{DIRECTORY}/secrets.json"
+"""Where a host has it; root alone may read it."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A state of the directory: its random name, its number, and who made it when."""
+
+    name: str
+    number: int
+    made: str
+    by: str
+
+    def __str__(self) -> str:
+        """Return it as a message names it."""
+        return f"generation {self.number} (made {self.made} by {self.by})"
+
+
+@dataclass(frozen=True)
+class Store:
+    """The generations of a directory of secrets, the present one last.
+
+    `digest` is that of what it holds. `replacing` are the users of Kafka whose password may replace
+    another one there: rotate_secrets.yml has made it, and Kafka may not have it yet.
+    """
+
+    generations: tuple[Generation, ...]
+    digest: str = field(default="", repr=False)
+    replacing: tuple[str, ...] = ()
+
+    @property
+    def generation(self) -> Generation:
+        """The present one."""
+        return self.generations[-1]
+
+    def text(self) -> str:
+        """Return it as `parse` takes it."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    def followed_by(self, *generations: Generation, digest: str) -> Store:
+        """Return it after a change."""
+        return replace(self, generations=(*self.generations, *generations), digest=digest)
+
+    def record(self, products: Iterable[str]) -> str:
+        """Return what a host with these products gets of it."""
+        record = {"products": sorted(products), **asdict(self.generation)}
+        return json.dumps(record, indent=2) + "\n"
+
+
+def parse(text: str) -> Store | None:
+    """Return what a directory keeps, None where it keeps nothing.
+
+    Raises:
+        ValueError: it is damaged.
+
+    """
+    if not text:
+        return None
+    try:
+        data = json.loads(text)
+        generations = tuple(Generation(**one) for one in data.pop("generations"))
+        replacing = tuple(data.pop("replacing"))
+        return Store(**data, generations=(generations[0], *generations[1:]), replacing=replacing)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def deployed_with(record: Mapping[str, Any], products: Iterable[str]) -> Generation | None:
+    """Return the generation in the record of a host, None without one.
+
+    `products` are those that the host is to have: the record is not for them where another
+    inventory has deployed others there.
+    """
+    try:
+        generation = Generation(*(record[key] for key in ("name", "number", "made", "by")))
+        return generation if {*record["products"]} & {*products} else None
+    except (LookupError, TypeError):
+        return None
+
+
+def contains(store: Store | None, generation: Generation) -> bool:
+    """Return whether a directory is of a generation, or came after it."""
+    return store is not None and generation.name in [one.name for one in store.generations]
