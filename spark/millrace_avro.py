@@ -39,6 +39,13 @@ class RegistryError(Exception):
     """No instance has the schema, and one has not answered, or refuses the user."""
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for a refusal: where it leads would get the password, too."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow none."""
+
+
 @dataclass(frozen=True)
 class Registry:
     """A schema registry with Confluent's interface, and the schemas that were read from it.
@@ -101,8 +108,12 @@ class Registry:
         if self.user_info:
             login = base64.b64encode(self.user_info.encode()).decode()
             request.add_header("Authorization", f"Basic {login}")
-        context = ssl.create_default_context(cafile=self.authority) if self.authority else None
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310 - as above
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
+        if self.authority:
+            context = ssl.create_default_context(cafile=self.authority)
+            handlers.append(urllib.request.HTTPSHandler(context=context))
+        opener = urllib.request.build_opener(*handlers)
+        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
             return dict(json.load(answer))
 
 

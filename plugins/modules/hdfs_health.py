@@ -10,6 +10,7 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
+from ..module_utils.host import rest
 from ..module_utils.host.network import listens
 from ..module_utils.operations import hdfs_health, health_check
 from ..module_utils.operations.hdfs_health import INFO, SYSTEM, State
@@ -30,7 +31,7 @@ REQUEST_SECONDS = 5
 
 def ask(namenode: str) -> State | str:
     """Return the state that the NameNode at `host:port` reports, or why there is none."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = rest.opener()
     beans = {}
     try:
         for name in (SYSTEM, INFO):

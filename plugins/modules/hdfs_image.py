@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import paths
+from ..module_utils.host import paths, rest
 from ..module_utils.model.properties import parse_or_empty
 
 DOCUMENTATION = r"""
@@ -58,7 +58,7 @@ def main() -> None:
     identity = urllib.parse.quote(":".join(known[key] for key in _IDENTITY))
     url = f"http://{params['namenode']}/imagetransfer"
     url += f"?getimage=1&txid=latest&storageInfo={identity}"
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = rest.opener()
     digest = hashlib.md5(usedforsecurity=False)
     # Below the module's temporary directory, which Ansible removes; moved from it once complete.
     directory = Path(module.tmpdir) / "image"

@@ -12,6 +12,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
+from ..module_utils.host import rest
 from ..module_utils.operations import health_check, job_health
 
 DOCUMENTATION = r"""
@@ -32,7 +33,7 @@ Ask = Callable[[str, str], Mapping[str, Any]]
 
 def asker(namenode: str, user: str) -> Ask:
     """Return what asks the NameNode at `host:port` as a user: for a path and an operation."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = rest.opener()
 
     def ask(path: str, operation: str) -> Mapping[str, Any]:
         query = urllib.parse.urlencode({"op": operation, "user.name": user})

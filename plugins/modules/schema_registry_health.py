@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
+from ..module_utils.host import rest
 from ..module_utils.host.registry_rest import CONFLUENT, OPTIONS, Registry
 from ..module_utils.host.rest import RestError
 from ..module_utils.operations import health_check, registry_health
@@ -32,10 +33,9 @@ REQUEST_SECONDS = 10
 
 def down(port: int) -> Sequence[str] | None:
     """Return the checks of this host's instance that are not up, None if it does not answer."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     url = f"http://127.0.0.1:{port}/health/ready"
     try:
-        with opener.open(url, timeout=REQUEST_SECONDS) as answer:
+        with rest.opener().open(url, timeout=REQUEST_SECONDS) as answer:
             return registry_health.not_ready(json.loads(answer.read()))
     except urllib.error.HTTPError as error:
         with error:  # it is the answer, too

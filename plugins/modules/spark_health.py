@@ -10,6 +10,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
+from ..module_utils.host import rest
 from ..module_utils.host.network import listens
 from ..module_utils.operations import health_check, spark_health
 from ..module_utils.operations.spark_health import Master
@@ -46,10 +47,8 @@ def ask(address: str, token: str) -> Master:
     """Return a master as it is now; one that does not answer has the reason."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(f"http://{address}/json/", headers=headers)
-    # A proxy of the environment is not for the cluster's own hosts.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=REQUEST_SECONDS) as answer:
+        with rest.opener().open(request, timeout=REQUEST_SECONDS) as answer:
             return spark_health.master(address, json.load(answer))
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError) and error.code == HTTPStatus.FORBIDDEN:

@@ -12,6 +12,7 @@ from ..module_utils.host.distribution import sha256_of
 from ..module_utils.host.paths import naming
 from ..module_utils.model.artifacts import RECIPES, Distribution
 from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.values import listing
 
 
 def wanted(cluster: Cluster) -> list[Distribution]:
@@ -42,6 +43,7 @@ def have(distributions: Iterable[Distribution], display: Callable[[str], None]) 
     """
     packed = []
     for one in distributions:
+        _refuse_others(one.tarball, one.checksum_file)
         if not one.tarball.is_file():
             display(f"  packing {one.product} {one.version}, once")
             _pack(one)
@@ -60,10 +62,11 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
     if not tarball.is_file():
         message = f"the tarball {tarball} is not on the control node; run artifacts.yml"
         raise AnsibleActionFail(message)
+    _refuse_others(tarball, recorded)
     status = tarball.stat()
     stamp = f"{sha256} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n"
     checked = tarball.with_suffix(".tar.checked")
-    if checked.is_file() and checked.read_text() == stamp:
+    if checked.is_file() and not _others_write(checked) and checked.read_text() == stamp:
         return
     found = sha256_of(tarball)
     if found != sha256:
@@ -75,6 +78,34 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
         raise AnsibleActionFail(message)
     with naming(checked):
         checked.write_text(stamp)
+        checked.chmod(0o644)  # whatever the umask is
+
+
+def _others_write(path: Path) -> bool:
+    """Return whether another account than this one and root may change a file or directory."""
+    found = path.stat()
+    own = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
+    return bool(found.st_mode & 0o022) or found.st_uid not in own
+
+
+def _refuse_others(tarball: Path, recorded: Path | None) -> None:
+    """Refuse a tarball that others may change: it decides what runs on hosts.
+
+    Raises:
+        AnsibleActionFail: names what they may write.
+
+    """
+    cache = tarball.parent
+    files = [tarball, *([recorded] if recorded and recorded.parent == cache else [])]
+    shared = [x for x in (cache.parent, cache, *files) if x.exists() and _others_write(x)]
+    if shared:
+        paths = listing(map(str, shared))
+        message = (
+            f"other accounts may change {paths}, and with it what runs on the hosts. If you trust "
+            f"what is there, run chmod go-w {' '.join(map(str, shared))} as its owner; else remove "
+            "it, or set MILLRACE_CACHE to a directory of your own"
+        )
+        raise AnsibleActionFail(message)
 
 
 def _pack(one: Distribution) -> None:

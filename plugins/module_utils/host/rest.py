@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Container, Mapping, Sequence
 from http.client import HTTPException
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 JSON = "application/json"
 _T = TypeVar("_T")
@@ -24,6 +24,18 @@ class RestError(Exception):
         """Take the text and the status."""
         super().__init__(message)
         self.status = status
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for a refusal: where it leads would get the password or token, too."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow none."""
+
+
+def opener(*handlers: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
+    """Return what asks a service of the cluster itself, through no proxy of the environment."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects(), *handlers)
 
 
 class Instances:
@@ -55,13 +67,13 @@ class Instances:
         self.instances = list(instances)
         self._scheme = "https" if authority else "http"
         self._headers = {"Content-Type": JSON, "Accept": JSON, **(headers or {})}
-        handlers: list[Any] = [urllib.request.ProxyHandler({})]
+        handlers = []
         if authority:
             context = ssl.create_default_context(cafile=authority)
             if certificate:
                 context.load_cert_chain(certificate)
             handlers.append(urllib.request.HTTPSHandler(context=context))
-        self._opener = urllib.request.build_opener(*handlers)
+        self._opener = opener(*handlers)
 
     def first(self, ask: Callable[[str], _T]) -> _T:
         """Return what `ask` returns for the first instance that is ready.

@@ -315,6 +315,13 @@ def queries(ports: Iterable[int], token: str) -> list[Metric]:
     return list(found.values())
 
 
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for a refusal: where it leads would get the token, too."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow none."""
+
+
 def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
     """Return what a source answers.
 
@@ -324,7 +331,7 @@ def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http of this host
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirects())
     with opener.open(request, timeout=seconds) as answer:
         return bytes(answer.read())
 

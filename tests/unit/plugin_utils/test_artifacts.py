@@ -121,3 +121,50 @@ def test_each_distribution_of_a_cluster_is_wanted_once() -> None:
     wanted = sorted((one.product, one.version) for one in artifacts.wanted(found))
     assert [product for product, _ in wanted] == ["kafka", "kafka", "spark", "zookeeper"]
     assert wanted[:2] == [("kafka", "4.2.1"), ("kafka", "4.3.1")]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(".", 0o775), ("artifacts", 0o777), ("artifacts/{tarball}", 0o664)]
+)
+def test_a_cache_that_others_can_change_is_refused(recipes: Recipes, name: str, mode: int) -> None:
+    """They could put another distribution there, with the mark that it was verified."""
+    one = recipes.distribution()
+    have(one)
+    path = recipes.cache / name.format(tarball=one.tarball.name)
+    former = path.stat().st_mode & 0o777
+    path.chmod(mode)
+    for check in (lambda: have(one), lambda: artifacts.verify(one.tarball, SUM)):
+        with pytest.raises(AnsibleError, match=f"chmod go-w .*{path.name}"):
+            check()
+    path.chmod(former)
+    assert have(one) == []
+
+
+def test_a_cache_of_another_account_is_refused(
+    recipes: Recipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recipes.distribution()
+    have(one)
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    if not owner:  # what is root's is not refused
+        owner = 4711
+        os.chown(one.tarball, owner, -1)
+    with pytest.raises(AnsibleError, match=one.tarball.name):
+        have(one)
+    monkeypatch.setenv("SUDO_UID", str(owner))
+    assert have(one) == []
+
+
+def test_a_mark_that_others_can_write_is_not_believed(recipes: Recipes) -> None:
+    one = recipes.distribution()
+    have(one)
+    mark = one.tarball.with_suffix(".tar.checked")
+    one.tarball.write_text("another")
+    status = one.tarball.stat()
+    mark.write_text(f"{SUM} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n")
+    have(one)
+    mark.chmod(0o666)
+    with pytest.raises(AnsibleError, match="sha256"):
+        have(one)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
+from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
     Generation,
@@ -67,7 +68,7 @@ def test_a_directory_without_secrets_has_none(directory: Path) -> None:
     assert secrets.read(directory).store is None
     found = small.kafka(1, 1, kafka_security="open")
     opened = replace(found.inventory, secrets=secrets.read(directory))
-    assert small.resolve(opened).secrets_record("b1") == {}
+    assert resolve(opened).secrets_record("b1") == {}
 
 
 def test_each_change_is_one(directory: Path) -> None:
@@ -134,7 +135,7 @@ def test_nothing_on_a_host_tells_of_the_secrets(directory: Path) -> None:
     text = store_of(kept).record(KAFKA)
     assert not [one for one in stored(directory).values() if one.strip() in text]
     assert store_of(kept).digest not in text
-    cluster = small.resolve(replace(closed(directory).inventory, secrets=kept))
+    cluster = resolve(replace(closed(directory).inventory, secrets=kept))
     entry = cluster.host_files("b1")[secret_store.RECORD]
     assert (entry["content"], entry["mode"]) == (text, "0600")
 
