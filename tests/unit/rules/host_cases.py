@@ -23,7 +23,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_st
     Generation,
     Store,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import secret_digest
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+    AUTHORITY_FILE,
+    secret_digest,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Certificate,
