@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure
+
 from ..module_utils.host.operation_file import FINISHED, RUNNING
 from ..module_utils.model.security import pem_stores
 from ..plugin_utils import operation
@@ -34,4 +36,11 @@ class ActionModule(Action):
             # Where a run rolls twice, the first roll has finished this record.
             record = {**operation.current(what), "state": RUNNING}
             options |= {"operation": record, "take": True}
-        return {**self.call(options), "lock_hosts": lock_hosts}
+        try:
+            answer = self.call(options)
+        except AnsibleConnectionFailure as error:
+            if name in self.hosts("ansible_play_hosts"):
+                raise
+            # With any_errors_fatal Ansible would end the play, though it ignores such a host.
+            answer = {"changed": False, "not_reached": str(error)}
+        return {**answer, "lock_hosts": lock_hosts}

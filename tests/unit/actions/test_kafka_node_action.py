@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action import kafka_node
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.model import small
 
 CLUSTER = small.kafka(2, 3)
+TIMED_OUT = "timed out"
 
 
 @pytest.fixture
@@ -69,3 +71,20 @@ def test_a_second_roll_of_a_run_takes_the_lock_as_running(tasks: Tasks) -> None:
     tasks.run(kafka_node, {"complete": True})
     taken = ask(tasks, "c1", what="rolling_restart")
     assert (taken["operation"]["state"], taken["take"]) == ("running", True)
+
+
+def test_a_host_outside_the_run_does_not_have_to_be_reachable(
+    local_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ansible would end the play at it: every play here has any_errors_fatal."""
+
+    def broken(*_: object) -> dict[str, Any]:
+        raise AnsibleConnectionFailure(TIMED_OUT)
+
+    tasks = Tasks(monkeypatch, CLUSTER, broken)
+    variables = {"inventory_hostname": "c1", "ansible_play_hosts": ["c1", "b1"]}
+    answer = tasks.run(kafka_node, {"what": "rolling_restart", "host": "c3"}, variables)
+    assert TIMED_OUT in answer["not_reached"]
+    assert "holder" not in answer, "it did not take the lock"
+    with pytest.raises(AnsibleConnectionFailure):
+        tasks.run(kafka_node, {"restore": True, "host": "b1"}, variables)
