@@ -77,6 +77,11 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
             f"{UNIT}/plugin_utils/test_{name}.py" for name in ("authorities", "secrets")
         ],
     },
+    "storage": {
+        f"{UTILS}/host/storage.py": [f"{UNIT}/host/test_storage.py"],
+        "plugins/modules/kafka_storage.py": [f"{UNIT}/host/test_storage.py"],
+        "plugins/action/kafka_storage.py": [f"{UNIT}/actions/test_kafka_storage.py"],
+    },
     "ledger": {
         f"ledger/{name}.py": LEDGER
         for name in ("invariants", "history", "verdict", "replicas", "exactly_once")
