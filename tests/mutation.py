@@ -71,6 +71,17 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
             "plugins/modules/kafka_dynamic_config.py",
         )
     },
+    "secrets": {
+        f"{UTILS}/model/secret_store.py": [
+            f"{UNIT}/plugin_utils/test_secret_generations.py",
+            f"{UNIT}/rules/test_host_rules.py",
+        ],
+        "plugins/plugin_utils/secrets.py": [
+            f"{UNIT}/plugin_utils/test_secret_generations.py",
+            f"{UNIT}/plugin_utils/test_secrets.py",
+            f"{UNIT}/plugin_utils/test_signing_requests.py",
+        ],
+    },
     "authorities": {
         f"{UTILS}/model/ca_change.py": [f"{UNIT}/model/test_ca_change.py"],
         "plugins/plugin_utils/authorities.py": [

@@ -60,16 +60,19 @@ class ActionModule(LocalAction):
         return outcome(problems, message)
 
     def _accepted(self, found: Mapping[str, Inspection]) -> Secrets | None:
-        """Return the secrets as those that replace the ones of hosts, None if they do already."""
+        """Return the secrets as those that replace the ones of hosts and the passwords of Kafka.
+
+        None where there is nothing to replace.
+        """
         kept, cluster = self.cluster.inventory.secrets, self.cluster
         records = [
             secret_store.deployed_with(inspection.secrets, cluster.deployed(name))
             for name, inspection in found.items()
         ]
-        missing = [one for one in records if one and not secret_store.contains(kept.store, one)]
-        if not missing:
-            return None
+        missing = {one for one in records if one and not secret_store.contains(kept.store, one)}
         users = {user.name for node in cluster.brokers for user in node.users if user.generated}
+        if not missing and not users:
+            return None
         return secrets.accept(kept, missing, users, store=not self._task.check_mode)
 
     def _keep_cluster_id(self, args: Mapping[str, Any]) -> bool:

@@ -493,10 +493,11 @@ def accept(
         with lock(directory, store=store):
             kept = (read(directory) if store else found).store or _first("")
             missing = [one for one in generations if not secret_store.contains(kept, one)]
-            numbers = [one.number for one in (*kept.generations, *missing)]
-            following = _generation(max(numbers) + 1)
-            new = kept.followed_by(*missing, following, digest=kept.digest)
-            new = _replacing(new, users)
+            new = _replacing(kept, users)
+            if missing:
+                numbers = [one.number for one in (*kept.generations, *missing)]
+                following = _generation(max(numbers) + 1)
+                new = new.followed_by(*missing, following, digest=kept.digest)
             if store:
                 _write(directory / secret_store.FILE, new.text())
                 new = stamp(directory) or new

@@ -217,7 +217,8 @@ def _authority_differs(host: InspectedHost) -> Findings:
     if wrong:
         what = f"The node {wrong[0]} {node.secrets.directory}."
         fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
-        fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml."
+        fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml "
+        fix += "-e secrets_accept=true."
         yield Finding(what, fix)
 
 
