@@ -173,8 +173,12 @@ def test_the_module_does_what_is_left_to_do(node: Run, voters: Any, asked: Any) 
     assert (planned["added"], planned["directory_id"]) == (bool(asked), text(NEW))
 
 
-def test_the_module_adds_no_node_that_lacks_metadata(node: Run) -> None:
-    result = node(log({2: OTHER}, replica(1, NEW, 5)))
+@pytest.mark.parametrize("voters", [{2: OTHER}, {1: OLD, 2: OTHER}])
+def test_the_module_changes_no_quorum_for_a_node_that_lacks_metadata(
+    node: Run, voters: Any
+) -> None:
+    """Nor does it remove the former voter: the quorum would have one fewer for all that time."""
+    result = node(log(voters, replica(1, NEW, 5)))
     assert result["failed"]
     assert "995 records" in result["msg"]
     assert result["asked"] == []
