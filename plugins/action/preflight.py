@@ -46,7 +46,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "accounts": [one.account_file for one in desired.former_monitoring(cluster, name)],
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
-        "spark": name in cluster.spark,
+        "shared_dir": cluster.spark[name].shared_dir if name in cluster.spark else "",
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
     }

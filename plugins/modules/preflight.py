@@ -26,6 +26,7 @@ from ..module_utils.model import secret_store
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
 from ..module_utils.model.security import secret_digest
+from ..module_utils.model.spark_sessions import SHARED_MARK
 
 DOCUMENTATION = r"""
 module: preflight
@@ -367,7 +368,10 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     roles, protocols = between_nodes()
     return {
         "python": list(sys.version_info[:3]),
-        "system_python": system_python() if params["spark"] else [],
+        "system_python": system_python() if params["shared_dir"] else [],
+        "shared_id": read(f"{params['shared_dir']}/{SHARED_MARK}").strip()
+        if params["shared_dir"]
+        else "",
         "os_release": system,
         "machine": platform.machine(),
         "cores": os.cpu_count() or 1,
@@ -434,7 +438,7 @@ def main() -> None:
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
             "rules": text,
-            "spark": no,
+            "shared_dir": text,
             "java_home": text,
             "kafka_user": {"type": "str", "default": "kafka"},
         },

@@ -79,6 +79,7 @@ class Inspection:
     """What was found on a host.
 
     `python` is what Ansible runs there, `system_python` /usr/bin/python3, empty without one.
+    `shared_id` is the id in the shared directory of Spark, empty without one.
     `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
     wanted ports on which another process listens, `addresses` is what the host resolves its own
     advertised names to, `sources` from which addresses it connects to others, by their names, `nft`
@@ -108,6 +109,7 @@ class Inspection:
 
     python: tuple[int, ...] = (3, 11)
     system_python: tuple[int, ...] = ()
+    shared_id: str = ""
     os_release: Mapping[str, str] = field(
         default_factory=lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"}
     )

@@ -14,6 +14,7 @@ from ..model.key_table import nearest
 from ..model.security import SPARK_SECRET, secret_digest
 from ..model.spark import HDFS, SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
+from ..model.spark_sessions import SHARED_MARK
 from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, hosts_rule, rule
@@ -500,3 +501,21 @@ def _spark_shared_local(host: InspectedHost) -> Findings:
     if found and found.mount == "/" and not found.fstype.startswith(_NETWORK):
         fix = "Mount a file system that all Spark hosts share, such as NFS, and set it to a "
         yield Finding(f"{found.path} is on the host's own disk.", f"{fix}directory there.")
+
+
+@hosts_rule("spark-shared-differs", where="spark_shared_dir")
+def _spark_shared_differs(hosts: Sequence[InspectedHost]) -> Findings:
+    """Event logs, tables and checkpoints that one host writes would not be there on the others;
+    site.yml has written an id into the directory, once.
+    """
+    ids = {one.name: one.found.shared_id for one in hosts if _shared_directory(one)}
+    found = holders(ids)
+    if len(found) > 1 and any(found):
+        marked = [names for number, names in found.items() if number]
+        bare = [names for number, names in found.items() if not number]
+        what = "The shared directory is another one on " + listing(map(listing, marked), "than on")
+        if len(marked) == 1:
+            what = f"The shared directory of {listing(bare[0])} is not that of {listing(marked[0])}"
+        fix = "Mount the same file system on all Spark hosts; if it was replaced on purpose, copy "
+        fix += f"{SHARED_MARK} of the directory to the new one."
+        yield Finding(f"{what}.", fix, hosts=tuple(ids))

@@ -13,6 +13,9 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_sessions import (
+    SHARED_MARK,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.modules import preflight
 from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
@@ -48,9 +51,11 @@ def test_the_answer_is_an_inspection(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no Python of the system here")
-def test_the_python_of_sparks_jobs_is_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_sparks_jobs_is_the_systems(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     shown = subprocess.run(["/usr/bin/python3", "-V"], capture_output=True, text=True, check=True)
-    assert Inspection.of(found(spark=True)).facts.python in shown.stdout
+    assert Inspection.of(found(shared_dir=str(tmp_path))).facts.python in shown.stdout
     assert Inspection.of(found()).system_python == ()
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     assert preflight.system_python() == list(sys.version_info[:3])
@@ -68,6 +73,13 @@ def test_with_which_secrets_the_host_was_deployed(
     if text is not None:
         record.write_text(text)
     assert found()["secrets"] == expected
+
+
+def test_the_id_of_a_shared_directory_is_read(tmp_path: Path) -> None:
+    assert found(shared_dir=str(tmp_path))["shared_id"] == ""
+    (tmp_path / SHARED_MARK).write_text("1-2\n")
+    assert found(shared_dir=str(tmp_path))["shared_id"] == "1-2"
+    assert found()["shared_id"] == ""
 
 
 def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:

@@ -109,6 +109,13 @@ def sharing_files(
     return inspected(draft, {"k2": Inspection(directories=(disk,), mount_points=mounts)})
 
 
+def marked(*ids: str) -> list[InspectedHost]:
+    """Hosts of Spark whose shared directories have these ids."""
+    disk = Directory("/srv/spark", mount="/srv", device="8:1", fstype="nfs4", free=GIB, size=GIB)
+    found = [Inspection(directories=(disk,), shared_id=one) for one in ids]
+    return inspected(Draft(), dict(zip(("k1", "k2", "k3"), found, strict=True)))
+
+
 def broker_of_ensemble(
     wanted: str, secured: bool | None, *, meta: str | None = "version=0"
 ) -> list[InspectedHost]:
@@ -1338,6 +1345,18 @@ CASES = [
         sharing_files(
             "/srv/share1", mount="/srv/share1", mounts=("/", "/srv/share1", "/srv/share2")
         ),
+    ),
+    Case(
+        "spark-shared-differs",
+        ("of k3 is not that of k1 and k2", "spark_shared_dir"),
+        marked("a", "a", ""),
+        marked("a", "a", "a"),
+    ),
+    Case(
+        "spark-shared-differs",
+        ("on k1 than on k2 and k3",),
+        marked("a", "b", "b"),
+        marked("", "", ""),
     ),
     Case(
         "spark-shared-local",

@@ -60,7 +60,7 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
     # The kills first: a controller counts elections since its own start.
     "elections": (
         RULE_FAILS,
-            CONFIG_REJECTED,
+        CONFIG_REJECTED,
         CONTROLLERS_KILLED,
         UNCLEAN_ELECTION,
     ),
