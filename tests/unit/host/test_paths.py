@@ -34,7 +34,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import files as
 from tests.unit.host.attacker import ACCOUNT, GID, NAME, UID, attack, exchange, give, needs_root
 from tests.unit.in_process import call_module
 
-TRIES = 200
+TRIES = 100
 
 
 @pytest.fixture
