@@ -99,7 +99,10 @@ class Worker(KafkaService):
     kafka_user = KAFKA_USER
     kafka_authority = KAFKA_AUTHORITY
     owned = OWNED
-    leftovers = (CONFIG,)
+    leftovers = (
+        *(REST_STORE, AUTHORITY, KAFKA_AUTHORITY, f"{_DIRECTORY}/"),
+        *(SECRETS, f"{CONFIG}/"),  # former users and secrets have files there too
+    )
 
     @property
     def table(self) -> Table:

@@ -53,6 +53,7 @@ class Console(PythonProgram):
     library_version = "1.10.0"  # of Starlette
     service = "millrace-console"
     package = PRODUCT
+    leftovers = (*PythonProgram.leftovers, "console.pem", "page.html", "views.json")
     environment: ClassVar[Mapping[str, str]] = {
         # Not the compiled part of another version, which the host may have.
         "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python",

@@ -111,7 +111,7 @@ class HdfsHost(Service):
     closed = "hosts and host_firewall: nftables"
     scripts = ("hdfs", "hadoop")
     tool_template = "hdfs-tool.sh.j2"
-    leftovers = (CONFIG, _CHECKPOINTS)
+    leftovers = (_INCLUDE, f"{CONFIG}/", _CHECKPOINTS)
 
     @property
     def owned(self) -> Mapping[str, str]:

@@ -128,6 +128,7 @@ class KafkaNode(Server, Certified):
     leftovers = (
         *(security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY),
         *zookeeper_tls.paths("kafka"),
+        *(f"/etc/kafka/{name}" for name, _ in _LOGGING.values()),
         *(f"{security.DIRECTORY}/", "/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
         *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
     )

@@ -62,6 +62,10 @@ class Metrics(Packaged):
     title = "Metrics exporters"
     address_variable = "metrics_host"
     programs = {"node_exporter": NODE_UNIT, "exporter_exporter": PROXY_UNIT}  # noqa: RUF012 - never changed
+    leftovers = (
+        *(f"{product}.yml" for product in java_agent.PORTS),
+        *("certificates/proxy.pem", "certificates/", "host.json", "modules.yml", "token"),
+    )
 
     @property
     def ports(self) -> dict[str, int]:

@@ -54,6 +54,10 @@ class Monitoring(Packaged):
     port_variables = (PROMETHEUS, ALERTMANAGER)
     connecting = (NODES, ADMINS)
     programs = UNITS
+    leftovers = (
+        *("alerts/site.yml", "alerts/", f"certificates/{AUTHORITY_FILE}", _STORE, "certificates/"),
+        *(*SETTINGS.values(), _WEB, _PASSWORD_FILE, _TOKEN_FILE),
+    )
 
     @property
     def data_dir(self) -> str:

@@ -25,11 +25,14 @@ class Packaged(Certified):
     """Packages and units of a host; a new kind is one more such class.
 
     `programs` is name of a package, as `systems` has it -> our unit that runs its program.
+    `leftovers` is what another inventory may have brought to the directory of its configuration;
+    with a slash at the end a directory that is removed only if it is empty.
     """
 
     host: HostSettings
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     programs: ClassVar[Mapping[str, str]]
+    leftovers: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def own_files(self) -> dict[str, Entry]:
@@ -43,7 +46,7 @@ class Packaged(Certified):
     @property
     def own_directories(self) -> list[str]:
         """The directories that are removed with it, whatever is in them."""
-        return [self.config_dir, *([self.distribution.home] if self.distribution else [])]
+        return [self.distribution.home] if self.distribution else []
 
     @property
     def binaries(self) -> list[str]:
@@ -103,6 +106,7 @@ class Packaged(Certified):
             "masks": self.all_masks(),
             "removed": [
                 *own,
+                *(f"{self.config_dir}/{name}" for name in (*self.leftovers, "")),
                 *self.own_directories,
                 *(data if self.settings.get(f"{self.product}_remove_data") else []),
                 self.account_file,

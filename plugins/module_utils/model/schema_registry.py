@@ -107,7 +107,7 @@ class Registry(KafkaService):
     kafka_user = KAFKA_USER
     kafka_authority = AUTHORITY
     owned = OWNED
-    leftovers = (CONFIG,)
+    leftovers = (STORE, AUTHORITY, f"{_DIRECTORY}/", f"{CONFIG}/")
 
     @property
     def table(self) -> Table:

@@ -242,8 +242,8 @@ class Service(Part):
     `closed` is what to set its variable of security to, so that it is not open to everybody.
     `scripts` are commands besides the distribution's tools, which `tool_template` starts.
     `previous` is the file with what the service was started with, where one is kept. `leftovers` is
-    what teardown removes besides its files; with a slash at the end only if it is empty:
-    certificates that Millrace did not bring may be in it.
+    what teardown removes besides its files, such as files that another inventory brings; with a
+    slash at the end only if it is empty: what Millrace did not bring may be in it.
     """
 
     host: HostSettings

@@ -159,8 +159,11 @@ class SparkHost(Service):
     scripts = spark_sessions.NAMES
     tool_template = "spark-tool.sh.j2"
     leftovers = (
-        *(f"{_CONFIG}/job-*", f"{_CONFIG}/kafka-login*", f"{_CONFIG}/certificates/"),
-        *(f"{spark_sessions.DIRECTORY}/", f"{_CONFIG}/", spark_jobs.DIRECTORY),
+        *(f"{_CONFIG}/job-*", f"{_CONFIG}/kafka-login*", KAFKA_AUTHORITY),
+        f"{_CONFIG}/connect-environment",
+        *(*zookeeper_tls.paths("spark"), f"{_CONFIG}/certificates/"),
+        *(f"{spark_sessions.DIRECTORY}/ui-token", f"{spark_sessions.DIRECTORY}/"),
+        *(f"{_CONFIG}/", spark_jobs.DIRECTORY),
         f"{HOMES}/{spark_jobs.PACKAGES}-*",
     )
 

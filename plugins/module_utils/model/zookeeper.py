@@ -53,7 +53,11 @@ class Member(Server):
     title = "Apache ZooKeeper"
     address_variable = "zookeeper_host"
     port_variables = ("zookeeper_client_port", "zookeeper_peer_port", "zookeeper_election_port")
-    leftovers = ("/etc/zookeeper",)
+    leftovers = (
+        *("/etc/zookeeper/client.properties", zookeeper_tls.clients_path()),
+        *zookeeper_tls.paths("zookeeper"),
+        *("/etc/zookeeper/certificates/", "/etc/zookeeper/"),
+    )
 
     @property
     def id(self) -> int | None:

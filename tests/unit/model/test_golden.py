@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import os
 import re
 import shutil
@@ -16,6 +17,10 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Entry
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
     Cluster,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import (
+    of_service,
+    removal,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
 from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
@@ -46,6 +51,39 @@ ALL_FILES = {
     "vms_example": ["kafka1.example.org", "worker1.example.org", "spark3.example.org"],
     "zookeeper": ["b1", "z1"],  # broker of Kafka 3.9 on an ensemble; ensemble alone
 }
+
+
+def is_removed(path: str, removed: list[str]) -> bool:
+    """Whether a removal takes a path along, by its name or with a directory."""
+    above = [path, *map(str, Path(path).parents)]
+    return any(fnmatch.fnmatch(place, pattern) for pattern in removed for place in above)
+
+
+def test_a_removal_leaves_no_file_that_any_inventory_brings(tmp_path: Path) -> None:
+    """Of a service that was closed before, or had other roles; but what a site has added stays."""
+    clusters = [read(name, tmp_path) for name in INVENTORIES]
+    brought: dict[str, set[str]] = {}
+    removed: dict[str, list[list[str]]] = {}
+    for cluster in clusters:
+        for host in cluster.hosts:
+            for product in cluster.deployed(host):
+                entries = of_service(cluster, host, product)["files"].items()
+                paths = {path for path, one in entries if one.get("state") != "directory"}
+                config = cluster.part(host, product).config_dir
+                brought.setdefault(product, set()).update(
+                    path for path in paths if path.startswith(f"{config}/")
+                )
+                removed.setdefault(product, []).append(removal(cluster, host, product)["removed"])
+                assert not is_removed(f"{config}/of-the-site", removed[product][-1]), product
+    assert len(brought) > 8
+    left = {
+        path
+        for product, paths in brought.items()
+        for path in paths
+        for names in removed[product]
+        if not is_removed(path, names)
+    }
+    assert not left
 
 
 def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:

@@ -123,7 +123,7 @@ def test_a_removal_leaves_nothing() -> None:
         if one.get("state") != "directory" and path not in gone
     ]
     assert not left
-    assert {exporter().directory, "/etc/lag_exporter"} <= {*gone}
+    assert {exporter().directory, "/etc/lag_exporter/"} <= {*gone}
 
 
 @needs_systemd

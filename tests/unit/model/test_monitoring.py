@@ -209,7 +209,7 @@ def test_a_host_loses_what_watches_no_more() -> None:
     units = {f"millrace-{name}" for name in ("node-exporter", "prometheus", "console")}
     assert units <= {*found["units"]}
     assert "millrace-lag-exporter" not in found["units"], "it is not there"
-    paths = {"/etc/metrics", "/opt/millrace/jmx_exporter", "/etc/monitoring", "/etc/console"}
+    paths = {"/etc/metrics/", "/opt/millrace/jmx_exporter", "/etc/monitoring/", "/etc/console/"}
     assert {*found["removed"]} >= paths
     assert "/var/lib/monitoring" not in found["removed"]
     assert "/etc/systemd/system/prometheus.service" in found["masks"]
