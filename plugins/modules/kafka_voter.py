@@ -138,7 +138,9 @@ def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> N
     config = folder / "tool.properties"
     server, client = (Path(params[key]) for key in ("config", "client_config"))
     try:
-        config.write_text(quorum.tool_config(server.read_text(), client.read_text()))
+        text = quorum.tool_config(server.read_text(), client.read_text())
+        with paths.naming(config):
+            config.write_text(text)
     except (OSError, ValueError) as error:
         text = f"no configuration for Kafka's tool: {error}. Configure the node first"
         raise FailedError(text) from error

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host import paths
+
 DOCUMENTATION = r"""
 module: monitoring_check
 short_description: Whether Prometheus and Alertmanager accept a configuration, before it is there
@@ -57,7 +59,8 @@ def main() -> None:
         for path, content in module.params["files"].items():
             file = directory / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(str(content), encoding="utf-8")
+            with paths.naming(file):
+                file.write_text(str(content), encoding="utf-8")
         found = {tool: refused(module, directory, tool) for tool in tools}
     wrong = [f"{tool} refuses it:\n{text}" for tool, text in found.items() if text]
     if wrong:

@@ -221,8 +221,9 @@ def refused_rules(module: AnsibleModule) -> str:
         return ""
     # Not by standard input: a program that ends before it reads that would end the module.
     with tempfile.NamedTemporaryFile("w", dir=module.tmpdir, encoding="utf-8") as file:
-        file.write(rules)
-        file.flush()
+        with paths.naming(file.name):
+            file.write(rules)
+            file.flush()
         code, _, message = module.run_command([program, "--check", "--file", file.name])
     return (message.strip() or f"nft ended with {code}") if code else ""
 

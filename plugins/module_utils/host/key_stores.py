@@ -15,6 +15,7 @@ from typing import Any
 
 from ..model import pem
 from ..model.pem import X509
+from . import paths
 from .certificate_expiry import days, shake_hands
 
 _KEY = re.compile(
@@ -84,8 +85,9 @@ def _loadable(text: str, chain: Sequence[X509]) -> Iterator[str]:
     blocks += [("CERTIFICATE", one.der) for one in chain]
     memory = _MEMORY if Path(_MEMORY).is_dir() else None
     with tempfile.NamedTemporaryFile("w", dir=memory, encoding="ascii") as file:
-        file.write("".join(pem.block(*one) for one in blocks))
-        file.flush()
+        with paths.naming(file.name):
+            file.write("".join(pem.block(*one) for one in blocks))
+            file.flush()
         yield file.name
 
 
