@@ -310,6 +310,8 @@ def _mode_is(place: Place, check: _Check) -> bool:
 
 def _walk(path: str, *, follow: bool) -> tuple[Directory, str]:
     """Return the last directory of a path, open, and the name in it."""
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     left = _parts(os.path.join(os.getcwd(), path))  # noqa: PTH109, PTH118 - texts
     opened = [_root()]
     links = 0

@@ -86,7 +86,9 @@ def remove(path: str) -> bool:
     """
     with _shallow(path):
         try:
-            with paths.at(path.rstrip("/") or "/") as place:
+            with paths.at(path) as place:
+                if place.name == ".":
+                    raise OSError(errno.EINVAL, "the root of all directories stays", place.path)
                 return _remove_empty(place) if path.endswith("/") else _remove(place)
         except (FileNotFoundError, NotADirectoryError):  # it is not there, or no directory
             return False
@@ -131,7 +133,7 @@ def is_mount(parent: Directory, directory: Directory) -> bool:
 
 def _is_removable(path: str) -> bool:
     try:
-        with _shallow(path), paths.at(path.rstrip("/") or "/") as place:
+        with _shallow(path), paths.at(path) as place:
             return _has_removable(place)
     except (FileNotFoundError, NotADirectoryError):
         return False

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import files
-from ..model.properties import parse_properties
+from ..model.properties import escape_key, escape_value, parse_properties
 from ..model.uuids import ZERO, kafka_text
 from .gate import MAX_LAG
 
@@ -95,7 +94,7 @@ def tool_config(server: str, client: str) -> str:
     """Return the tool's configuration: who the node is, and how clients connect."""
     own = parse_properties(server)
     keys = {key: own[key] for key in _OWN_KEYS if key in own} | parse_properties(client)
-    return files.properties(keys)
+    return "".join(f"{escape_key(key)}={escape_value(value)}\n" for key, value in keys.items())
 
 
 def _id(replica: Mapping[str, Any]) -> int:

@@ -139,6 +139,25 @@ def test_a_path_with_a_slash_goes_only_when_nothing_is_left_in_it(tmp_path: Path
     assert not certificate.parent.exists()
 
 
+@pytest.mark.parametrize("path", ["/", "//", "/.", "/usr/.."])
+def test_the_root_is_never_removed(path: str) -> None:
+    with pytest.raises(OSError, match="root"):
+        removal.remove(path)
+
+
+def test_no_path_is_nothing_to_remove() -> None:
+    assert not removal.remove("")
+    assert removal.existing([""]) == []
+
+
+def test_a_bug_in_a_removal_fails_its_test_and_removes_nothing() -> None:
+    """Of the fixture for all tests here."""
+    with pytest.raises(pytest.fail.Exception):
+        removal.remove("/nonexistent-millrace-test-directory/")
+    with pytest.raises(pytest.fail.Exception):
+        Path("/nonexistent-millrace-test-directory").rmdir()
+
+
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The mount point of a disk in a service's directory of data."""
