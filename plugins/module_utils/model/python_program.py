@@ -40,7 +40,12 @@ class PythonProgram(Packaged):
     sources: ClassVar[tuple[str, ...]]
     imported: ClassVar[tuple[str, ...]]
     stop_timeout: ClassVar[int]
-    leftovers = (AUTHORITY_FILE, "client.properties", "environment", "settings.json")
+    leftovers: ClassVar[tuple[str, ...]] = (
+        AUTHORITY_FILE,
+        "client.properties",
+        "environment",
+        "settings.json",
+    )
     environment: ClassVar[Mapping[str, str]] = {}
     memory: ClassVar[str] = ""
 
