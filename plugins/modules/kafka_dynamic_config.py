@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import dynamic_record, restart
+from ..module_utils.host import dynamic_record, operation_file, restart
 from ..module_utils.host.retry import retried
 from ..module_utils.kafka import configs, features
 from ..module_utils.kafka.client import Cluster, UnavailableError
@@ -133,6 +133,10 @@ class Run:
         self._record((recorded | set(made.set) | kept.keys()) - set(made.deleted))
         if refused and not self._validate_only:
             restart.add_to_mark(Path(self._params["restart_mark"]), {self._params["path"]: refused})
+        if not self._validate_only:
+            restart.forget_superseded(
+                Path(self._params["previous"]), Path(self._params["restart_mark"])
+            )
         result: dict[str, Any] = {
             "changed": bool(made.keys) or stepped,
             "set": {key: list(one) for key, one in sorted({**made.set, **made.cluster}.items())},
@@ -216,7 +220,12 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Apply the file to the broker, and return the module's result."""
     node_id, wait = module.params["node_id"], module.params["wait"]
     try:
+        operation_file.refuse_begun_since(
+            Path(module.params["operation_record"]), module.params["judged_operations"]
+        )
         return Run(module, Broker(cluster, node_id, wait)).result()
+    except operation_file.LockedError as error:
+        raise options.FailedError(str(error)) from error
     except UnavailableError as error:
         text = (
             f"broker {node_id} does not answer after {wait:g} s ({error}): see its journal. "
@@ -236,6 +245,9 @@ def main() -> None:
         "cluster_wide": {"type": "bool", "default": False},
         "restart_mark": {"type": "path", "default": "/run/kafka/restart-pending"},
         "record": {"type": "path", "default": dynamic_record.PATH},
+        "previous": options.NODE["previous"],
+        "judged_operations": {"type": "list", "elements": "str"},
+        "operation_record": options.NODE["record"],
         "wait": {"type": "float", "default": 30},
     }
     # The host's journal would otherwise hold the file's content.

@@ -107,6 +107,8 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     last = progress.phase == "gate" and params["controller_last"]
     if last and one.must_be_last(set(params["remaining"])):
         return {"changed": False, **result, "deferred": True, **progress.as_data()}
+    if progress.phase == "gate" and previous.exists() and one.serves():
+        restart.forget_superseded(previous, one.mark)
     try:
         if params["start_timed_out"]:
             check_fatal(one)

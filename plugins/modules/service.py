@@ -14,6 +14,7 @@ from ..module_utils.host import (
     distribution,
     files,
     network,
+    operation_file,
     removal,
     replaced_java,
     restart,
@@ -319,6 +320,9 @@ def make_accounts(module: AnsibleModule, entries: list[Entry], changes: Sequence
 
 def run(module: AnsibleModule) -> dict[str, Any]:
     """Compare, make it so, and return the module's result."""
+    operation_file.refuse_begun_since(
+        Path(module.params["operation_record"]), module.params["judged_operations"]
+    )
     service = Service(module)
     result = service.result()
     if (
@@ -377,6 +381,8 @@ def main() -> None:
             "mark_replaced": {"type": "bool", "default": False},
             "restart_marks": {"type": "list", "elements": "path", "default": []},
             "previous": {"type": "path"},
+            "judged_operations": {"type": "list", "elements": "str"},
+            "operation_record": {"type": "path", "default": operation_file.PATH},
         },
         supports_check_mode=True,
         # The host's journal would otherwise hold every file's content.
@@ -388,7 +394,10 @@ def main() -> None:
         module.fail_json(msg=str(error), changed=bool(error.done), changed_paths=error.done)
     except start.NotStartedError as error:
         module.fail_json(msg=str(error), changed=True)
-    except (distribution.DistributionError, OSError, ValueError) as error:
+    except (
+        *(distribution.DistributionError, operation_file.LockedError),
+        *(OSError, ValueError),
+    ) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,10 @@ QUIET_SECONDS = 120
 """Seconds that a holder may let pass between two writes, where its record gives no other number."""
 
 Record = Mapping[str, Any]
+
+
+class LockedError(Exception):
+    """Another operation has the lock; the text says which."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -41,6 +45,32 @@ def holder(found: Record, own: str) -> dict[str, Any]:
     """Return the record of another operation that holds the lock, empty if none does."""
     held = found.get("state") == RUNNING and found.get("id") != own
     return dict(found) if held else {}
+
+
+def begun_since(found: Record, judged: Collection[str]) -> str:
+    """Describe the operation that holds the lock of a host, empty if none does.
+
+    Those in `judged` are known to a run by their ids: its own, and one that it has found dead.
+    """
+    if not holder(found, "") or found.get("id") in judged or is_silent(found):
+        return ""
+    return f"{found.get('what')}, started by {found.get('who')} ({found.get('command')})"
+
+
+def refuse_begun_since(path: Path, judged: Collection[str] | None) -> None:
+    """Refuse to go on if an operation has begun since a run inspected this host; None: do not look.
+
+    Raises:
+        LockedError: names it.
+
+    """
+    found = "" if judged is None else begun_since(read(path), judged)
+    if found:
+        message = (
+            f"Another operation has taken the lock of the cluster since this run began: {found}. "
+            "This task has changed nothing. Run this again when that operation has ended."
+        )
+        raise LockedError(message)
 
 
 def is_silent(found: Record) -> bool:

@@ -118,6 +118,15 @@ def keep(previous: Path, states: Mapping[str, Any]) -> None:
     files.write_own(previous, json.dumps({"entries": states}, indent=2) + "\n")
 
 
+def forget_superseded(previous: Path, mark: Path) -> None:
+    """Remove what was kept, unless a mark exists: else the running process works as its files say.
+
+    A later start that fails, for another reason, must not bring back files of long ago.
+    """
+    if not mark.exists():
+        previous.unlink(missing_ok=True)
+
+
 def kept_changes(previous: Path) -> list[Change]:
     """Return what `restore` would change, nothing where nothing was kept.
 

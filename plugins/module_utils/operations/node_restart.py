@@ -153,6 +153,16 @@ class NodeRestart:
         ready = self.unit.state().running and self._serves(snapshot)
         return ready and gate.must_wait_for_others(self.node.id, others, snapshot)
 
+    def serves(self) -> bool:
+        """Return whether its process has started well, and serves."""
+        state = self.unit.state()
+        if not state.running or state.restarts:
+            return False
+        try:
+            return not not_ready_reasons(self.cluster.read(), self.node)
+        except UnavailableError:
+            return False
+
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
         """Return what forbids stopping this node; if it does not serve, only other nodes count."""
         ready = self._serves(snapshot)

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model import desired, security
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run, secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils import (
+    operation,
+    run,
+    secrets,
+)
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 from tests.unit.module_runner import OWN, run_playbook
@@ -86,6 +90,20 @@ def test_a_host_whose_files_were_found_current_is_not_asked_again(ansible: Ansib
     for other in ("", desired.digest({**files, "/etc/more": {"content": ""}})):
         ansible.register("k1", run.INSPECTION, {"current_files": other})
         assert options(ansible, product="host")["files"] == files
+
+
+@pytest.mark.parametrize(
+    "args", [{"product": "kafka"}, {"units": ["kafka"], "started": True}], ids=["files", "start"]
+)
+def test_a_host_knows_which_operations_a_run_has_judged(ansible: AnsibleRun, args: Answer) -> None:
+    assert "judged_operations" not in options(ansible, **args), "the host was not inspected"
+    ansible.register("k1", run.INSPECTION, {"found": {"operation": {}}, "clock_offset": 0})
+    assert options(ansible, **args)["judged_operations"] == []
+    found = {"operation": {"id": "dead"}}
+    ansible.register("k1", run.INSPECTION, {"found": found, "clock_offset": 0})
+    own = operation.current("site")["id"]
+    assert options(ansible, **args)["judged_operations"] == [own, "dead"]
+    assert "judged_operations" not in options(ansible, units=["other"])
 
 
 @pytest.fixture

@@ -180,3 +180,17 @@ def test_the_directory_of_the_record_is_made_and_open_to_readers(tmp_path: Path)
     assert operation_file.update(path, record("first"))
     assert path.parent.stat().st_mode & 0o055 == 0o055
     assert path.stat().st_mode & 0o044 == 0o044
+
+
+def test_an_operation_that_has_begun_since_a_run_looked_stops_it(path: Path) -> None:
+    operation_file.refuse_begun_since(path, [])
+    operation_file.take(path, record("dead", what="rolling_restart"))
+    operation_file.refuse_begun_since(path, ["own", "dead"])
+    operation_file.refuse_begun_since(path, None)
+    assert takes(path, "roll", over="dead")
+    with pytest.raises(operation_file.LockedError, match="the lock of the cluster"):
+        operation_file.refuse_begun_since(path, ["own", "dead"])
+    silent(path, operation_file.QUIET_SECONDS + 10)
+    operation_file.refuse_begun_since(path, ["own", "dead"])
+    operation_file.write(path, record("roll", operation_file.FINISHED))
+    operation_file.refuse_begun_since(path, [])

@@ -92,6 +92,22 @@ def test_a_node_without_a_mark_that_runs_is_left_alone(host: Host) -> None:
     assert host.run(until="stop", forced=True)["phase"] == "stop"
 
 
+def test_an_unrelated_start_that_fails_brings_back_nothing(host: Host) -> None:
+    """The process works with its files: those of before belong to an earlier change."""
+    host.rig.mark.unlink()
+    host.rig.unit.after_start = (FAILED,)
+    failed = host.run(forced=True)
+    assert failed["start_failed"]
+    assert (failed["restored"], host.file.read_text()) == ([], "new=1\n")
+
+
+def test_former_files_stay_for_a_node_that_has_not_started_well(host: Host) -> None:
+    host.rig.mark.unlink()
+    host.rig.cluster.snapshots = [cluster(fenced=True)]
+    host.run(until="stop", forced=True)
+    assert host.previous.exists()
+
+
 def test_a_node_that_somebody_else_restarts_meanwhile_is_not_changed(host: Host) -> None:
     host.rig.cluster.snapshots, host.rig.unmarked_at = [cluster(isr=(1, 2))], 1
     result = host.run()

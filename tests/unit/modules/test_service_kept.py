@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import restart
+from ansible_collections.millrace.streaming.plugins.module_utils.host import operation_file, restart
 
 from tests.unit.in_process import call_module
 from tests.unit.module_runner import OWN
@@ -152,3 +152,17 @@ def test_a_broken_mark_counts_as_empty(existing: str) -> None:
     assert json.loads(restart.merged_mark(existing, {"/b": ["y", "x"]})) == {
         "paths": {"/b": ["x", "y"]}
     }
+
+
+def test_nothing_is_changed_while_an_operation_that_began_since_has_the_lock(kept: Kept) -> None:
+    record = kept.path / "operation.json"
+    operation_file.take(record, {"id": "roll", "state": operation_file.RUNNING, "what": "roll"})
+    options = {
+        "files": {str(kept.path / "more"): {**OWN, "content": "x"}},
+        "operation_record": str(record),
+    }
+    for check in (True, False):
+        refused = call_module("service", {**options, "judged_operations": ["own"]}, check=check)
+        assert "roll" in refused["msg"]
+        assert not (kept.path / "more").exists()
+    assert call_module("service", {**options, "judged_operations": ["roll"]})["changed"]

@@ -115,6 +115,7 @@ class Host:
         self.broker, self.record, self.mark = broker, path / "keep/dynamic.json", path / "run/mark"
         self.file, self.keys = path / "server.properties", [*KINDS, "not.known"]
         self.mark.parent.mkdir()
+        self.previous = path / "previous.json"
 
     def run(self, *lines: str, check: bool = False, cluster_wide: bool = False) -> Any:
         """Run the module with these lines in the file, which check mode has not written."""
@@ -129,6 +130,7 @@ class Host:
             "cluster_wide": cluster_wide,
             "restart_mark": str(self.mark),
             "record": str(self.record),
+            "previous": str(self.previous),
         }
         module = SimpleNamespace(params=params, check_mode=check, _diff=True, fail_json=fail)
         broker: Any = self.broker
@@ -305,6 +307,19 @@ def test_one_refused_key_does_not_stop_the_others(host: Host) -> None:
     assert host.marked_keys() == [LISTS]
     again = host.run(*file)
     assert (again["changed"], list(again["refused"])) == (False, [LISTS])
+
+
+def test_former_files_are_kept_only_for_a_restart_that_is_to_come(host: Host) -> None:
+    """A start that fails months later must not bring back the file of before an online change."""
+    host.previous.touch()
+    host.run(f"{THREADS}=8", check=True)
+    assert host.previous.exists()
+    host.run(f"{THREADS}=8")
+    assert not host.previous.exists()
+    host.previous.touch()
+    host.run(f"{THREADS}=8", "not.known=1")
+    assert host.mark.exists()
+    assert host.previous.exists()
 
 
 def test_the_old_entry_of_a_refused_key_does_not_rule_after_the_restart(host: Host) -> None:

@@ -105,6 +105,27 @@ def test_an_archive_is_kept_and_none_without_schemas_replaces_it(
     assert kept.read_bytes() == FULL[EXPORT]
 
 
+def test_earlier_archives_are_kept_and_a_partial_one_replaces_none(
+    tmp_path: Path, inventory: str
+) -> None:
+    kept = tmp_path / "kept/schemas.zip"
+    whole = planes("gates-value")
+    Registry.has = {**FULL, EXPORT: whole}
+    assert result(tmp_path, inventory, "backup")[0] == 0
+    Registry.has = FULL
+    code, output = result(tmp_path, inventory, "backup")
+    assert code == 2, output
+    assert "gates-value version 1" in output
+    assert kept.read_bytes() == whole
+    [partial] = kept.parent.glob("schemas-*-partial.zip")
+    assert partial.read_bytes() == FULL[EXPORT]
+    code, output = result(tmp_path, inventory, "backup", "-e", "fewer=true")
+    assert code == 0, output
+    assert kept.read_bytes() == FULL[EXPORT]
+    [earlier] = set(kept.parent.glob("schemas-*.zip")) - {partial}
+    assert earlier.read_bytes() == whole
+
+
 def test_a_registry_without_schemas_needs_no_archive(tmp_path: Path, inventory: str) -> None:
     Registry.has = EMPTY
     code, output = result(tmp_path, inventory, "backup")
