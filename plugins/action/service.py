@@ -13,7 +13,7 @@ from ..module_utils.model.packaged import Packaged
 from ..module_utils.model.spark import SparkHost
 from ..module_utils.model.spark_jobs import Job
 from ..module_utils.model.values import listing
-from ..plugin_utils import artifacts, inventory, operation, run
+from ..plugin_utils import artifacts, inventory, run
 from ..plugin_utils.action import Action
 
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
@@ -42,7 +42,7 @@ class ActionModule(Action):
         given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
         asked = {**self._from_model(inventory.plain(args)), **given}
         if KAFKA in (args["product"], *asked.get("units", ())) and args["state"] != "absent":
-            asked |= operation.judged(self.variables)
+            asked |= self.judged_operations()
         if args["product"] == "host" and self._is_current(asked):
             return {"changed": False}
         wanted = dict(asked.get("distribution") or {})

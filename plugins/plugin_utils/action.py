@@ -14,7 +14,7 @@ from ansible.plugins.action import ActionBase
 from ..module_utils.model.cluster import Cluster, NoServiceError
 from ..module_utils.model.files import parse_yaml
 from ..module_utils.model.values import listing
-from . import run
+from . import inventory, operation, run
 
 PLUGINS = Path(__file__).resolve().parents[1]
 
@@ -89,6 +89,19 @@ class Action(ActionBase):
                 "one: run it without --limit and --skip-tags"
             )
             raise AnsibleActionFail(message)
+
+    def judged_operations(self) -> dict[str, list[str]]:
+        """Return the option with the operations that do not forbid this run to change the host.
+
+        These are its own, and that whose record was there when the run inspected the host. A run
+        that has not inspected it has no such option.
+        """
+        inspected = inventory.plain(self.variables.get(run.INSPECTION) or {}).get("found") or {}
+        if "operation" not in inspected:
+            return {}
+        own = operation.current("")["id"] if operation.has_begun() else ""
+        names = (str(own), str(inspected["operation"].get("id", "")))
+        return {"judged_operations": [name for name in names if name]}
 
     def hosts(self, variable: str) -> list[str]:
         """Return the hosts that a variable of Ansible names."""

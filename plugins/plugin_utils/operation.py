@@ -21,8 +21,6 @@ from ..module_utils.host.operation_file import FINISHED, RUNNING, STOPPED, holde
 from ..module_utils.host.paths import naming
 from ..module_utils.model.cluster import Cluster
 from .files import create
-from .inventory import plain
-from .run import INSPECTION
 
 LONG_QUIET_SECONDS = 3600
 MAX_LOCK_HOSTS = 3
@@ -188,20 +186,6 @@ def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
         return ""
     last = min(running, key=lambda one: float(one["age"]))
     return "" if is_dead(last, all_read=True) else describe(last)
-
-
-def judged(variables: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the option with the operations that do not forbid this run to change a host.
-
-    These are its own, and that whose record was there when the run inspected the host. A run that
-    has not inspected it has no such option.
-    """
-    inspected = plain(variables.get(INSPECTION) or {}).get("found") or {}
-    if "operation" not in inspected:
-        return {}
-    own = str(current("")["id"]) if has_begun() else ""
-    names = (own, str(inspected["operation"].get("id", "")))
-    return {"judged_operations": [name for name in names if name]}
 
 
 def resume_command(playbook: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+from ansible_collections.millrace.streaming.plugins.plugin_utils.action import Action
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 
@@ -128,7 +128,7 @@ def test_only_a_broker_that_ran_is_asked(
 def test_a_broker_knows_which_operations_a_run_has_judged(
     ansible: AnsibleRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation, "judged", lambda _: {"judged_operations": ["own"]})
+    monkeypatch.setattr(Action, "judged_operations", lambda _: {"judged_operations": ["own"]})
     found = ansible.task("kafka_dynamic_config", "k1")["options"]
     assert found["judged_operations"] == ["own"]
 
