@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible.utils.display import Display
+
 from ..module_utils.model import secret_store
 from ..module_utils.model.inventory import CLUSTER_ID_FILE, Secrets
 from ..module_utils.model.uuids import random_cluster_id
@@ -17,17 +19,21 @@ from ..plugin_utils.action import LocalAction
 class ActionModule(LocalAction):
     """The action; it runs only on the control node."""
 
+    needs_all_sources = False  # what is not read is one of the problems
+
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Resolve the cluster and check the rules."""
+        validation.forget(args["json"], args["junit"])
         cluster, variables = self.cluster, self.variables
         if args["inspected"]:
             return self._check_hosts(args)
         problems: list[Problem] = []
         if args["json"] or args["junit"] or not run.validated(variables).exists():
-            problems, message = validation.check(cluster, args["json"], args["junit"])
+            problems = validation.check(cluster, args["json"], args["junit"])
             if engine.errors(problems):
-                return outcome(problems, message)
+                return outcome(problems, *validation.INVENTORY)
             run.validated(variables).touch()
+            Display().display(validation.summary(cluster, problems))
         changed = [self._keep_cluster_id(args)]
         result = outcome(problems)
         if args["generate"]:
@@ -56,8 +62,7 @@ class ActionModule(LocalAction):
         ]
         problems = [one for one in engine.check_cluster(RULES, cluster) if one not in known]
         problems += engine.check_hosts(RULES, hosts)
-        message = engine.report(problems, "The hosts have", "nothing was changed")
-        return outcome(problems, message)
+        return outcome(problems, *validation.HOSTS)
 
     def _accepted(self, found: Mapping[str, Inspection]) -> Secrets | None:
         """Return the secrets as those that replace the ones of hosts and the passwords of Kafka.
@@ -101,15 +106,18 @@ class ActionModule(LocalAction):
         return True
 
 
-def outcome(problems: Sequence[Problem], message: str = "") -> dict[str, Any]:
-    """Return what the task gives back: all problems, and a failure if there is an error."""
-    result: dict[str, Any] = {
-        "changed": False,
-        "problems": [problem.as_dict() for problem in engine.errors(problems)],
-        "notes": [problem.as_dict() for problem in engine.warnings(problems)],
-    }
+def outcome(problems: Sequence[Problem], subject: str = "", untouched: str = "") -> dict[str, Any]:
+    """Return what the task gives back, and a failure if there is an error, of which all are shown.
+
+    Ansible shows the whole result of a failed task, which has the problems again only with -v.
+    """
+    result: dict[str, Any] = {"changed": False}
+    refused = bool(engine.errors(problems))
+    if not refused or Display().verbosity:
+        result["problems"] = [problem.as_dict() for problem in engine.errors(problems)]
+        result["notes"] = [problem.as_dict() for problem in engine.warnings(problems)]
     if lines := engine.warning_lines(problems):
         result["warnings"] = lines
-    if engine.errors(problems):
-        result |= {"failed": True, "msg": message}
+    if refused:
+        result |= {"failed": True, "msg": validation.show(problems, subject, untouched)}
     return result

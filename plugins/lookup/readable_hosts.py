@@ -9,7 +9,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.model import cluster
 from ..module_utils.rules import engine
-from ..plugin_utils import inventory, validation
+from ..plugin_utils import inventory, inventory_sources, validation
 
 DOCUMENTATION = """
 name: readable_hosts
@@ -18,15 +18,18 @@ short_description: return a host pattern if the variables of all hosts can be re
 description:
   - Ansible reads the variables of a host before its first task. It ends the run at a file that it
     cannot read, and does not name an encrypted one.
-  - This lookup is for C(hosts) of a play, which Ansible evaluates before that. It fails with each
-    such file, and with all other problems of the inventory. If the file belongs only to hosts
-    without a service of Millrace, it returns the hosts with one instead of the pattern.
+  - A source of the inventory that Ansible cannot read it skips, with a warning.
+  - This lookup is for C(hosts) of a play, which Ansible evaluates before that. It fails if there
+    is such a file or source, or no host at all, and shows it with all other problems of the
+    inventory. If the file belongs only to hosts without a service of Millrace, it returns the hosts
+    with one instead of the pattern.
 options:
   _terms:
     description: The pattern.
     required: true
   json:
-    description: File for the result if it fails, as of M(millrace.streaming.cluster).
+    description: File for the result if it fails, as of M(millrace.streaming.cluster). A result of a
+      run before is removed in any case.
     type: str
   junit:
     description: File for the result if it fails, as JUnit XML.
@@ -59,15 +62,32 @@ class LookupModule(LookupBase):
         """Return the pattern, or the hosts with a service if those of others cannot be read.
 
         Raises:
-            AnsibleError: a file of variables cannot be read; the message has all problems.
+            AnsibleError: the inventory is refused; all problems are shown before.
 
         """
         known, loader = variables or {}, self._loader or DataLoader()
+        json, junit = options.get("json"), options.get("junit")
+        validation.forget(json, junit)
         sources = [str(one) for one in known.get("ansible_inventory_sources") or ()]
-        if not inventory.is_readable(sources, known.get("groups", {}), loader):
-            found = cluster.resolve(inventory.from_sources(sources, loader))
-            problems, message = validation.check(found, options.get("json"), options.get("junit"))
-            if engine.errors(problems) or not found.hosts:
-                raise AnsibleError(message)
-            return list(found.hosts)  # the file is one of other hosts
-        return list(terms)
+        groups = known.get("groups", {})
+        if _is_read(sources, known, loader) and inventory.is_readable(sources, groups, loader):
+            return list(terms)
+        found = cluster.resolve(inventory.from_sources(sources, loader))
+        problems = validation.check(found, json, junit)
+        if engine.errors(problems) or not found.hosts:
+            raise AnsibleError(validation.show(problems, *validation.INVENTORY))
+        return list(found.hosts)  # the file is one of other hosts
+
+
+def _is_read(sources: Sequence[str], variables: Mapping[str, Any], loader: DataLoader) -> bool:
+    """Return whether there are hosts, and all sources are read.
+
+    Once a play runs, Ansible tells which it has read; before that all are read again but programs.
+    """
+    hostvars = variables.get("hostvars")
+    lost = (
+        inventory_sources.findings(hostvars._inventory, loader)
+        if hostvars is not None
+        else inventory_sources.static_findings(sources, loader)
+    )
+    return bool(variables.get("groups", {}).get("all")) and not lost

@@ -7,9 +7,9 @@ short_description: Resolve the cluster of an inventory, and refuse it with every
 description:
   - Resolves all hosts of the inventory, once a run; every other action of the collection reads the
     same cluster.
-  - Checks it against the rules; each problem has what, where, why and the value to set. An error
-    fails the task, a warning is only shown. A cluster without errors is not checked again in the
-    run.
+  - Checks it against the rules; each problem has what, where, why and the value to set, and is
+    shown once. An error fails the task, a warning is only shown. A cluster without errors is not
+    checked again in the run.
 options:
   inspected:
     description: Hosts to check by what M(millrace.streaming.preflight) has found on them.
@@ -61,14 +61,15 @@ EXAMPLES = r"""
 
 RETURN = r"""
 problems:
-  description: The errors, each with C(rule), C(severity), C(where), C(what), C(why), C(fix) and
-    C(hosts).
-  returned: always
+  description: The errors, each with C(rule), C(severity), C(where), C(what), C(why), C(fix),
+    C(hosts), and the files and lines as C(places). A failed task shows them, and has them in its
+    result only with C(-v), since Ansible shows that too.
+  returned: when the task has not failed, or with C(-v)
   type: list
   elements: dict
 notes:
   description: The warnings, in the same form.
-  returned: always
+  returned: when the task has not failed, or with C(-v)
   type: list
   elements: dict
 """

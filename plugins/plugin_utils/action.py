@@ -66,10 +66,23 @@ class Action(ActionBase):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Do the task with its options, and return its result."""
 
+    needs_all_sources = True
+    """Whether it is wrong to act on what is left of an inventory that Ansible read in part."""
+
     @functools.cached_property
     def cluster(self) -> Cluster:
-        """The cluster of this run."""
-        return run.current(self.variables)
+        """The cluster of this run.
+
+        Raises:
+            AnsibleActionFail: Ansible could not read a source of the inventory.
+
+        """
+        cluster = run.current(self.variables)
+        if self.needs_all_sources and (unread := cluster.inventory.unread_sources):
+            places = listing(dict.fromkeys(one.where for one in unread))
+            message = f"{places} could not be read, so hosts may be missing: run validate.yml"
+            raise AnsibleActionFail(message)
+        return cluster
 
     def refuse_part(self, names: Iterable[str], hosts: str = "ansible_play_hosts") -> None:
         """Refuse a run that leaves out some of these hosts, or tags, where all are needed.

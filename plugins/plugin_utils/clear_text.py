@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultHelper, is_encrypted
@@ -32,6 +31,7 @@ from ..module_utils.model.secret_variables import (
 )
 from ..module_utils.model.values import mapping, sequence
 from ..module_utils.model.variables import defaults
+from . import ansible_internals
 
 _OTHERS = "hostvars"  # what they have is not followed
 # What Ansible itself sets, which has no file.
@@ -158,10 +158,10 @@ class _Parts:
             self.add(variable, value)
 
     def _add_text(self, variable: str, value: str) -> None:
-        template, origin = _parsed(str(value)), Origin.get_tag(value)
-        if origin and origin.path and not self._is_hidden(variable, origin.path):
+        template, place = _parsed(str(value)), ansible_internals.origin(value)
+        if place and not self._is_hidden(variable, place.path):
             for text in template.texts:
-                self.clear.setdefault(text, f"{origin.path}:{origin.line_num}")
+                self.clear.setdefault(text, str(place))
         else:
             self.hidden = True
         self.computed |= template.texts != (value,)

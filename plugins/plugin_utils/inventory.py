@@ -1,13 +1,11 @@
 """Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
@@ -26,7 +24,15 @@ from ..module_utils.model.inventory import (
 )
 from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
-from . import clear_text, cluster_id, inventory_files, secrets
+from . import (
+    ansible_internals,
+    clear_text,
+    cluster_id,
+    inventory_files,
+    inventory_layout,
+    inventory_sources,
+    secrets,
+)
 
 SECRETS_DIRECTORY = "kafka_secrets_dir"
 
@@ -47,20 +53,35 @@ def from_hostvars(
     sources = [str(source) for source in hostvars._inventory._sources or ()]
     ours = {name for group in GROUPS for name in members.get(group, ())}
     files = clear_text.Files(hostvars._loader)
+    lost = inventory_sources.findings(hostvars._inventory, hostvars._loader)
+    named = inventory_layout.places(sources)
     for name in (str(host) for host in hostvars if str(host) in ours):
         own, unreadable = raw_of(hostvars, name)
         directory = directory or str(own.get("inventory_dir") or "")
         found = read_host(name, own, hostvars, overrides, play or {}, files)
-        hosts[name] = dataclasses.replace(found, unreadable=unreadable)
+        wrong = {**unreadable, **_wrong_bytes(unreadable)}
+        hosts[name] = dataclasses.replace(found, unreadable=wrong)
     return Inventory(
         members,
         hosts,
         directory,
         *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
         plain(hostvars._variable_manager.extra_vars),
-        inventory_files.findings(sources, members, ours),
+        [
+            *lost,
+            *inventory_files.findings(sources, ours),
+            *inventory_layout.findings(sources, members, members.get("all", ())),
+        ],
         secrets.read(secrets.directory_of(_given(hosts, SECRETS_DIRECTORY), directory, sources)),
+        sources=sources,
+        places=named,
     )
+
+
+def _wrong_bytes(unreadable: Iterable[str]) -> dict[str, str]:
+    """Return why files cannot be read that are no text in UTF-8; Ansible does not say where."""
+    found = {path: inventory_sources.wrong_bytes(Path(path)) for path in unreadable}
+    return {path: reason for path, reason in found.items() if reason}
 
 
 def _given(hosts: Mapping[str, HostVariables], variable: str) -> str:
@@ -70,15 +91,27 @@ def _given(hosts: Mapping[str, HostVariables], variable: str) -> str:
 
 
 def from_directory(path: Path) -> Inventory:
-    """Return the inventory of a directory or file, as a run with it and without a play sees it."""
+    """Return the inventory of a directory or file, as a run with it and without a play sees it.
+
+    Raises:
+        AnsibleError: Ansible cannot read a file of it.
+
+    """
     if not AnsibleCollectionConfig.collection_finder:
         init_plugin_loader()
-    return from_sources([str(path)], DataLoader())
+    found = from_sources([str(path)], DataLoader())
+    if lost := found.unread_sources:
+        message = "; ".join(f"{one.where}: {one.text}" for one in lost)
+        raise AnsibleError(message)
+    return found
 
 
 def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
-    """Return the inventory of sources, as a run with them and without a play sees it."""
-    manager = InventoryManager(loader=loader, sources=sources)
+    """Return the inventory of sources, as a run with them and without a play sees it.
+
+    What cannot be read of them is in its findings.
+    """
+    manager = ansible_internals.Sources(sources, loader)
     variables = VariableManager(loader=loader, inventory=manager)
     return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
 
@@ -117,8 +150,8 @@ class _PartialLoader(DataLoader):
         try:
             found = super().load_from_file(file_name, *args, **options)
         except (AnsibleError, OSError, ValueError) as error:
-            origin = getattr(error, "obj", None)
-            line = f" (line {origin.line_num})" if isinstance(origin, Origin) else ""
+            place = ansible_internals.error_position(error)
+            line = f" (line {place.line})" if place and place.line else ""
             self.unreadable[file_name] = f"{error}".rstrip(". ") + line
             return {}
         if found and not isinstance(found, Mapping):
@@ -208,7 +241,13 @@ def read_host(
     given = hostvars._variable_manager.extra_vars
     all_names = {**play, **raw, "hostvars": hostvars}
     made_of = clear_text.expressions(raw, values, all_names, given, files)
-    return HostVariables(name, values, unresolved, connection, made_of, others=others)
+    places = {x: str(place) for x in raw if (place := _place(raw[x])) and x not in overrides}
+    for variable in values:
+        if variable not in overrides:
+            places |= _places(variable, raw[variable])
+    return HostVariables(
+        name, values, unresolved, connection, made_of, others=others, places=places
+    )
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
@@ -225,12 +264,36 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
 
 def source_location(value: object) -> str:
     """Return where a value is written, as ` (file:line)`; empty where Ansible does not know."""
-    found = Origin.get_tag(value)
-    if found is None and isinstance(value, Mapping):
-        found = next((tag for one in value.values() if (tag := Origin.get_tag(one))), None)
-    if not found:
-        return ""
-    return f" ({found.path}:{found.line_num})" if found.path else f" ({found.description})"
+    place = _place(value)
+    said = ansible_internals.description(value)
+    return f" ({place})" if place else f" ({said})" if said else ""
+
+
+def _place(value: object) -> ansible_internals.Position | None:
+    place = ansible_internals.origin(value)
+    if place is None and isinstance(value, Mapping):
+        places = (ansible_internals.origin(part) for part in value.values())
+        place = next((one for one in places if one), None)
+    return place
+
+
+def _places(variable: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield the places of a variable and of its parts, as rules name them, and where they are.
+
+    A part of a list has the name that it has itself, if any, or its number.
+    """
+    if place := _place(value):
+        yield variable, str(place)
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            name = f"{variable}[{key}]"
+            if place := _place(part) or ansible_internals.origin(key):
+                yield name, str(place)
+            yield from _places(name, part)
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            own = part.get("name", number) if isinstance(part, Mapping) else number
+            yield from _places(f"{variable}[{own}]", part)
 
 
 def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:

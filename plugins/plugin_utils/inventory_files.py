@@ -1,7 +1,6 @@
 """Settings in inventory files that Ansible applies to no host.
 
-YAML keeps the last of two equal keys and reads some texts as numbers; Ansible reads no variables of
-a group or host that does not exist, and no file beside another of its name that comes first.
+YAML keeps the last of two equal keys, and reads some texts as numbers.
 """
 
 import re
@@ -13,25 +12,20 @@ import yaml
 from ..module_utils.model.inventory import GROUPS, FileFinding
 from ..module_utils.model.key_table import nearest
 from ..module_utils.model.variables import Option, documented
+from .inventory_layout import ENDS, NEARLY, STRUCTURE, VARIABLES
 
-_ENDS = (".yml", ".yaml", ".json")
-_VARIABLES = ("group_vars", "host_vars")
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _TEXTS = ("str", "path")
 # As YAML 1.1 reads them (https://yaml.org/type/int.html).
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _BASE_60 = re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+")
 _MERGE = "<<"
-_SIMILAR = 0.9
-_STRUCTURE, _NEARLY = ["children", "hosts", "vars"], 0.85
 
 
-def findings(
-    sources: Iterable[str], groups: Collection[str], hosts: Collection[str]
-) -> list[FileFinding]:
+def findings(sources: Iterable[str], hosts: Collection[str]) -> list[FileFinding]:
     """Return what is lost in the files of inventory sources, and of the variables beside them.
 
-    `groups` are those of the inventory, `hosts` Millrace's: what belongs to others is theirs.
+    `hosts` are Millrace's: what belongs to others is theirs.
     """
     ours = frozenset((*GROUPS, *hosts))
     return [
@@ -39,7 +33,7 @@ def findings(
         for source in map(Path, (text for text in sources if "," not in text))
         if source.exists()
         for path in _files(source)
-        for one in (*_of_file(path, ours), *_of_name(path, source, groups, hosts))
+        for one in _of_file(path, ours)
     ]
 
 
@@ -47,9 +41,9 @@ def _files(source: Path) -> Iterator[Path]:
     """Yield the files of a source that are YAML, as far as their names say."""
     directory = source if source.is_dir() else source.parent
     own = sorted(source.iterdir()) if source.is_dir() else [source]
-    beside = (path for name in _VARIABLES for path in sorted((directory / name).rglob("*")))
+    beside = (path for name in VARIABLES for path in sorted((directory / name).rglob("*")))
     for path in (*own, *beside):
-        if path.is_file() and path.suffix in _ENDS:
+        if path.is_file() and path.suffix in ENDS:
             yield path
 
 
@@ -76,8 +70,8 @@ def _of_node(
             part = documented().get(name) if option is None else _part(option, name)
             own = part is not None
             inside = within or own or name in ours
-            near = nearest(name, _STRUCTURE, _NEARLY)
-            skipped = near and name not in (*_STRUCTURE, *ours) and not own
+            near = nearest(name, STRUCTURE, NEARLY)
+            skipped = near and name not in (*STRUCTURE, *ours) and not own
             if skipped and _is_inventory(path) and isinstance(value, yaml.MappingNode):
                 yield FileFinding("structure", path, line, name, near)
             if name in first and name != _MERGE and inside:
@@ -103,26 +97,4 @@ def _part(option: Option, key: str) -> Option:
 
 def _is_inventory(path: str) -> bool:
     """Return whether a file has hosts and groups, not variables alone."""
-    return not any(f"/{name}/" in path for name in _VARIABLES)
-
-
-def _of_name(
-    path: Path, source: Path, groups: Collection[str], hosts: Collection[str]
-) -> Iterator[FileFinding]:
-    """Yield what a file of variables lacks a reader for, by its name."""
-    directory = source if source.is_dir() else source.parent
-    if path.parent not in [directory / name for name in _VARIABLES]:
-        return
-    of_group = path.parent.name == "group_vars"
-    if path.stem in (groups if of_group else hosts):
-        earlier = ("", *_ENDS[: _ENDS.index(path.suffix)])
-        beside = [one for end in earlier if (one := path.with_suffix(end)).exists()]
-        if beside:
-            yield FileFinding("hidden", str(path), 0, path.stem, str(beside[0]))
-    elif of_group and path.stem not in GROUPS:  # an inventory need not have all of them
-        if near := nearest(path.stem, list(GROUPS), _SIMILAR):
-            yield FileFinding("unused", str(path), 0, path.stem, near)
-    elif not of_group:
-        for host in hosts:
-            if host.startswith(f"{path.stem}.") or path.stem.startswith(f"{host}."):
-                yield FileFinding("unused host", str(path), 0, path.stem, f"{host}{path.suffix}")
+    return not any(f"/{name}/" in path for name in VARIABLES)

@@ -1,13 +1,58 @@
-"""The check of an inventory by the rules, and its result in files."""
+"""The check of an inventory by the rules, and its result: on the screen and in files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansible import constants
+from ansible.errors import AnsibleActionFail
+from ansible.utils.display import Display
 
 from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.inventory import GROUPS
+from ..module_utils.model.values import listing
 from ..module_utils.rules import RULES, engine
 from ..module_utils.rules.engine import Problem
 from .files import write
 
+INVENTORY = ("The inventory has", "no host was touched")
+HOSTS = ("The hosts have", "nothing was changed")
+# One and several of a group, as a summary counts them.
+_NAMES = {
+    "kafka_controllers": ("controller", "controllers"),
+    "kafka_brokers": ("broker", "brokers"),
+    "zookeeper": ("member of ZooKeeper", "members of ZooKeeper"),
+    "kafka_connect": ("worker of Kafka Connect", "workers of Kafka Connect"),
+    "schema_registry": ("schema registry", "schema registries"),
+    "postgresql": ("database", "databases"),
+    "hdfs_namenode": ("NameNode", "NameNodes"),
+    "hdfs_datanodes": ("DataNode", "DataNodes"),
+    "spark_masters": ("Spark master", "Spark masters"),
+    "spark_workers": ("Spark worker", "Spark workers"),
+    "spark_history": ("history server", "history servers"),
+    "spark_metastore": ("metastore", "metastores"),
+    "spark_connect": ("Spark Connect server", "Spark Connect servers"),
+    "monitoring": ("monitoring server", "monitoring servers"),
+}
 
-def check(cluster: Cluster, json: str | None, junit: str | None) -> tuple[list[Problem], str]:
-    """Return the problems of a cluster and their report, and write the files that are asked for.
+
+def forget(*paths: str | None) -> None:
+    """Remove the results of a run before: they are no results of this one.
+
+    Raises:
+        AnsibleActionFail: a file cannot be removed.
+
+    """
+    for path in filter(None, paths):
+        try:
+            if Path(path).is_file():
+                Path(path).unlink()
+        except OSError as error:
+            message = f"The result cannot be written to {path}: {error.strerror}"
+            raise AnsibleActionFail(message) from error
+
+
+def check(cluster: Cluster, json: str | None, junit: str | None) -> list[Problem]:
+    """Return the problems of a cluster, and write the files that are asked for.
 
     Raises:
         AnsibleActionFail: a file cannot be written.
@@ -16,4 +61,33 @@ def check(cluster: Cluster, json: str | None, junit: str | None) -> tuple[list[P
     problems = engine.check_cluster(RULES, cluster)
     write(json, engine.as_json(RULES, problems, len(cluster.hosts)), "the result")
     write(junit, engine.as_junit(RULES, problems), "the result")
-    return problems, engine.report(problems, "The inventory has", "no host was touched")
+    return problems
+
+
+def show(problems: Sequence[Problem], subject: str, untouched: str) -> str:
+    """Show all errors once, and return the short message with which the run ends.
+
+    Ansible shows the message of a failed task twice, and its result too.
+    """
+    report = engine.report(problems, subject, untouched)
+    Display().display(report, color=constants.COLOR_ERROR)  # type: ignore[attr-defined]  # set when Ansible starts
+    return engine.brief(problems, subject, untouched)
+
+
+def summary(cluster: Cluster, problems: Sequence[Problem]) -> str:
+    """Return what was checked: how many hosts, of which kinds, and how many warnings."""
+    parts = []
+    for group in GROUPS:
+        if members := cluster.inventory.members(group):
+            parts.append(counted(len(members), *_NAMES[group]))
+        if group == "kafka_brokers" and members:
+            racks = {cluster.hosts[name].settings["kafka_rack"] for name in members} - {""}
+            parts[-1] += f" in {counted(len(racks), 'rack', 'racks')}" if racks else ""
+    hosts = counted(len(cluster.hosts), "host", "hosts")
+    warnings = counted(len(engine.warnings(problems)), "warning", "warnings")
+    return f"{hosts}: {listing(parts)}; {len(RULES)} rules, {warnings}."
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else several}"

@@ -23,7 +23,7 @@ from .mirrors import Mirror
 from .schema_registry import Registry, RegistryUser
 from .security import Certificate, User
 from .service import ADMINS, NODES
-from .values import by_name, property_text
+from .values import by_name, mapping, property_text
 
 GROUP = "kafka_connect"
 KAFKA_USER = "connect"
@@ -169,7 +169,7 @@ class Worker(KafkaService):
     def secret_values(self) -> dict[str, dict[str, Any]]:
         """Path of a file of secrets -> its keys and values."""
         entries = by_name(self.settings[connectors.SECRETS_VARIABLE]).items()
-        given = {connectors.secret_file(name): by_name(values) for name, values in entries}
+        given = {connectors.secret_file(x): by_name(mapping(values)) for x, values in entries}
         logins = {
             connectors.login_file(user): {connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]}
             for user, login in self._logins.items()

@@ -24,6 +24,8 @@ GROUPS = (
     *(*HDFS_GROUPS, *SPARK_GROUPS),
     "monitoring",
 )
+PARENTS = ("kafka", "hdfs", "spark")
+"""Parent groups in the example inventories."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,10 @@ class HostVariables:
     `unresolved` is variable -> why it has no value, with the file where it is written, `unreadable`
     file -> why the variables in it are missing.
     `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `others` the
-    names of all other variables. `expressions` is place (`variable[key]`, or a whole variable) ->
-    what the value consists of, of those that may be secrets and are not plain clear text.
+    names of all other variables. `places` is a variable, or a part of one (`variable[key]`) -> the
+    file and line where it is written, as far as that is known. `expressions` is place
+    (`variable[key]`, or a whole variable) -> what the value consists of, of those that may be
+    secrets and are not plain clear text.
     """
 
     name: str
@@ -56,6 +60,7 @@ class HostVariables:
     expressions: Mapping[str, Expression] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def is_unknown(self, variable: str) -> bool:
         """Return whether the inventory may set a variable to a value that is not known."""
@@ -67,11 +72,25 @@ class HostVariables:
 class FileFinding:
     """A setting of an inventory file without effect; `line` is 0 for the file as a whole.
 
-    `kind` is `twice` for a key that its mapping has again, with the first line as `text`; `number`
-    for a `text` that YAML reads as the number `value`; `structure` for a key of a group that is
-    nearly the key `text`; `hidden` for a file that the directory or file `text` hides; `unused` for
-    a file of variables whose name is nearly that of the group `text`, `unused host` for one that
-    is to be renamed to `text`.
+    `kind` is one of
+
+    - `twice`: its mapping has the key again, first on the line `text`
+    - `number`: YAML reads `text` as the number `value`
+    - `structure`: a key of a group that is nearly the key `text`
+    - `below`: a key of the group `text` that belongs below the key `value` of it
+    - `member`: a key that is read as one of the group's `text` (hosts or groups)
+    - `deep`: a key that is read as a variable
+    - `two values`: a variable of a host has the value `value`, and another one on the line `text`
+    - `vault text`: an encrypted text that needs the tag `text`
+    - `bytes`: the file is no text in UTF-8; `text` says where
+    - `hidden`: the directory or file `text` hides the file
+    - `unused`, `unused host`: a file of variables whose name is nearly that of the group `text`,
+      or that is to be renamed to `text`
+    - `ending`: a file of variables that is to be renamed to `text`
+    - `nobody`: a file of variables of no `text` (group or host) of the inventory
+    - `folder`: a directory whose name is nearly `text`
+    - `unread`: Ansible cannot read the source, because of `text`; `value` is what to do
+    - `cycle`: the group has the group `text` in it, which has it
     """
 
     kind: str
@@ -122,7 +141,8 @@ class Inventory:
     CA cannot be used, `authority_days` how long it is valid, None where that is not known.
     `parameters` are the variables of the command line (-e), `file_findings` the settings in
     its files without effect. `resolved` is name -> addresses, of the hosts' names
-    where a firewall needs them or a service may be open.
+    where a firewall needs them or a service may be open. `sources` are those of the run (-i),
+    `places` is `group NAME`, `host NAME` or a variable -> the files and lines that name it.
     """
 
     groups: Mapping[str, Sequence[str]]
@@ -136,6 +156,13 @@ class Inventory:
     authority_error: str = ""
     authority_days: float | None = None
     resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sources: Sequence[str] = ()
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def unread_sources(self) -> list[FileFinding]:
+        """The sources that Ansible cannot read, or not all of."""
+        return [one for one in self.file_findings if one.kind in ("unread", "cycle")]
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

@@ -119,7 +119,7 @@ class Monitoring(Packaged):
     def receivers(self) -> list[dict[str, Any]]:
         """The receivers of notifications; one notifies nobody."""
         given = [by_name(mapping(one)) for one in self.settings[RECEIVERS]]
-        known = {one.get("name") for one in given}
+        known = [one.get("name") for one in given]
         return given if NOBODY in known else [*given, {"name": NOBODY}]
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ansible.module_utils.parsing.convert_bool import BOOLEANS_FALSE
+from ansible.module_utils.parsing.convert_bool import BOOLEANS, BOOLEANS_FALSE
 
 from ..model.cluster import Cluster
 from ..model.inventory import HostVariables
+from ..model.jvm_options import heap_mb
 from ..model.key_table import nearest
 from ..model.values import listing
 from .engine import Finding, Findings, rule
@@ -16,6 +17,13 @@ from .shared import host_variables
 _NEARLY = 0.92
 _PYTHON = re.compile(r"(?:\S*/)?python(?P<major>\d)(?:\.(?P<minor>\d+))?")
 _OLDEST = (3, 9)
+_CONTAINERS = tuple(
+    f"{prefix}{name}"
+    for prefix in ("", "containers.podman.", "community.docker.")
+    for name in ("podman", "docker", "docker_api", "buildah")
+)
+_LAB_HEAP_MB = 512
+_TRANSPORT = "/transport.yml:"  # in which a lab writes how its hosts are reached
 _KNOWN = tuple(
     f"ansible_{name}"
     for name in (
@@ -72,3 +80,39 @@ def _python_interpreter(host: HostVariables) -> Findings:
     if match and (int(match["major"]), int(match["minor"] or _OLDEST[1])) < _OLDEST:
         fix = "Delete it, or set /usr/bin/python3 if that is 3.9 or newer."
         yield Finding(f"ansible_python_interpreter is {text}.", fix)
+
+
+@rule("become-value", each=host_variables, where="ansible_become")
+def _become_value(host: HostVariables) -> Findings:
+    """Ansible ends the first task on the host, and does not say where the value is written."""
+    become = host.connection.get("ansible_become")
+    legal = [str(one) for one in BOOLEANS]
+    if become is not None and str(become).strip().lower() not in (*legal, "true", "false"):
+        yield Finding(f"ansible_become is {become!r}.", "Set true or false, or delete it.")
+
+
+@rule("lab-settings", severity="warning")
+def _lab_settings(cluster: Cluster) -> Findings:
+    """They are for hosts that `./lab` makes, and of their size; real machines have no use of
+    them.
+    """
+    for name in cluster.inventory.placed():
+        host = cluster.inventory.hosts[name]
+        address = host.connection.get("ansible_host")
+        of_lab = _TRANSPORT in host.places.get("ansible_host", "")
+        is_real = not of_lab and (address is not None or "." in name)
+        settings = sorted(one for one in host.others if one.startswith("lab_"))
+        transport = host.connection.get("ansible_connection")
+        if is_real and transport in _CONTAINERS:
+            what = f"{transport} reaches containers of the control node, not a machine."
+            yield Finding(what, "Delete it.", "ansible_connection", (name,))
+        if is_real and settings:
+            for setting in settings:
+                what = f"{setting} has no effect on a machine that is no lab's."
+                yield Finding(what, "Delete it.", setting, (name,))
+            for variable, heap in cluster.heaps(name).items():
+                size = heap_mb(heap) if variable in host.variables else None
+                if size is not None and size <= _LAB_HEAP_MB:
+                    what = f"{variable} {heap} is as small as in a lab."
+                    fix = "Delete it for the default, or set what the host's memory allows."
+                    yield Finding(what, fix, variable, (name,))

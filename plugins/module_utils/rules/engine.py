@@ -19,6 +19,7 @@ from .inspection import InspectedHost
 
 Severity = Literal["error", "warning"]
 
+_SHOWN = 3  # hosts and places of one problem; the result in JSON has all
 # What XML 1.0 cannot hold in any form; a value of an inventory may be anything.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -42,7 +43,11 @@ Findings = Iterator[Finding]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, where, why it is refused and the value to set."""
+    """What is wrong, where, why it is refused and the value to set.
+
+    `places` are the files and lines of what `where` names, as far as they are known; `shown` is
+    `where` with groups instead of many hosts.
+    """
 
     rule: str
     severity: Severity
@@ -51,16 +56,27 @@ class Problem:
     why: str
     fix: str
     hosts: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    shown: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the problem as plain data."""
-        return {**asdict(self), "hosts": list(self.hosts)}
+        fields = {**asdict(self), "hosts": list(self.hosts), "places": list(self.places)}
+        return {name: value for name, value in fields.items() if name != "shown"}
+
+    @property
+    def location(self) -> str:
+        """Where it is, with the files and lines that are not said otherwise."""
+        where = self.shown or self.where
+        places = [one for one in self.places if one not in f"{where} {self.what}"]
+        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        return f"{where} ({', '.join(places[:_SHOWN])}{more})" if places else where
 
     def lines(self) -> list[str]:
         """Return it as lines: what with the rule's name, where, why and what to set."""
         return [
             f"{self.what} [{self.rule}]",
-            f"   where: {self.where}",
+            f"   where: {self.location}",
             f"   why:   {self.why}",
             f"   fix:   {self.fix}",
         ]
@@ -148,10 +164,14 @@ hosts_rule = partial(rule, on_cluster=False)
 
 def check_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
     """Return every problem of an inventory, in the order of the rules and of the inventory."""
-    found = [problem for one in rules if one.on_cluster for problem in _problems(one, cluster)]
+    found = [
+        problem for one in rules if one.on_cluster for problem in _problems(one, cluster, cluster)
+    ]
     given = cluster.inventory.parameters
     return [
-        replace(one, where=f"{one.where} (given with -e)") if _variable(one.where) in given else one
+        replace(one, where=f"{one.where} (given with -e)", places=(), shown="")
+        if _variable(one.where) in given
+        else one
         for one in found
     ]
 
@@ -168,13 +188,13 @@ def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[P
     return [
         problem
         for one in rules
-        if not one.on_cluster
-        for problem in _problems(one, hosts, contained)
+        if hosts and not one.on_cluster
+        for problem in _problems(one, hosts, hosts[0].cluster, contained)
     ]
 
 
 def _problems(
-    one: Rule, subject: object, contained: frozenset[str] = frozenset()
+    one: Rule, subject: object, cluster: Cluster, contained: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
     merged: dict[tuple[Severity, str, str, str], list[str]] = {}
     for found in one.findings(subject):
@@ -183,7 +203,45 @@ def _problems(
         hosts += [host for host in found.hosts if host not in hosts]
     for (severity, where, what, fix), hosts in merged.items():
         place = f"{where} of {', '.join(hosts)}" if hosts else where
-        yield Problem(one.name, severity, place, what, one.why, fix, tuple(hosts))
+        many = len(hosts) > _SHOWN
+        shown = f"{where} of {', '.join(in_groups(cluster, hosts))}" if many else place
+        places = tuple(_places(cluster, where, hosts))
+        yield Problem(one.name, severity, place, what, one.why, fix, tuple(hosts), places, shown)
+
+
+def in_groups(cluster: Cluster, hosts: Sequence[str]) -> list[str]:
+    """Return hosts, instead of all those of a group its name: of the largest groups first."""
+    left = dict.fromkeys(hosts)
+    named: list[str] = []
+    groups = {
+        name: frozenset(members)
+        for name, members in cluster.inventory.groups.items()
+        if len(members) > 1 and name != "ungrouped" and left.keys() >= {*members}
+    }
+    for name, members in sorted(groups.items(), key=lambda one: -len(one[1])):
+        if members <= left.keys():
+            named.append("all hosts" if name == "all" else name)
+            left = {host: None for host in left if host not in members}
+    return [*named, *left]
+
+
+def _places(cluster: Cluster, where: str, hosts: Iterable[str]) -> dict[str, None]:
+    """Return the files and lines of what a finding names: part of a variable, a group, hosts."""
+    inventory = cluster.inventory
+    if where == "groups":
+        named = (inventory.places.get(f"host {host}", ()) for host in hosts)
+        return dict.fromkeys(place for places in named for place in places)
+    known = [inventory.hosts[host].places for host in hosts or inventory.hosts]
+    name = where
+    while name:
+        found = dict.fromkeys(one[name] for one in known if name in one)
+        if found:
+            return found
+        if name in inventory.places:
+            return dict.fromkeys(inventory.places[name])
+        # The variable that it is a part of.
+        name = re.match(r"(?:(.*)(?:\[[^\[]*|\.[^.\[]*))?", name, re.S)[1] or ""
+    return {}
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:
@@ -207,10 +265,18 @@ def report(problems: Sequence[Problem], subject: str, untouched: str) -> str:
     return "\n".join(lines)
 
 
+def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:
+    """Return the message of a refusal whose report is shown already."""
+    count = len(errors(problems))
+    shown = f"{count} problems, which are" if count > 1 else "a problem, which is"
+    return f"{subject} {shown} shown above; {untouched}."
+
+
 def warning_lines(problems: Sequence[Problem]) -> list[str]:
     """Return a line for each warning."""
     return [
-        f"{one.what} {one.fix} ({one.where}; {one.why}) [{one.rule}]" for one in warnings(problems)
+        f"{one.what} {one.fix} ({one.location}; {one.why}) [{one.rule}]"
+        for one in warnings(problems)
     ]
 
 

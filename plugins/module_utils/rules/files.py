@@ -10,6 +10,7 @@ from ..model.inventory import FileFinding
 from ..model.key_table import nearest
 from ..model.variables import PREFIXES, convert, documented, parameters
 from .engine import Finding, Findings, rule
+from .shared import LOCKED, VAULT_FIX
 
 _SIMILAR = 0.8
 _IN_JSON = {"list": '["a", "b"]', "dict": '{"key": "value"}'}
@@ -33,6 +34,63 @@ def _key_duplicate(one: FileFinding) -> Findings:
 def _inventory_key(one: FileFinding) -> Findings:
     """Ansible skips unknown keys of a group with a warning; all settings below them are lost."""
     yield Finding(f"A group has no key {one.name}.", f"Did you mean {one.text}?", one.where)
+
+
+@rule("inventory-structure", each=_found("below"))
+def _inventory_structure(one: FileFinding) -> Findings:
+    """Ansible skips any other key of a group with a warning; all that is below it is lost."""
+    what = f"{one.name} is not a key of a group, as which {one.text} has it."
+    yield Finding(what, f"Put it below {one.value}: of {one.text}.", one.where)
+
+
+@rule("inventory-level", each=_found("member"))
+def _inventory_level(one: FileFinding) -> Findings:
+    """Ansible makes a host or a group of this name, and what is below it is lost."""
+    what = f"{one.name} is read as one of the {one.text}."
+    yield Finding(what, "Indent it less: it is a key of the group.", one.where)
+
+
+@rule("variables-level", each=_found("deep"))
+def _variables_level(one: FileFinding) -> Findings:
+    """Ansible makes one variable of this name, and sets none of those below it."""
+    what = f"{one.name} is among variables, one level too deep."
+    yield Finding(what, "Move what is below it one level up, and delete it.", one.where)
+
+
+@rule("two-values", each=_found("two values"))
+def _two_values(one: FileFinding) -> Findings:
+    """A host has one value of a variable, whatever groups it is in: Ansible takes the last."""
+    what = f"{one.name} has another value on line {one.text}."
+    yield Finding(what, "Delete one of them; two machines need two names.", one.where)
+
+
+@rule("vault-tag", each=_found("vault text"))
+def _vault_tag(one: FileFinding) -> Findings:
+    """Without the tag it is a text like any other, and nobody decrypts it."""
+    what = f"{one.name} is an encrypted text without the tag !vault."
+    yield Finding(what, f"Write {one.name}: {one.text} before it.", one.where)
+
+
+@rule("file-encoding", each=_found("bytes"))
+def _file_encoding(one: FileFinding) -> Findings:
+    """Ansible replaces what is not UTF-8 by other signs."""
+    fix = "Save it in UTF-8; one in Latin-1: iconv -f latin1 -t utf-8."
+    yield Finding(f"{one.path}: {one.text}.", fix, one.where)
+
+
+@rule("inventory-unread", each=_found("unread"))
+def _inventory_unread(one: FileFinding) -> Findings:
+    """Ansible skips it with a warning, and all hosts and variables in it are missing."""
+    fix = VAULT_FIX if LOCKED in one.text.lower() else one.value
+    yield Finding(f"{one.where} cannot be read: {one.text}.", fix, one.where)
+
+
+@rule("group-cycle", each=_found("cycle"))
+def _group_cycle(one: FileFinding) -> Findings:
+    """No group can contain itself; Ansible reads nothing of such a file."""
+    what = f"The group {one.name} has {one.text} among its children, which has {one.name}."
+    fix = f"Delete {one.text} from the children of {one.name}, or the reverse."
+    yield Finding(what, fix, one.where)
 
 
 @rule("yaml-number", each=_found("number"))
@@ -59,6 +117,25 @@ def _group_file_unused(one: FileFinding) -> Findings:
     """Ansible reads only the files of groups that exist."""
     what = f"There is no group {one.name}."
     yield Finding(what, f"Did you mean {one.text}? Otherwise rename or delete it.", one.where)
+
+
+@rule("variables-folder", each=_found("folder"))
+def _variables_folder(one: FileFinding) -> Findings:
+    """Ansible reads variables of groups and hosts only from group_vars and host_vars."""
+    yield Finding(f"Nothing reads {one.name}.", f"Rename it to {one.text}.", one.where)
+
+
+@rule("file-ending", each=_found("ending"))
+def _file_ending(one: FileFinding) -> Findings:
+    """Ansible reads variables only from files that end in .yml, .yaml or .json, or have no end."""
+    yield Finding(f"Nothing reads {one.name}.", f"Rename it to {one.text}.", one.where)
+
+
+@rule("file-of-nobody", each=_found("nobody"), severity="warning")
+def _file_of_nobody(one: FileFinding) -> Findings:
+    """Ansible reads only the files of groups and hosts that exist."""
+    what = f"There is no {one.text} {one.name}."
+    yield Finding(what, "Rename it or delete it, unless another inventory has it.", one.where)
 
 
 @rule("host-file-unused", each=_found("unused host"))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from ..model.cluster import Cluster
-from ..model.inventory import GROUPS
+from ..model.inventory import GROUPS, PARENTS
 from ..model.values import canonical, integer, is_ipv6, listing, no_host
 from .engine import Finding, Findings, rule
 from .shared import PORTS, shared_values
@@ -23,7 +23,6 @@ _PARTNERS = {
     "spark_masters": "spark_workers",
 }
 _SSH_PORT = 22
-_PARENTS = ("kafka", "hdfs", "spark")  # parent groups in the example inventories
 _SIMILAR = 0.9
 _NUMBERS = re.compile(r"[0-9.]+")
 _NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?")
@@ -41,7 +40,7 @@ def similar_group(name: str) -> str:
 
     A known name with a number after it, or `_` and a word, is a group within that one.
     """
-    known = (*GROUPS, *_PARENTS)
+    known = (*GROUPS, *PARENTS)
     inner = any(re.match(rf"{group}[_-]?\d", name) for group in known)
     if name in known or inner or name.startswith(tuple(f"{group}_" for group in GROUPS)):
         return ""
@@ -62,7 +61,8 @@ def _unknown_group(cluster: Cluster) -> Findings:
 def _empty_group(cluster: Cluster) -> Findings:
     """With a misspelt or missing host name the cluster would lack that host."""
     for group in GROUPS:
-        if group in cluster.inventory.groups and not cluster.inventory.members(group):
+        lost = bool(cluster.inventory.unread_sources)
+        if group in cluster.inventory.groups and not (lost or cluster.inventory.members(group)):
             fix = f"Add a host to {group}, or delete the group."
             yield Finding(f"{group} has no host.", fix, f"group {group}")
 
@@ -71,6 +71,8 @@ def _empty_group(cluster: Cluster) -> Findings:
 def _missing_partner_group(cluster: Cluster) -> Findings:
     """Neither works without the other."""
     misspelt = {similar_group(str(name)) for name in cluster.inventory.groups}
+    if cluster.inventory.unread_sources:
+        return  # the other group may be there
     for group, partner in _PARTNERS.items():
         members = cluster.inventory.members(group)
         if group == "kafka_brokers" and "zookeeper" in cluster.inventory.groups:
@@ -93,12 +95,15 @@ def _unused_zookeeper(cluster: Cluster) -> Findings:
         yield Finding(what, fix)
 
 
-@rule("no-hosts", where="groups")
+@rule("no-hosts")
 def _no_hosts(cluster: Cluster) -> Findings:
     """Every play would be skipped, and the run would end as if it had succeeded."""
-    if not cluster.hosts and not any(map(similar_group, cluster.inventory.groups)):
+    inventory = cluster.inventory
+    misspelt = any(map(similar_group, inventory.groups))
+    if not cluster.hosts and not misspelt and not inventory.unread_sources:
         what = "No host is in a group of Millrace."
-        yield Finding(what, f"Add hosts to {listing(GROUPS, 'or')}.")
+        where = f"the inventory {listing(inventory.sources)}" if inventory.sources else "groups"
+        yield Finding(what, f"Add hosts to {listing(GROUPS, 'or')}.", where)
 
 
 @rule("host-without-group", where="groups")
@@ -107,7 +112,7 @@ def _host_without_group(cluster: Cluster) -> Findings:
     are ignored.
     """
     inventory = cluster.inventory
-    theirs = [name for name in inventory.groups if name not in ("all", "ungrouped", *_PARENTS)]
+    theirs = [name for name in inventory.groups if name not in ("all", "ungrouped", *PARENTS)]
     placed = {name for group in theirs for name in inventory.members(group)}
     hosts = tuple(name for name in inventory.members("all") if name not in placed)
     if hosts and cluster.hosts:

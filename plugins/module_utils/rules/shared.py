@@ -31,6 +31,10 @@ _LARGEST_HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(?P<size>\d+[kKmMgG])")
 
 PORTS = range(1, 65536)
 MODES = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
+# In Ansible's message, whether there is no password or a wrong one.
+LOCKED = "no vault secrets"
+VAULT_FIX = "Give the vault's password: --vault-password-file, --ask-vault-pass, or --vault-id for "
+VAULT_FIX += "each of several (vault_identity_list in ansible.cfg)."
 SCALA = "2.13"  # of the archives of Kafka and the jars of Spark
 
 Place = str

@@ -168,7 +168,7 @@ def _client_key(node: KafkaNode) -> Findings:
     """Clients ignore an unknown key with a warning, and could not connect without the right one."""
     known = [*_OF_CLIENTS, *(key for key in node.table if key.startswith(_PREFIXES))]
     for variable in ("kafka_client_config", "kafka_local_client_config"):
-        for key in node.settings[variable]:
+        for key in map(str, node.settings[variable]):
             near = "" if key in known or not key.startswith(_PREFIXES) else nearest(key, known)
             if near:
                 what = f"Clients have no key {key}."

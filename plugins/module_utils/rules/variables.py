@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -14,7 +15,7 @@ from ..model.values import listing
 from ..model.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
 from .groups import similar_group
-from .shared import host_variables, hosts
+from .shared import LOCKED, VAULT_FIX, host_variables, hosts
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
 _ACCOUNTS = tuple(
@@ -36,6 +37,7 @@ _READ_BY = {
     "monitoring_routes": "monitoring",
     "monitoring_rule_groups": "monitoring",
 }
+_SIMILAR = 0.9  # a site has variables of its own
 # Ports and ids have rules of their own.
 _LOWEST = {
     "connect_start_timeout": 1,
@@ -60,13 +62,6 @@ _LOWEST = {
     "zookeeper_stop_timeout": 1,
 }
 
-# In Ansible's message, whether there is no password or a wrong one.
-_LOCKED = "no vault secrets"
-_VAULT_FIX = (
-    "Give the vault's password: --vault-password-file, --ask-vault-pass, or --vault-id for "
-)
-_VAULT_FIX += "each of several (vault_identity_list in ansible.cfg)."
-
 
 @rule("unknown-variable", each=host_variables)
 def _unknown_variable(host: HostVariables) -> Findings:
@@ -81,6 +76,21 @@ def _unknown_variable(host: HostVariables) -> Findings:
             what = f"The variable {name} was renamed."
             fix = f"Set {RENAMED[name]} instead."
         yield Finding(what, fix, name)
+
+
+@rule("similar-variable", each=host_variables)
+def _similar_variable(host: HostVariables) -> Findings:
+    """Ansible accepts a variable of any name, and Millrace would ignore it."""
+    for name in sorted(host.others):
+        near = "" if name.startswith("ansible_") else nearest(name, _known(), _SIMILAR)
+        if near:
+            fix = f"Did you mean {near}? Otherwise choose a less similar name."
+            yield Finding(f"No role has a variable {name}.", fix, name)
+
+
+@functools.cache
+def _known() -> list[str]:
+    return sorted(documented())
 
 
 def _hosts_and_services(cluster: Cluster) -> Iterable[tuple[str, HostVariables, list[Service]]]:
@@ -115,8 +125,8 @@ def _misplaced_property(host: HostVariables, services: list[Service]) -> Finding
 def _unreadable_file(host: HostVariables) -> Findings:
     """What it sets is not known; its hosts are checked with what other files set."""
     for path, reason in host.unreadable.items():
-        fix = "Make it a YAML file of variables that Ansible can read."
-        fix = _VAULT_FIX if _LOCKED in reason.lower() else fix
+        fix = "Make it a YAML file of variables, in UTF-8, that Ansible can read."
+        fix = VAULT_FIX if LOCKED in reason.lower() else fix
         yield Finding(f"{path} cannot be read: {reason}.", fix, path)
 
 
@@ -129,8 +139,8 @@ def _unresolved_variable(host: HostVariables, services: list[Service]) -> Findin
             continue  # nothing on this host reads it
         what = f"{name} cannot be resolved: {reason}."
         fix = f"Correct the expression of {name}."
-        if _LOCKED in reason.lower():
-            fix = _VAULT_FIX
+        if LOCKED in reason.lower():
+            fix = VAULT_FIX
         yield Finding(what, fix, name)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import yaml
+from ansible.utils.display import Display
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
 
 from tests.unit.in_process import AnsibleRun
@@ -37,7 +41,12 @@ def clean(place: Path, **variables: Any) -> AnsibleRun:
 
 
 def run_checks(ansible: AnsibleRun, **options: Any) -> dict[str, Any]:
-    return ansible.task("cluster", "k1", **options)
+    """Return the result, as with -v with all problems, and what the task showed as `shown`."""
+    output = io.StringIO()
+    display = Display()
+    with patch.object(display, "verbosity", 1), contextlib.redirect_stdout(output):
+        result = ansible.task("cluster", "k1", **options)
+    return {**result, "shown": output.getvalue()}
 
 
 def secret_files(ansible: AnsibleRun) -> dict[str, str]:

@@ -71,7 +71,7 @@ def test_every_mistake_is_one_problem_of_one_failure(tmp_path: Path) -> None:
     found = run_checks(ansible, json=str(verdict), junit=str(junit))
     assert found["failed"]
     assert rules(found) == TWELVE
-    assert [rule for rule in TWELVE if f"[{rule}]" not in found["msg"]] == []
+    assert [rule for rule in TWELVE if f"[{rule}]" not in found["shown"]] == []
 
     data = json.loads(verdict.read_text())
     assert [one["rule"] for one in data["problems"]] == TWELVE
@@ -136,7 +136,7 @@ def test_the_address_of_a_host_is_judged(tmp_path: Path) -> None:
 def test_a_variable_that_has_no_value_is_named_with_its_place(tmp_path: Path) -> None:
     found = run_checks(clean(tmp_path, kafka_rack="{{ nowhere }}"))
     assert rules(found) == ["unresolved-variable"]
-    assert f"{tmp_path}/inventory/hosts.yml:" in found["msg"]
+    assert f"{tmp_path}/inventory/hosts.yml:" in found["shown"]
 
 
 def test_a_file_that_cannot_be_read_hides_no_problem_of_other_hosts(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> Non
     (ansible.inventory / KEPT).write_text("not-an-id\n")
     found = run_checks(ansible, generate=True)
     assert rules(found) == ["unknown-variable", "cluster-id-file"]
-    assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["msg"]
+    assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["shown"]
     assert kept(ansible) == "not-an-id"
 
 
@@ -329,7 +329,7 @@ def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
     assert found["failed"]
     assert {host for one in found["problems"] for host in one["hosts"]} == {"k1", "k2"}
     for host in ("k1", "k2"):
-        assert f"junk-of-{host}" in found["msg"]
+        assert f"junk-of-{host}" in found["shown"]
 
 
 def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_what_follows_from_the_hosts_is_judged_too(tmp_path: Path) -> None:
     inspect(ansible, "k1", memory_mb=4096)
     found = run_checks(ansible, inspected=["k1", "k2"])
     assert found["problems"][0]["hosts"] == ["k1"]
-    assert "6g" in found["msg"] or "6144" in found["msg"]
+    assert "6g" in found["shown"] or "6144" in found["shown"]
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_hosts_of_a_running_operation_are_refused(
         inspect(ansible, host, operation={**AT_WORK, **change})
     found = run_checks(ansible, inspected=list(NODES), **options)
     assert rules(found) == (["operation-running"] if refused else [])
-    assert ("rolling_upgrade" in found.get("msg", "")) is refused
+    assert ("rolling_upgrade" in found["shown"]) is refused
 
 
 def test_a_run_is_not_refused_for_its_own_operation(tmp_path: Path) -> None:

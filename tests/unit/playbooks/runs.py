@@ -12,13 +12,20 @@ from tests.unit.module_runner import HANGS_SECONDS
 
 
 def run(place: Path, hosts: str, *options: str, playbook: str = "validate") -> tuple[int, str]:
+    """Run a playbook with an inventory in a directory of the caller."""
+    (place / "hosts.yml").write_text(hosts)
+    return run_playbook(place, "hosts.yml", *options, playbook=playbook)
+
+
+def run_playbook(
+    place: Path, source: str, *options: str, playbook: str = "validate"
+) -> tuple[int, str]:
     """Run a playbook from a directory of the caller; any use of ssh leaves a file there."""
     ssh = place / "ssh"
     ssh.write_text(f"#!/bin/sh\ntouch {place}/contacted\nexit 255\n")
     ssh.chmod(0o755)
-    (place / "hosts.yml").write_text(hosts)
     done = subprocess.run(  # noqa: S603 - own arguments, no shell
-        [ANSIBLE, "-i", "hosts.yml", ROOT / f"playbooks/{playbook}.yml", *options],
+        [ANSIBLE, "-i", source, ROOT / f"playbooks/{playbook}.yml", *options],
         check=False,
         capture_output=True,
         text=True,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from tests.unit.playbooks.runs import run
+from tests.unit.playbooks.runs import run, run_playbook
 
 # Addresses of no network (RFC 5737): a connection would wait until its timeout.
 HOSTS = """\
@@ -179,4 +179,106 @@ def test_an_inventory_without_hosts_is_refused(tmp_path: Path) -> None:
     code, output = run(tmp_path, EMPTY)
     assert code != 0, output
     assert "hosts.yml" in output
-    assert "no hosts" in output
+    assert "[no-hosts]" in output
+
+
+VERDICTS = ("-e", "validate_json=problems.json", "-e", "validate_junit=problems.xml")
+STALE = "of the last run"
+CYCLE = """\
+east: {children: {west: }}
+west: {children: {east: }}
+"""
+
+
+def refused(place: Path, source: str) -> tuple[list[dict[str, object]], str]:
+    """Validate an inventory beside results of a run before; return all problems, and the output.
+
+    Each is shown once, and is in both results.
+    """
+    for name in ("problems.json", "problems.xml"):
+        (place / name).write_text(STALE)
+    code, output = run_playbook(place, source, *VERDICTS)
+    assert code != 0, output
+    assert "Traceback" not in output
+    problems = json.loads((place / "problems.json").read_text())["problems"]
+    assert STALE not in (place / "problems.xml").read_text()
+    for problem in problems:
+        assert output.count(f"[{problem['rule']}]") == sum(
+            one["rule"] == problem["rule"] for one in problems
+        )
+        assert output.count(problem["why"]) <= sum(one["why"] == problem["why"] for one in problems)
+    return problems, output
+
+
+def places(problems: list[dict[str, object]], rule: str) -> list[str]:
+    return [str(one["where"]) for one in problems if one["rule"] == rule]
+
+
+def test_every_source_that_cannot_be_read_is_named_beside_all_other_problems(
+    tmp_path: Path,
+) -> None:
+    """In one directory: an INI file, a script, a document, a cycle, wrong text, no UTF-8."""
+    folder = tmp_path / "inventory"
+    (folder / "group_vars").mkdir(parents=True)
+    (folder / "group_vars/all.yml").write_text("kafka_hep: 1g\n")
+    texts = {
+        "a.ini": "[kafka_brokers]\nb1 ansible_host: 192.0.2.1\nb2 ansible_host=192.0.2.2\n",
+        "b.sh": "#!/bin/sh\necho reading\necho '{}'\n",
+        "README": "These are our brokers.\nPlease keep them in order.\n",
+        "c.yml": CYCLE,
+        "d.yml": "kafka_brokers: [\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "b.sh").chmod(0o755)
+    (folder / "e.yml").write_bytes("# Z\u00fcrich\nweb: {hosts: {w1: }}\n".encode("latin-1"))
+    problems, output = refused(tmp_path, "inventory")
+    named = {f"{folder}/{end}" for end in ("a.ini:2", "b.sh", "README", "d.yml:2", "e.yml")}
+    assert {*places(problems, "inventory-unread")} == named, output
+    assert places(problems, "group-cycle"), output
+    assert places(problems, "unknown-variable"), "another problem is hidden"
+    b1 = [one for one in problems if "b1" in (one["hosts"] or ())]
+    assert b1, "the host of a line that is wrong is lost"
+
+
+@pytest.mark.parametrize("source", ["nowhere", "nowhere/hosts.yml"])
+def test_a_source_that_is_not_there_is_named(source: str, tmp_path: Path) -> None:
+    problems, _ = refused(tmp_path, source)
+    assert places(problems, "inventory-unread") == [str(tmp_path / source)]
+
+
+def test_a_result_of_a_run_before_does_not_outlive_a_run_that_ends_early(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("kafka_brokers: [\n")
+    problems, _ = refused(tmp_path, "hosts.yml")
+    assert [one["rule"] for one in problems] == ["inventory-unread"]
+
+
+def test_each_problem_is_shown_once_with_its_file_line_and_groups(tmp_path: Path) -> None:
+    folder = tmp_path / "inventory"
+    (folder / "group_vars").mkdir(parents=True)
+    hosts = "".join(f"        b{n}: {{kafka_node_id: {n}}}\n" for n in range(1, 6))
+    (folder / "hosts.yml").write_text(
+        f"all:\n  children:\n    kafka_brokers:\n      hosts:\n{hosts}"
+        "    kafka_controllers:\n      hosts:\n        c1: {kafka_node_id: 9}\n"
+        "  vars:\n    ansible_become: ture\n"
+    )
+    (folder / "group_vars/kafka_brokers.yml").write_text(
+        "kafka_hep: 1g\nkafka_config:\n  num.partition: 3\n  log.preallocate: 7\n"
+    )
+    problems, output = refused(tmp_path, "inventory")
+    by_rule = {str(one["rule"]): one for one in problems}
+    file = folder / "group_vars/kafka_brokers.yml"
+    assert by_rule["unknown-variable"]["places"] == [f"{file}:1"]
+    assert by_rule["unknown-key"]["places"] == [f"{file}:3"]
+    assert by_rule["become-value"]["places"] == [f"{folder}/hosts.yml:14"]
+    assert f"kafka_hep of kafka_brokers ({file}:1)" in output
+    assert "b1, b2, b3" not in output
+
+
+def test_a_good_run_says_what_was_checked(tmp_path: Path) -> None:
+    allowed = HOSTS.replace(
+        '    kafka_rack: "{{ nowhere }}"\n', "    kafka_allow_unsafe_quorum: true\n"
+    )
+    code, output = run(tmp_path, allowed)
+    assert code == 0, output
+    assert re.search(r"\b1 host\b.*\b1 controller\b.*\b1 broker\b.*\b0 warnings\b", output)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory_files import findings
+from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory_layout
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory_files import (
+    findings,
+)
 
 GROUPS = ["all", "kafka", "kafka_brokers", "dc_east", "web"]
 HOSTS = ["k1", "k2.example.org"]
@@ -13,7 +16,10 @@ HOSTS = ["k1", "k2.example.org"]
 
 def found(directory: Path) -> list[tuple[str, int, str, str]]:
     """What is found: kind, line, name and text of each."""
-    every = findings([str(directory)], GROUPS, HOSTS)
+    every = [
+        *findings([str(directory)], HOSTS),
+        *inventory_layout.findings([str(directory)], GROUPS, HOSTS),
+    ]
     return [(one.kind, one.line, one.name, one.text) for one in every]
 
 
@@ -51,17 +57,50 @@ def found(directory: Path) -> list[tuple[str, int, str, str]]:
         ("group_vars/kafka_broker.yml", "a: 1\n", [("unused", 0, "kafka_broker", "kafka_brokers")]),
         ("host_vars/k2.yml", "a: 1\n", [("unused host", 0, "k2", "k2.example.org.yml")]),
         ("host_vars/k1.a.yml", "a: 1\n", [("unused host", 0, "k1.a", "k1.yml")]),
+        ("group_vars/brokers.yml", "a: 1\n", [("unused", 0, "brokers", "kafka_brokers")]),
+        # It may be another inventory's.
+        ("host_vars/k3.yml", "a: 1\n", [("nobody", 0, "k3", "host")]),
+        ("group_vars/spark_workers.yml", "a: 1\n", [("nobody", 0, "spark_workers", "group")]),
+        ("group_vars/dc_west.yml", "a: 1\n", [("nobody", 0, "dc_west", "group")]),
+        ("group_vars/web.toml", "a: 1\n", [("ending", 0, "web.toml", "web.yml")]),
+        ("group_vars/kafka_brokers.ymal", "a: 1\n", [("ending", 0)]),
+        ("group_vars/kafka/heap.ymal", "a: 1\n", [("ending", 0, "heap.ymal", "heap.yml")]),
+        ("group_var/all.yml", "kafka_heap: 1g\n", [("folder", 0, "group_var", "group_vars")]),
+        # What is written at another level than Ansible reads it.
+        ("hosts.yml", "all:\n  kafka_brokers: {hosts: {k1: }}\n", [("below", 2)]),
+        ("hosts.yml", "all:\n  kafka_heap: 1g\n", [("below", 2, "kafka_heap", "all")]),
+        ("hosts.yml", "kafka_brokers:\n  hosts:\n    k1:\n    vars: {a: 1}\n", [("member", 4)]),
+        ("hosts.yml", "all:\n  children:\n    hosts: {k1: }\n", [("member", 3)]),
+        ("hosts.yml", "kafka_brokers:\n  vars:\n    vars: {kafka_heap: 1g}\n", [("deep", 3)]),
+        ("hosts.yml", "kafka_brokers:\n  hosts: {k1: {vars: {a: 1}}}\n", [("deep", 2)]),
+        ("group_vars/all.yml", "vars:\n  kafka_heap: 1g\n", [("deep", 1)]),
+        # Two values, of which Ansible takes one.
+        (
+            "hosts.yml",
+            "zookeeper: {hosts: {k1: {ansible_host: a}}}\n"
+            "kafka_brokers: {hosts: {k1: {ansible_host: b}}}\n",
+            [("two values", 2, "ansible_host of k1", "1")],
+        ),
+        (
+            "hosts.ini",
+            "[zookeeper]\nk1 ansible_host=a\n[kafka_brokers]\nk1 ansible_host=b\n",
+            [("two values", 4)],
+        ),
+        ("group_vars/all.yml", "kafka_rack: |\n  $ANSIBLE_VAULT;1.1\n  61\n", [("vault text", 1)]),
         # What is legal, or is none of Millrace's.
+        ("hosts.yml", "kafka_brokers: {hosts: {k1: {a: 1}}}\nzookeeper: {hosts: {k1: }}\n", []),
+        ("hosts.yml", "web: {hosts: {w1: }, note: {a: 1}}\n", []),
+        ("hosts.yml", "plugin: amazon.aws.aws_ec2\nall: {kafka: 1}\n", []),
+        ("group_vars/README.md", "a\n", []),
+        ("group_vars/kafka/notes.txt", "a\n", []),
+        ("group_vars/kafka_brokers", "a: 1\n", []),
         ("host_vars/k2.example.org.yml", "a: 1\n", []),
-        ("host_vars/k3.yml", "a: 1\n", []),
-        ("group_vars/spark_workers.yml", "a: 1\n", []),
         ("group_vars/all.yml", "kafka_config: {<<: {a: 1}, <<: {b: 2}, a: 2}\n", []),
         ("group_vars/all.yml", "kafka_node_id: 100\nkafka_rack: '1:20'\n", []),
         ("group_vars/all.yml", "spark_config: {x: !vault 'secret'}\n", []),
         ("group_vars/web.yml", "nginx_user: a\nnginx_user: b\nfile_mode: 0644\n", []),
         ("hosts.yml", "kafka_brokers:\n  vars: {backup_mode: 0640}\n", []),
         ("hosts.yml", "web:\n  hosts: {w1: {host: a}}\n", []),
-        ("group_vars/dc_west.yml", "a: 1\n", []),
         ("group_vars/kafka.yml", "$ANSIBLE_VAULT;1.1;AES256\n6163\n", []),
         ("group_vars/all.yml", "kafka_config: [\n", []),
         ("group_vars/all.yml", "", []),
@@ -72,7 +111,7 @@ def test_what_is_lost_is_found(
     tmp_path: Path, file: str, content: str, expected: list[tuple[object, ...]]
 ) -> None:
     path = tmp_path / file
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
     seen = found(tmp_path)
     assert [one[: len(wanted)] for one, wanted in zip(seen, expected, strict=True)] == expected
@@ -82,7 +121,8 @@ def test_what_is_lost_is_found(
 def test_a_directory_hides_the_file_of_its_name(tmp_path: Path, group: str, hidden: bool) -> None:
     (tmp_path / "group_vars" / group).mkdir(parents=True)
     (tmp_path / f"group_vars/{group}.yml").write_text("a: 1\n")
-    assert [one[0] for one in found(tmp_path)] == (["hidden"] if hidden else [])
+    kinds = [one[0] for one in found(tmp_path)]
+    assert kinds == (["hidden"] if hidden else ["nobody", "nobody"])
 
 
 @pytest.mark.parametrize("name", ["group_vars/kafka", "host_vars/k1"])
@@ -90,14 +130,15 @@ def test_of_two_files_of_a_name_one_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir()
     for end in (".yml", ".yaml"):
         (tmp_path / f"{name}{end}").write_text("a: 1\n")
-    (hidden,) = findings([str(tmp_path)], GROUPS, HOSTS)
+    (hidden,) = inventory_layout.findings([str(tmp_path)], GROUPS, HOSTS)
     assert (hidden.kind, Path(hidden.path).suffix) == ("hidden", ".yaml")
     assert Path(hidden.text).suffix == ".yml"
 
 
 def test_hosts_on_the_command_line_are_no_file() -> None:
     hosts = ",".join(f"kafka-{number:03}.example.org" for number in range(50))
-    assert findings([hosts, "nowhere/hosts.yml"], GROUPS, HOSTS) == []
+    assert inventory_layout.findings([hosts, "nowhere/hosts.yml"], GROUPS, HOSTS) == []
+    assert findings([hosts, "nowhere/hosts.yml"], HOSTS) == []
 
 
 def test_one_file_may_be_the_inventory(tmp_path: Path) -> None:
@@ -105,7 +146,7 @@ def test_one_file_may_be_the_inventory(tmp_path: Path) -> None:
     (tmp_path / "west.yml").write_text("kafka_brokers:\n  hosts:\n    k2:\n    k2:\n")
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars/kafka.yml").write_text("kafka_heap: 1g\nkafka_heap: 2g\n")
-    every = findings([str(tmp_path / "east.yml")], GROUPS, HOSTS)
+    every = findings([str(tmp_path / "east.yml")], HOSTS)
     assert [(Path(one.path).name, one.name) for one in every] == [
         ("east.yml", "k1"),
         ("kafka.yml", "kafka_heap"),

@@ -39,6 +39,7 @@ from tests.unit.rules import (
     postgresql_cases,
     principal_cases,
     protection_cases,
+    reading_cases,
     refused,
     refused_kafka,
     refused_nodes,
@@ -72,6 +73,7 @@ REFUSED = [
     *postgresql_cases.REFUSED,
     *principal_cases.REFUSED,
     *protection_cases.REFUSED,
+    *reading_cases.REFUSED,
     *schema_registry_cases.REFUSED,
     *security_cases.REFUSED,
     *spark_cases.REFUSED,
@@ -98,6 +100,7 @@ LEGAL = [
     *postgresql_cases.LEGAL,
     *principal_cases.LEGAL,
     *protection_cases.LEGAL,
+    *reading_cases.LEGAL,
     *security_cases.LEGAL,
     *spark_cases.LEGAL,
     *spark_job_cases.LEGAL,
@@ -323,4 +326,4 @@ def test_problem_is_plain_data() -> None:
     data = problem.as_dict()
     assert (data["rule"], data["severity"], data["hosts"]) == ("node-id-missing", "error", ["k2"])
     assert data["where"] == "kafka_node_id of k2"
-    assert {*data} == {"rule", "severity", "where", "what", "why", "fix", "hosts"}
+    assert {*data} == {"rule", "severity", "where", "what", "why", "fix", "hosts", "places"}

@@ -1,0 +1,198 @@
+"""What the collection uses of ansible-core's private parts, in one place."""
+
+import os
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible._internal._datatag._tags import Origin
+from ansible.errors import AnsibleError
+from ansible.inventory.data import InventoryData
+from ansible.inventory.manager import IGNORED, InventoryManager, _InventoryDataWrapper
+from ansible.parsing.dataloader import DataLoader
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where something is written: a file, and a line of it, 0 where that is not known."""
+
+    path: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        """Return it as `file:line`."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+def origin(value: object) -> Position | None:
+    """Return where a value, or the value that an error is about, is written.
+
+    YAML's `true`, `false` and `null` carry no position.
+    """
+    tag = value if isinstance(value, Origin) else Origin.get_tag(value)
+    return Position(str(tag.path), tag.line_num or 0) if tag and tag.path else None
+
+
+def description(value: object) -> str:
+    """Return what Ansible says about the origin of a value that is in no file, as with -e."""
+    tag = Origin.get_tag(value)
+    return str(tag.description or "") if tag and not tag.path else ""
+
+
+def error_position(error: BaseException | None) -> Position | None:
+    """Return what an error, or an error that caused it, is about; one with a line comes first."""
+    places: list[Position] = []
+    while error is not None:
+        if place := origin(getattr(error, "obj", None)):
+            places.append(place)
+        error = error.__cause__
+    return next((place for place in places if place.line), next(iter(places), None))
+
+
+def reason(error: BaseException) -> str:
+    """Return what the first cause of an error says, without what Ansible says around it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    text = str(getattr(error, "_original_message", "") or error)
+    return " ".join(text.split()).rstrip(". ")
+
+
+def _ini_line(error: BaseException) -> str:
+    """Return the line at which Ansible stopped to read an INI file, which its error lacks."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    lines = (frame.f_locals.get("line") for frame in frames if frame.f_code.co_name == "_parse")
+    return str(next(lines, None) or "")
+
+
+class SourceLoader(DataLoader):
+    """Reads files as another loader does, but some lines of some files otherwise."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        """Take over the other's directory and the passwords of its vaults."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.set_basedir(loader.get_basedir())
+        self.set_vault_secrets(loader._vault.secrets)
+        self.replaced: dict[str, dict[int, bytes]] = {}
+
+    def _get_file_contents(self, file_name: str) -> tuple[bytes, bool]:
+        content, shown = super()._get_file_contents(file_name)
+        lines = content.splitlines()
+        for number, text in self.replaced.get(file_name, {}).items():
+            lines[number - 1] = text
+        return (b"\n".join(lines) if file_name in self.replaced else content), shown
+
+
+@dataclass(frozen=True)
+class SourceError:
+    """Why a file of the inventory, or a line of it, is not read: the error of each plugin."""
+
+    path: str
+    errors: Mapping[str, Exception]
+    line: int = 0
+
+
+class _Data(InventoryData):
+    """Hosts and groups; a group that cannot be in another one is noted, and left out of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cycles: list[tuple[str, str, str]] = []
+
+    def add_child(self, group: str, child: str) -> bool:
+        try:
+            return super().add_child(group, child)
+        except AnsibleError:
+            if group not in self.groups or child not in self.groups:
+                raise
+            self.cycles.append((str(self.current_source), group, child))
+            return False
+
+
+class Sources(InventoryManager):
+    """The sources of an inventory, read as far as they can be, without a word on the screen.
+
+    `unread` are the files that no plugin reads, and lines of INI files; `cycles` are file, group
+    and child of each group that would contain itself.
+    """
+
+    def __init__(self, sources: Sequence[str], loader: DataLoader) -> None:
+        """Read them."""
+        self.unread: list[SourceError] = []
+        own = SourceLoader(loader)
+        super().__init__(own, sources=list(sources), parse=False)
+        self._inventory = _Data()
+        self.parse_sources()
+
+    @property
+    def cycles(self) -> list[tuple[str, str, str]]:
+        """The groups that were left out of others."""
+        return self._inventory.cycles
+
+    def parse_source(self, source: str, cache: bool = False) -> bool:
+        """Read a file, or all of a directory; return whether anything was read."""
+        if Path(source).is_dir():
+            read = [self.parse_source(path, cache) for path in entries(source)]
+            return any(read)
+        self._inventory.current_source = source
+        while errors := self._parse(source, cache=cache):
+            if not self._skip_line(source, errors.get("ini")):
+                self.unread.append(SourceError(source, errors))
+                break
+        self._inventory.current_source = None
+        return not errors
+
+    def _parse(self, source: str, *, cache: bool) -> dict[str, Exception]:
+        """Let plugins read a file; return their errors if none can."""
+        errors: dict[str, Exception] = {}
+        for plugin in self._fetch_inventory_plugins():
+            name = str(plugin._load_name)
+            try:
+                if not plugin.verify_file(source):
+                    continue
+                tag = Origin(description=f"inventory plugin {name}")
+                data = _InventoryDataWrapper(self._inventory, target_plugin=plugin, origin=tag)
+                plugin.parse(data, self._loader, source, cache=cache)
+            except Exception as error:
+                errors[name] = error
+            else:
+                return {}
+        return errors or {"": AnsibleError("no inventory plugin reads it")}
+
+    def _skip_line(self, source: str, error: Exception | None) -> bool:
+        """Leave a line out of an INI file that is wrong, but not the host that it begins with."""
+        text = _ini_line(error) if error else ""
+        if error is None or not text or not is_ini(Path(source)):
+            return False
+        replaced = self._loader.replaced.setdefault(source, {})
+        lines = Path(source).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = [replaced.get(n, line.encode()).decode() for n, line in enumerate(lines, start=1)]
+        number = next((n for n, line in enumerate(lines, start=1) if line.strip() == text), 0)
+        if not number:
+            return False
+        if number not in replaced:
+            self.unread.append(SourceError(source, {"ini": error}, number))
+            replaced[number] = b"" if text.startswith("[") else text.split()[0].encode()
+        else:
+            replaced[number] = b""
+        return True
+
+
+def is_ini(path: Path) -> bool:
+    """Return whether a file looks like an inventory in INI: a line is the name of a group."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return bool(re.search(r"^\s*\[[\w:.-]+\]\s*(?:#.*)?$", text, re.M))
+
+
+def entries(directory: str) -> list[str]:
+    """Return what Ansible reads of a directory of inventories, in its order."""
+    names = sorted(os.listdir(directory))  # noqa: PTH208 - of bytes that are no text, too
+    return [f"{directory}/{name}" for name in names if not IGNORED.search(os.fsencode(name))]
+
+
+def read_sources(manager: InventoryManager) -> set[str]:
+    """Return the sources and files that Ansible has read."""
+    return {str(source) for source in manager._inventory.processed_sources if source}
