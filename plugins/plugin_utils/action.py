@@ -78,9 +78,9 @@ class Action(ActionBase):
 
         """
         cluster = run.current(self.variables)
-        if self.needs_all_sources and (unread := cluster.inventory.unread_sources):
-            places = listing(dict.fromkeys(one.where for one in unread))
-            message = f"{places} could not be read, so hosts may be missing: run validate.yml"
+        if self.needs_all_sources and (misread := cluster.inventory.misread):
+            places = listing(dict.fromkeys(one.where for one in misread))
+            message = f"the inventory was read in part only ({places}): run validate.yml"
             raise AnsibleActionFail(message)
         return cluster
 

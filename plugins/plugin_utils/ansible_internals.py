@@ -123,14 +123,10 @@ class Sources(InventoryManager):
         """Read them."""
         self.unread: list[SourceError] = []
         own = SourceLoader(loader)
-        super().__init__(own, sources=list(sources), parse=False)
-        self._inventory = _Data()
-        self.parse_sources()
-
-    @property
-    def cycles(self) -> list[tuple[str, str, str]]:
-        """The groups that were left out of others."""
-        return self._inventory.cycles
+        super().__init__(own, sources=list(sources), parse=False)  # type: ignore[no-untyped-call]
+        data = _Data()
+        self._inventory, self.cycles = data, data.cycles
+        self.parse_sources()  # type: ignore[no-untyped-call]
 
     def parse_source(self, source: str, cache: bool = False) -> bool:
         """Read a file, or all of a directory; return whether anything was read."""

@@ -19,8 +19,10 @@ from ..module_utils.model.inventory import (
     CLUSTER_ID_FILE,
     CONNECTION,
     GROUPS,
+    FileFinding,
     HostVariables,
     Inventory,
+    Secrets,
 )
 from ..module_utils.model.values import yaml_type
 from ..module_utils.model.variables import PREFIXES, defaults, documented
@@ -61,6 +63,13 @@ def from_hostvars(
         found = read_host(name, own, hostvars, overrides, play or {}, files)
         wrong = {**unreadable, **_wrong_bytes(unreadable)}
         hosts[name] = dataclasses.replace(found, unreadable=wrong)
+    chosen = _given(hosts, SECRETS_DIRECTORY)
+    try:
+        kept = secrets.read(secrets.directory_of(chosen, directory, sources))
+    except AnsibleActionFail as error:
+        kept = Secrets()
+        where = named.get(SECRETS_DIRECTORY, [directory])[0]
+        lost.append(FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error)))
     return Inventory(
         members,
         hosts,
@@ -72,7 +81,7 @@ def from_hostvars(
             *inventory_files.findings(sources, ours),
             *inventory_layout.findings(sources, members, members.get("all", ())),
         ],
-        secrets.read(secrets.directory_of(_given(hosts, SECRETS_DIRECTORY), directory, sources)),
+        kept,
         sources=sources,
         places=named,
     )
@@ -113,7 +122,8 @@ def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
     """
     manager = ansible_internals.Sources(sources, loader)
     variables = VariableManager(loader=loader, inventory=manager)
-    return from_hostvars(HostVars(manager, variables, loader), manager.get_groups_dict(), {})
+    groups: dict[str, list[str]] = manager.get_groups_dict()  # type: ignore[no-untyped-call]
+    return from_hostvars(HostVars(manager, variables, loader), groups, {})
 
 
 def is_readable(

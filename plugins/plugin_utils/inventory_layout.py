@@ -50,8 +50,8 @@ def findings(
         if source.exists():
             directory = source if source.is_dir() else source.parent
             found |= dict.fromkeys(_of_directory(directory, groups, hosts))
-            for path in files([str(source)]):
-                found |= dict.fromkeys(_of_source(Path(path)))
+            for path in map(Path, files([str(source)])):
+                found |= dict.fromkeys(_of_source(path))
             for path in _variable_files(directory):
                 found |= dict.fromkeys(_of_variables(path))
     return list(found)
@@ -193,8 +193,8 @@ def _of_group(
         elif key == "vars":
             yield from _deep(value, path)
         elif not nearest(key, STRUCTURE, NEARLY) and (group in _OURS or _is_ours(key)):
-            below = "vars" if not isinstance(value, yaml.MappingNode) or key in documented() else ""
-            yield FileFinding("below", path, at, key, group, below or "children")
+            is_group = isinstance(value, yaml.MappingNode) and key not in documented()
+            yield FileFinding("below", path, at, key, group, "children" if is_group else "vars")
 
 
 def _is_ours(key: str) -> bool:

@@ -91,6 +91,7 @@ class FileFinding:
     - `folder`: a directory whose name is nearly `text`
     - `unread`: Ansible cannot read the source, because of `text`; `value` is what to do
     - `cycle`: the group has the group `text` in it, which has it
+    - `secrets`: the directory of secrets cannot be used, because of `text`
     """
 
     kind: str
@@ -158,6 +159,11 @@ class Inventory:
     resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sources: Sequence[str] = ()
     places: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def misread(self) -> list[FileFinding]:
+        """What is missing here for which nothing may be done with the rest."""
+        return [one for one in self.file_findings if one.kind in ("unread", "cycle", "secrets")]
 
     @property
     def unread_sources(self) -> list[FileFinding]:

@@ -23,7 +23,11 @@ _SYSTEM_NAMES = (
 )
 _SYSTEM = ("/", *(f"/{name}" for name in _SYSTEM_NAMES.split()))
 _STATE = {"kafka": "/var/lib/kafka", "zookeeper": "/var/lib/zookeeper", "hdfs": "/var/lib/hdfs"}
-_BETTER = {**{service: f"{path}/data" for service, path in _STATE.items()}, "spark": "/srv/spark"}
+_BETTER = {
+    **{service: f"{path}/data" for service, path in _STATE.items()},
+    "spark": "/srv/spark",
+    "monitoring": "/var/lib/monitoring",
+}
 _UNSAFE = re.compile(r"[,\s\x00-\x1f\x7f]")
 
 

@@ -240,7 +240,7 @@ def _places(cluster: Cluster, where: str, hosts: Iterable[str]) -> dict[str, Non
         if name in inventory.places:
             return dict.fromkeys(inventory.places[name])
         # The variable that it is a part of.
-        name = re.match(r"(?:(.*)(?:\[[^\[]*|\.[^.\[]*))?", name, re.S)[1] or ""
+        name = name[: max(name.rfind("["), name.rfind("."), 0)]
     return {}
 
 

@@ -93,6 +93,12 @@ def _group_cycle(one: FileFinding) -> Findings:
     yield Finding(what, fix, one.where)
 
 
+@rule("secrets-directory", each=_found("secrets"))
+def _secrets_directory(one: FileFinding) -> Findings:
+    """Without it nothing is known of the passwords and keys that the hosts have."""
+    yield Finding(f"{one.text}.", f"Correct {one.name}, or its directory.", one.where)
+
+
 @rule("yaml-number", each=_found("number"))
 def _yaml_number(one: FileFinding) -> Findings:
     """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60; where

@@ -9,6 +9,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
@@ -190,7 +191,7 @@ west: {children: {east: }}
 """
 
 
-def refused(place: Path, source: str) -> tuple[list[dict[str, object]], str]:
+def refused(place: Path, source: str) -> tuple[list[dict[str, Any]], str]:
     """Validate an inventory beside results of a run before; return all problems, and the output.
 
     Each is shown once, and is in both results.
@@ -210,7 +211,7 @@ def refused(place: Path, source: str) -> tuple[list[dict[str, object]], str]:
     return problems, output
 
 
-def places(problems: list[dict[str, object]], rule: str) -> list[str]:
+def places(problems: list[dict[str, Any]], rule: str) -> list[str]:
     return [str(one["where"]) for one in problems if one["rule"] == rule]
 
 

@@ -15,6 +15,7 @@ FILES: list[tuple[str, str, str, str, str]] = [
     ("group-cycle", "cycle", "east", "west", ""),
     ("variables-folder", "folder", "group_var", "group_vars", ""),
     ("file-ending", "ending", "kafka.ymal", "kafka.yml", ""),
+    ("secrets-directory", "secrets", "kafka_secrets_dir", "it is part of the inventory", ""),
     ("file-of-nobody", "nobody", "dc_west", "group", ""),
 ]
 
