@@ -141,6 +141,20 @@ def test_the_console_shows_a_new_topic_and_its_records(
     wait_for(is_shown, seconds=60, what="the new topic in the snapshot")
 
 
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_the_console_reads_every_compression_with_what_its_host_has(
+    topology: Topology, console: Browser, browsed: str, codec: str
+) -> None:
+    with contextlib.closing(
+        clients.producer(topology.connection, compression_type=codec)
+    ) as producer:
+        producer.send(browsed, b"hello " * 500, partition=0).get(30)
+    code, answer = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
+    assert (code, answer["problem"]) == (200, "")
+    [record] = answer["records"]
+    assert record["value"]["text"].startswith("hello hello")
+
+
 AVRO = {"type": "record", "name": "Plane", "fields": [{"name": "seats", "type": "int"}]}
 PROTOBUF = 'syntax = "proto3"; message Plane { int32 seats = 1; }'
 
