@@ -67,6 +67,7 @@ def removed(referrers: Mapping[Version, Collection[Version]]) -> list[str]:
 
 def test_each_version_is_removed_the_newest_one_first() -> None:
     versions = unwanted([Wanted("a/b", present=False)], {"a/b": Found([1, 10, 9])})
+    assert [number for _, number in versions] == [10, 9, 1]
     order = ["a%2Fb/versions/10", "a%2Fb/versions/9", "a%2Fb/versions/1"]
     assert removed(dict.fromkeys(versions, ())) == order
 
@@ -87,6 +88,18 @@ def test_a_version_to_which_others_refer_is_needed() -> None:
     assert "b version" not in line
     (line,) = still_needed({("b", 1): [], ("d", 1): []}, [referring("new", "b")])
     assert "new" in line
+    assert line.startswith("b version 1")
+
+
+def test_a_version_of_a_subject_is_not_removed_before_a_newer_one_of_it_alone() -> None:
+    """Whose other referrers would be in a circle if versions of other subjects counted, too."""
+    referrers: dict[Version, list[Version]] = {("a", 2): [("b", 1)], ("b", 1): [], ("b", 2): []}
+    order = removed({**referrers, ("a", 1): []})
+    assert order.index("b/versions/1") < order.index("a/versions/2") < order.index("a/versions/1")
+    assert order.index("b/versions/2") < order.index("b/versions/1")
+    # The newest version of one may be the one that the oldest of another waits for.
+    chain: dict[Version, list[Version]] = {("a", 1): [], ("b", 2): [("a", 1)], ("a", 3): []}
+    assert removed(chain) == ["a/versions/3", "a/versions/1", "b/versions/2"]
 
 
 def test_a_level_can_be_taken_back() -> None:
@@ -95,12 +108,22 @@ def test_a_level_can_be_taken_back() -> None:
     assert (step.method, step.body) == ("PUT", {"compatibility": "FULL"})
     assert step.undo is not None
     assert step.undo.body == {"compatibility": "NONE"}
+    assert "NONE" in step.what
     (step,) = levels([one], {one.name: Found([1])})
     assert step.undo is not None
     assert step.undo.method == "DELETE"
+    assert "it was" not in step.what
     (step,) = global_level("FULL", "BACKWARD")
     assert step.undo is not None
     assert step.undo.body == {"compatibility": "BACKWARD"}
+
+
+def test_a_level_is_shown_among_the_differences() -> None:
+    one = Wanted(PLANE.name, schema=PLANE.schema, compatibility="FULL")
+    (shown,) = diff([one], {PLANE.name: THERE})
+    assert "compatibility: FULL" in shown["after"]
+    assert "global level" in shown["before"]
+    assert "FULL" not in shown["before"]
 
 
 def test_a_subject_without_a_level_loses_its_own() -> None:
