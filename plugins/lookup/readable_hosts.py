@@ -34,6 +34,11 @@ options:
   junit:
     description: File for the result if it fails, as JUnit XML.
     type: str
+  only_sources:
+    description: Whether to fail only if a source of the inventory cannot be read, and show that
+      alone; for a playbook that does its work with other problems too.
+    type: bool
+    default: false
 """
 
 EXAMPLES = """
@@ -50,6 +55,10 @@ _raw:
 """
 
 
+OF_SOURCES = ("inventory-unread", "group-cycle", "no-hosts")
+"""The rules about sources that cannot be read, or have no host."""
+
+
 class LookupModule(LookupBase):
     """The lookup."""
 
@@ -57,7 +66,7 @@ class LookupModule(LookupBase):
         self,
         terms: Sequence[str],
         variables: Mapping[str, Any] | None = None,
-        **options: str,
+        **options: Any,  # noqa: ANN401 - as documented
     ) -> list[str]:
         """Return the pattern, or the hosts with a service if those of others cannot be read.
 
@@ -70,13 +79,18 @@ class LookupModule(LookupBase):
         validation.forget(json, junit)
         sources = [str(one) for one in known.get("ansible_inventory_sources") or ()]
         groups = known.get("groups", {})
-        if _is_read(sources, known, loader) and inventory.is_readable(sources, groups, loader):
+        alone = bool(options.get("only_sources"))
+        if _is_read(sources, known, loader) and (
+            alone or inventory.is_readable(sources, groups, loader)
+        ):
             return list(terms)
         found = cluster.resolve(inventory.from_sources(sources, loader))
         problems = validation.check(found, json, junit)
-        if engine.errors(problems) or not found.hosts:
+        if alone:
+            problems = [one for one in problems if one.rule in OF_SOURCES]
+        if engine.errors(problems) or not (found.hosts or alone):
             raise AnsibleError(validation.show(problems, *validation.INVENTORY))
-        return list(found.hosts)  # the file is one of other hosts
+        return list(terms) if alone else list(found.hosts)  # the file is one of other hosts
 
 
 def _is_read(sources: Sequence[str], variables: Mapping[str, Any], loader: DataLoader) -> bool:

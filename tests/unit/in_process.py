@@ -84,8 +84,9 @@ class AnsibleRun:
 
     def __post_init__(self) -> None:
         """Read the inventory."""
-        # The first reading loads Ansible's plugins.
-        from_directory(self.inventory)
+        # The first reading loads Ansible's plugins; some of the inventory may be unreadable.
+        with contextlib.suppress(AnsibleError):
+            from_directory(self.inventory)
         loader = DataLoader()
         manager = InventoryManager(loader=loader, sources=[str(self.inventory)])
         self._manager = manager

@@ -283,3 +283,15 @@ def test_a_good_run_says_what_was_checked(tmp_path: Path) -> None:
     code, output = run(tmp_path, allowed)
     assert code == 0, output
     assert re.search(r"\b1 host\b.*\b1 controller\b.*\b1 broker\b.*\b0 warnings\b", output)
+
+
+@pytest.mark.parametrize("playbook", ["explain", "teardown"])
+def test_no_playbook_works_on_what_is_left_of_an_inventory(playbook: str, tmp_path: Path) -> None:
+    folder = tmp_path / "inventory"
+    folder.mkdir()
+    (folder / "a.yml").write_text(HOSTS)
+    (folder / "b.yml").write_text("kafka_brokers: [\n")
+    code, output = run_playbook(tmp_path, "inventory", playbook=playbook)
+    assert code != 0, output
+    assert f"{folder}/b.yml:2" in output
+    assert "[unresolved-variable]" not in output
