@@ -97,6 +97,9 @@ def _of_directory(
 
 def _of_name(path: Path, kind: str, names: Collection[str]) -> Iterator[FileFinding]:
     """Yield what a file or directory of variables lacks a reader for, by its name."""
+    if path.is_symlink() and not path.exists():
+        yield FileFinding("link", str(path), 0, path.name, str(path.readlink()))
+        return
     if path.name in names:
         return
     name = path.stem if path.is_file() and path.suffix in ENDS else path.name

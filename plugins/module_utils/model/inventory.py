@@ -87,6 +87,7 @@ class FileFinding:
     - `unused`, `unused host`: a file of variables whose name is nearly that of the group `text`,
       or that is to be renamed to `text`
     - `ending`: a file of variables that is to be renamed to `text`
+    - `link`: a link among files of variables, to `text`, which is not there
     - `nobody`: a file of variables of no `text` (group or host) of the inventory
     - `folder`: a directory whose name is nearly `text`
     - `unread`: Ansible cannot read the source, because of `text`; `value` is what to do

@@ -137,6 +137,14 @@ def _file_ending(one: FileFinding) -> Findings:
     yield Finding(f"Nothing reads {one.name}.", f"Rename it to {one.text}.", one.where)
 
 
+@rule("file-link", each=_found("link"))
+def _file_link(one: FileFinding) -> Findings:
+    """Ansible skips a file that is not there without a word, and all variables in it are
+    missing.
+    """
+    yield Finding(f"{one.path} is a link to {one.text}.", "Correct or delete the link.", one.where)
+
+
 @rule("file-of-nobody", each=_found("nobody"), severity="warning")
 def _file_of_nobody(one: FileFinding) -> Findings:
     """Ansible reads only the files of groups and hosts that exist."""

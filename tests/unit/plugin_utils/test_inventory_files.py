@@ -151,3 +151,9 @@ def test_one_file_may_be_the_inventory(tmp_path: Path) -> None:
         ("east.yml", "k1"),
         ("kafka.yml", "kafka_heap"),
     ]
+
+
+def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars/kafka.yml").symlink_to("../common/kafka.yml")
+    assert [one[0] for one in found(tmp_path)] == ["link"]

@@ -16,6 +16,7 @@ FILES: list[tuple[str, str, str, str, str]] = [
     ("variables-folder", "folder", "group_var", "group_vars", ""),
     ("file-ending", "ending", "kafka.ymal", "kafka.yml", ""),
     ("secrets-directory", "secrets", "kafka_secrets_dir", "it is part of the inventory", ""),
+    ("file-link", "link", "kafka.yml", "../common/kafka.yml", ""),
     ("file-of-nobody", "nobody", "dc_west", "group", ""),
 ]
 
@@ -32,7 +33,7 @@ REFUSED: list[Case] = [
             rule,
             kind,
             lambda d, kind=kind, name=name, text=text, value=value: d.file(kind, name, text, value),
-            (name.partition(" ")[0], text) if kind != "unread" else (text, value),
+            (text, value) if kind == "unread" else (name.partition(" ")[0], text),
         )
         for rule, kind, name, text, value in FILES
         if kind not in ("deep", "two values", "bytes")
