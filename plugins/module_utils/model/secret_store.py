@@ -52,7 +52,7 @@ class Store:
 
     def text(self) -> str:
         """Return it as `parse` takes it."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        return _json(asdict(self))
 
     def followed_by(self, *generations: Generation, digest: str) -> Store:
         """Return it after a change."""
@@ -60,8 +60,11 @@ class Store:
 
     def record(self, products: Iterable[str]) -> str:
         """Return what a host with these products gets of it."""
-        record = {"products": sorted(products), **asdict(self.generation)}
-        return json.dumps(record, indent=2) + "\n"
+        return _json({"products": sorted(products), **asdict(self.generation)})
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2) + "\n"
 
 
 def parse(text: str) -> Store | None:
