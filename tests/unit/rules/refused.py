@@ -39,7 +39,7 @@ CASES: list[Case] = [
                 change(d),
                 d.unread("group_vars/all.yml", tuple(d.groups["all"]), name),
             ),
-            ("group_vars/all.yml of k1, k2, k3",),
+            ("group_vars/all.yml of ",),
         )
         for name, change in UNKNOWN.items()
     ),
