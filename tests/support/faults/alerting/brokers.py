@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from unittest import mock
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
+    ConfigResource,
+    ConfigResourceType,
+    errors,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.metrics import NODE_UNIT
 from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
 
@@ -35,6 +40,7 @@ OUT_OF_SYNC_SECONDS = 90
 SEE_MOUNTS = f"systemctl restart {NODE_UNIT}"
 SMALL, GROWTH, GROWTH_SECONDS = 200_000_000, 200_000, 5
 """Bytes of a disk, and by how much a file on it grows each time."""
+SEGMENT = "00000000000000000000.log"
 UNCLEAN = 1
 """The type of an election, as the protocol has it."""
 LARGE = 150_000
@@ -203,6 +209,35 @@ def slow_leader(on: Watched) -> Iterator[Mapping[str, Labels]]:
 
 
 @contextlib.contextmanager
+def damaged_segment(on: Watched) -> Iterator[Mapping[str, Labels]]:
+    """The first segment of a topic is damaged on its only broker before it is to be compacted."""
+    where = on.member("kafka_brokers")
+    node = on.topology.cluster.kafka[where]
+    topic = f"damaged-{on.suffix}"
+    # Another segment with each record; small, so that the cleaner may take it at once.
+    configs = {"segment.ms": "1", "min.cleanable.dirty.ratio": "0.01"}
+    on.create_topic(topic, assignments={0: [node.id]}, configs=configs)
+    connected = clients.producer(on.topology.connection, acks="all")
+    with contextlib.closing(connected) as producer:
+        for number in range(4):
+            time_stamp = int(time.time() * 1000) - 60_000 + number * 1000
+            producer.send(topic, b"x", key=b"k", partition=0, timestamp_ms=time_stamp).get(30)
+    paths = " ".join(f"{path}/{topic}-0" for path in node.data_dirs)
+    on.hosts[where].check_output(
+        f"set -- $(ls -d {paths} 2>/dev/null); test -s $1/{SEGMENT};"
+        # The length of the first batch, which is then shorter than any batch can be.
+        f" printf '\\0\\0\\0\\1' | dd of=$1/{SEGMENT} bs=1 seek=8 conv=notrunc status=none"
+    )
+    try:
+        with on.admin() as admin:
+            compact = ConfigResource(ConfigResourceType.TOPIC, topic, {"cleanup.policy": "compact"})
+            admin.alter_configs([compact])
+        yield {"LogCleanerFails": {"host": where}}
+    finally:
+        remove_topics(on, topic)
+
+
+@contextlib.contextmanager
 def wrong_clock(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """The clock of a machine is ten minutes ahead of that of the host that watches it."""
     where = on.topology.machines[0]
@@ -231,6 +266,12 @@ WRONG_CLOCK = AlertingFault(
     ("ClockOffset",),
     needs=("monitoring",),
     needs_machine=True,
+)
+DAMAGED_SEGMENT = AlertingFault(
+    "the log cleaner reads a damaged segment",
+    damaged_segment,
+    ("LogCleanerFails",),
+    needs=("kafka_brokers",),
 )
 DISK_FULL = AlertingFault(
     "a log directory is full",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tests.support.faults.alerting.brokers import (
     BROKER_STOPPED,
     CERTIFICATE_ENDS,
+    DAMAGED_SEGMENT,
     DISK_FILLS,
     DISK_FULL,
     HOST_UNREACHABLE,
@@ -60,6 +61,7 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
     # The kills first: a controller counts elections since its own start.
     "elections": (
         RULE_FAILS,
+        DAMAGED_SEGMENT,
         CONFIG_REJECTED,
         CONTROLLERS_KILLED,
         UNCLEAN_ELECTION,
