@@ -351,6 +351,9 @@ def alerts() -> dict[Path, str]:
         [_alert(one["alert"]), *(str(one[key]) for key in ("fault", "lab", "fired", "cleared"))]
         for one in found["alerts"]
     ]
+    unseen = [f"- {_alert(name)}" for name in found["not_yet_seen"]]
+    if unseen:
+        unseen = ["", "Not yet seen on a cluster, but tested with `promtool`:", "", *unseen]
     lines = [
         title,
         "",
@@ -366,6 +369,7 @@ def alerts() -> dict[Path, str]:
         "which the group had no members a day ago are added to the storage of Prometheus.",
         "",
         *_table(["alert", "fault", "lab", "fired after (s)", "cleared after (s)"], rows),
+        *unseen,
     ]
     return {page: above + "\n".join(lines) + "\n"}
 

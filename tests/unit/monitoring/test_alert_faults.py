@@ -19,9 +19,9 @@ def test_each_alert_has_one_fault() -> None:
     assert sorted(name for fault in FAULTS for name in fault.alerts) == sorted(ALERTS)
 
 
-def test_the_documentation_has_each_alert_once() -> None:
-    seen = [one["alert"] for one in SEEN["alerts"]]
-    assert sorted(seen) == sorted(ALERTS)
+def test_the_documentation_says_of_each_alert_whether_it_was_seen() -> None:
+    seen = [row["alert"] for row in SEEN["alerts"]]
+    assert sorted([*seen, *SEEN["not_yet_seen"]]) == sorted(ALERTS)
 
 
 @pytest.mark.parametrize("reason", sorted({*NOT_HERE.values()}))

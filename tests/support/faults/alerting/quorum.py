@@ -91,7 +91,7 @@ CONTROLLER_ISOLATED = AlertingFault(
 CONTROLLERS_KILLED = AlertingFault(
     "kill -9 of the active controller, several times",
     controllers_killed,
-    ("ControllerChanges",),
+    ("ControllerChanges", "ServiceCrashed"),
     needs=("kafka_controllers",),
     clears=420,
 )
