@@ -1,6 +1,7 @@
 """Plants bugs in modules one at a time, and shows which of them no unit test notices.
 
-It changes and ends whatever a bug makes it: run it by `./lab mutate`, in which the machine is read-only.
+A bug may remove or end anything: run this by `./lab mutate`, where the machine is read-only.
+
 Cosmic Ray makes the bugs. Each is written into a copy of the tree, where the tests of the module
 run; one that leaves the syntax tree as it was, but for annotations and docstrings, is none.
 """

@@ -26,7 +26,7 @@ from ..module_utils.model import secret_store
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
 from ..module_utils.model.security import secret_digest
-from ..module_utils.model.spark_sessions import SHARED_MARK
+from ..module_utils.model.spark_shared import MARK as SHARED_MARK
 
 DOCUMENTATION = r"""
 module: preflight

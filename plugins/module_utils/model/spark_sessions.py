@@ -15,8 +15,6 @@ from .files import Entry
 GROUP, GROUP_ID = "spark-users", 7078
 """The group of those who may use Spark; the same number everywhere, for the shared directory."""
 DIRECTORY = "/etc/spark/client"
-SHARED_MARK = ".millrace-id"
-"""The file of the shared directory with its id, which site.yml writes once."""
 CONNECT_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name of a variable
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 NAMES = (

@@ -14,7 +14,7 @@ from ..model.key_table import nearest
 from ..model.security import SPARK_SECRET, secret_digest
 from ..model.spark import HDFS, SECRET, SparkHost
 from ..model.spark_key_table import seconds, size_mb
-from ..model.spark_sessions import SHARED_MARK
+from ..model.spark_shared import MARK as SHARED_MARK
 from ..model.values import integer, is_true, listing, sequence
 from ..model.versions import release_numbers
 from .engine import Finding, Findings, host_rule, hosts_rule, rule

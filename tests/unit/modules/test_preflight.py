@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_sessions import (
-    SHARED_MARK,
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_shared import (
+    MARK as SHARED_MARK,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.modules import preflight

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_sessions import (
-    SHARED_MARK,
+from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_shared import (
+    MARK as SHARED_MARK,
 )
 
 from tests.support.lab.topology import ROOT
