@@ -79,8 +79,8 @@ class Action(ActionBase):
         """
         cluster = run.current(self.variables)
         if self.needs_all_sources and (misread := cluster.inventory.misread):
-            places = listing(dict.fromkeys(one.where for one in misread))
-            message = f"the inventory was read in part only ({places}): run validate.yml"
+            reasons = "; ".join(f"{one.where}: {one.text}" for one in misread)
+            message = f"the inventory was read in part only ({reasons}): run validate.yml"
             raise AnsibleActionFail(message)
         return cluster
 
