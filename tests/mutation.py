@@ -82,6 +82,9 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
             f"{UNIT}/plugin_utils/test_secret_generations.py",
             f"{UNIT}/plugin_utils/test_secrets.py",
             f"{UNIT}/plugin_utils/test_signing_requests.py",
+            f"{UNIT}/plugin_utils/test_run.py",
+            f"{UNIT}/actions/test_rotate_certificates.py",
+            f"{UNIT}/actions/test_cluster_action.py",
         ],
     },
     "authorities": {

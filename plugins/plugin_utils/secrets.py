@@ -535,7 +535,7 @@ def stamp(directory: Path) -> Store | None:
 
 def _first(digest: str) -> Store:
     """Return the first generation; copies of a directory from before there were any agree on it."""
-    name = hashlib.sha256(f"generation {digest}".encode()).hexdigest()[:32] if digest else ""
+    name = hashlib.sha256(f"generation {digest}".encode()).hexdigest() if digest else ""
     return Store((_generation(1, name),), digest)
 
 

@@ -65,6 +65,7 @@ def test_a_directory_has_a_generation_from_the_first_run_on(directory: Path) -> 
 def test_a_directory_without_secrets_has_none(directory: Path) -> None:
     with secrets.lock(directory, store=True):
         pass
+    secrets.replaced(directory, ["admin"])
     assert secrets.read(directory).store is None
     found = small.kafka(1, 1, kafka_security="open")
     opened = replace(found.inventory, secrets=secrets.read(directory))
