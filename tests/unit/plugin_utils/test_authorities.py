@@ -266,7 +266,7 @@ def whole(directory: Path, given: Authority | None = None, **options: Any) -> Se
     groups = {"zookeeper": ["z1"], "kafka_brokers": ["b1"], "kafka_connect": ["w1"]}
     own = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
     services = ("zookeeper", "kafka", "connect")
-    security = {f"{one}_security": "standard" for one in services}
+    security: dict[str, Any] = {f"{service}_security": "standard" for service in services}
     found = cluster(groups, own, kafka_version="3.9.2", **security)
     known = resolve(replace(found.inventory, secrets=secrets.read(directory)))
     return secrets.complete(known, given, **{"store": True, **options})
