@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
@@ -74,6 +75,10 @@ class LookupModule(LookupBase):
             AnsibleError: the inventory is refused; all problems are shown before.
 
         """
+        if context.CLIARGS.get(
+            "syntax"
+        ):  # it is about the playbook alone, often without an inventory
+            return list(terms)
         known, loader = variables or {}, self._loader or DataLoader()
         json, junit = options.get("json"), options.get("junit")
         validation.forget(json, junit)
