@@ -97,7 +97,7 @@ def test_ports_are_explained_without_kafka_and_equal_hosts_share_a_table(tmp_pat
     ]
     assert "any" in [line.split()[0] for line in found if line]
     hosts = yaml.safe_load((ROOT / "playbooks/vars/hosts.yml").read_text())
-    assert PLAY["hosts"] == "{{ every_host }}"
+    assert "every_host" in PLAY["hosts"]
     assert set(hosts["every_host"].split(":")) == set(GROUPS)
 
 

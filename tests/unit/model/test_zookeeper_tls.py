@@ -137,7 +137,7 @@ def test_what_a_service_lacks_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("host", "product", "path"),
-    [("z1", "zookeeper", "/etc/zookeeper"), ("b1", "kafka", BROKER)],
+    [("z1", "zookeeper", "/etc/zookeeper/certificates/zookeeper.pem"), ("b1", "kafka", BROKER)],
 )
 def test_a_key_is_removed_with_its_service(host: str, product: str, path: str) -> None:
     assert path in closed(zookeeper_security="open").services(host)[product].leftovers
