@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import resource
 import struct
 import time
 import zlib
@@ -153,8 +152,6 @@ def test_a_small_batch_that_becomes_huge_is_refused_alone(ask: Ask) -> None:
     assert [value["text"] for value in values(answer)] == ["before"]
     assert "gzip" in answer["problem"]
     assert "offset 1 " in answer["problem"]
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert children.ru_maxrss * 1024 < 2 * worker.MEMORY, "nor did it use the memory"
 
 
 @pytest.mark.parametrize("codec", CODECS)
