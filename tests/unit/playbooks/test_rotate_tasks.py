@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.support.lab.topology import ROOT
@@ -13,10 +14,21 @@ SERVICE = "millrace.streaming.service"
 RECORD = {"product": "host", "parts": ["secrets"]}
 
 
-def tasks(name: str) -> list[dict[str, Any]]:
+def play(name: str) -> dict[str, Any]:
     plays = yaml.safe_load((ROOT / "playbooks/rotate_secrets.yml").read_text())
-    (found,) = [play["tasks"] for play in plays if play["name"] == name]
-    return list(found)
+    (named,) = [play for play in plays if play["name"] == name]
+    return dict(named)
+
+
+def tasks(name: str) -> list[dict[str, Any]]:
+    return list(play(name)["tasks"])
+
+
+@pytest.mark.parametrize("name", ["Passwords of Kafka's users", "The logins of Spark's jobs"])
+def test_a_lost_host_is_left_out_and_keeps_no_password_in_use(name: str) -> None:
+    """It is a failure all the same: an ignored one would be given the tasks that are done once."""
+    assert not play(name).get("any_errors_fatal")
+    assert not [task["name"] for task in tasks(name) if task.get("ignore_unreachable")]
 
 
 def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None:
@@ -34,8 +46,10 @@ def test_all_of_spark_is_stopped_before_its_secret_is_replaced() -> None:
     """No host keeps the former one, by which each later run would be refused, and no unit starts
     without one, not even after a boot.
     """
-    inspected, stopped, made, recorded, *started = tasks("Spark's secret")
+    inspected, checked, stopped, made, recorded, *started = tasks("Spark's secret")
     assert "inspect" in str(inspected)
+    assert "make" not in checked[ROTATE]
+    assert checked[ROTATE]["hosts"] == made[ROTATE]["hosts"]
     assert stopped[SERVICE] == {
         "product": "spark",
         "state": "absent",
