@@ -32,9 +32,12 @@ class ActionModule(Action):
             for one in [inspected.get(path, {})]
         ]
         wanted = Node.of({**options, "config": SERVER_PROPERTIES})
+        config = files.properties(node.config)
         if storage.state(dirs) != "formatted" or storage.problems(wanted, dirs):
-            return self.call({**options, "may_vote": self._may_vote()})
-        observer = storage.is_observer(wanted, dirs, files.properties(node.config))
+            # A node that has its metadata, and a new disk of data, keeps the vote it has.
+            asks = storage.lacks_metadata(dirs, config)
+            return self.call({**options, "may_vote": asks and self._may_vote()})
+        observer = storage.is_observer(wanted, dirs, config)
         return {"changed": False, "formatted": [], "observer": observer}
 
     def _may_vote(self) -> bool:

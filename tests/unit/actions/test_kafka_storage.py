@@ -168,3 +168,15 @@ def test_nothing_is_formatted_where_the_data_of_others_is_not_known(
 
 def test_a_broker_is_formatted_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     assert may_vote(monkeypatch, host="k2", c1=True)
+
+
+def test_a_new_disk_of_data_is_formatted_whatever_is_known_of_other_controllers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As with `--limit` to a combined node whose metadata is there: only an empty log asks."""
+    groups = {"kafka_brokers": ["k1"], "kafka_controllers": ["k1", "c1", "c2"]}
+    new = disk(DATA, None)
+    result = storage(monkeypatch, new, disk(METADATA, meta()), asked=True, groups=groups)
+    assert result["formatted"] == ["it"]
+    with pytest.raises(AnsibleActionFail, match="k1"):
+        storage(monkeypatch, new, disk(METADATA, None), asked=True, groups=groups)
