@@ -102,7 +102,9 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     """Go on with the restart for a slice, and return the module's result."""
     params = module.params
     previous = Path(params["previous"])
-    progress = Progress(params["phase"], time.monotonic() + params["slice"])
+    until = time.monotonic() + params["slice"]
+    failed_directory = params["had_failed_directory"]
+    progress = Progress(params["phase"], until, had_failed_directory=failed_directory)
     result: dict[str, Any] = {"deferred": False, "start_failed": "", "restored": []}
     last = progress.phase == "gate" and params["controller_last"]
     if last and one.must_be_last(set(params["remaining"])):
@@ -151,6 +153,7 @@ def main() -> None:
         "until": {**phases, "default": "done"},
         "slice": {"type": "float", "default": 20},
         "start_timed_out": {"type": "bool", "default": False},
+        "had_failed_directory": {"type": "bool", "default": False},
         "remaining": {"type": "list", "elements": "int", "default": []},
         "controller_last": {"type": "bool", "default": False},
     }

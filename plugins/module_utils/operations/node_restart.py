@@ -67,7 +67,7 @@ class Progress:
 
     `entered` is the phase in which this slice begins; an earlier one may have begun it already.
     `non_retriable` says that waiting does not change what is waited for, `signs` how far a process
-    is that still starts.
+    is that still starts. `had_failed_directory` is as the gate saw it, before the stop.
     """
 
     phase: str
@@ -78,6 +78,7 @@ class Progress:
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     signs: Mapping[str, Any] = field(default_factory=dict)
+    had_failed_directory: bool = False
 
     def __post_init__(self) -> None:
         """Keep the phase in which the slice begins."""
@@ -91,6 +92,7 @@ class Progress:
             "non_retriable": self.non_retriable,
             "degraded": self.degraded,
             "signs": dict(self.signs),
+            "had_failed_directory": self.had_failed_directory,
             "seconds": {phase: round(spent, 3) for phase, spent in self.seconds.items()},
         }
 
@@ -110,7 +112,6 @@ class NodeRestart:
     expected: Expected
     policy: Policy
     forced: bool = False
-    had_failed_directory: bool = field(default=False, init=False)
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -166,7 +167,6 @@ class NodeRestart:
     def blockers(self, snapshot: Snapshot) -> list[gate.Blocker]:
         """Return what forbids stopping this node; if it does not serve, only other nodes count."""
         ready = self._serves(snapshot)
-        self.had_failed_directory = self.node.id in snapshot.with_failed_directory
         node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
         return gate.stop_blockers(snapshot, node, self.expected, self.policy)
 
@@ -186,8 +186,10 @@ class NodeRestart:
                 return []
             # The cluster lists a node that has just died until its session ends.
             dead = [f"{one} accepts no connection" for one in self.node.peers if not listens(one)]
-            found = self.blockers(self.cluster.read(gate=True))
-            dead += self._unusable_directories() if self.had_failed_directory else []
+            snapshot = self.cluster.read(gate=True)
+            found = self.blockers(snapshot)
+            progress.had_failed_directory = self.node.id in snapshot.with_failed_directory
+            dead += self._unusable_directories() if progress.had_failed_directory else []
             progress.non_retriable = any(one.predicate in gate.NON_RETRIABLE for one in found)
             return dead + list(map(str, found))
 
@@ -224,18 +226,20 @@ class NodeRestart:
             return "stop"
         # A node that was down before was not stopped by this restart.
         if state.running or state.stopping or progress.entered == "stop":
-            progress.degraded += self._unclean(self.unit.state())
+            progress.degraded += self._unclean(self.unit.state(), progress)
         return "start"
 
-    def _unclean(self, state: State) -> list[str]:
+    def _unclean(self, state: State, progress: Progress) -> list[str]:
         if state.result == "timeout":
             return [
                 "it did not stop in time and was killed: its logs are being recovered; see why "
                 "before the next node (kafka_stop_timeout, the node's journal)"
             ]
         missing = [one for one in self.node.data_dirs if not Path(one, CLEAN_SHUTDOWN).exists()]
-        if self.had_failed_directory and len(missing) < len(self.node.data_dirs):
-            return []  # Kafka writes nothing into a directory that it has taken out of use.
+        # Kafka writes nothing into a directory that it has taken out of use. Marks in the others
+        # alone prove nothing: each gets its own when its logs are closed (LogManager.shutdown).
+        if progress.had_failed_directory and len(missing) < len(self.node.data_dirs):
+            return []
         if self.node.broker and missing:
             return [f"it left no {CLEAN_SHUTDOWN} in {', '.join(missing)}: it did not stop cleanly"]
         return []

@@ -103,6 +103,7 @@ class NodeRoll:
     restored: list[str] = field(default_factory=list)
     changed: bool = False
     deferred: bool = False
+    had_failed_directory: bool = field(default=False, init=False)
 
     def run(self) -> None:
         """Take the node through its action, or until it is `deferred` to the end of the roll.
@@ -171,6 +172,7 @@ class NodeRoll:
             "until": part.until,
             "forced": part.forced,
             "start_timed_out": timed_out,
+            "had_failed_directory": self.had_failed_directory,
             "slice": min(max(left, 0.1), self.slice_seconds),
         }
         try:
@@ -185,6 +187,7 @@ class NodeRoll:
         for name, spent in answer["seconds"].items():
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
         self.degraded += answer["degraded"]
+        self.had_failed_directory = answer["had_failed_directory"]
         self.restored += answer["restored"]
         self.changed = self.changed or bool(answer["changed"])
         return answer

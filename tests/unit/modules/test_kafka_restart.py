@@ -50,6 +50,7 @@ class Host:
             "forced": False,
             "previous": str(self.previous),
             "start_timed_out": False,
+            "had_failed_directory": False,
             "remaining": [],
             "controller_last": False,
             **options,
@@ -258,6 +259,11 @@ def test_a_node_that_comes_back_from_a_reboot_is_not_started_again(host: Host) -
     host.rig.unit.states = [RUNNING]
     assert host.run("start")["phase"] == "done"
     assert host.rig.unit.calls == ["stop"]
+
+
+@pytest.mark.parametrize("had", [False, True])
+def test_a_failed_directory_that_an_earlier_slice_saw_is_kept(host: Host, had: bool) -> None:
+    assert host.run("stop", "start", had_failed_directory=had)["had_failed_directory"] is had
 
 
 # The module as Ansible runs it

@@ -15,5 +15,6 @@ def answer(phase: str, **found: object) -> dict[str, Any]:
         "deferred": False,
         "non_retriable": False,
         "signs": {},
+        "had_failed_directory": False,
     }
     return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}

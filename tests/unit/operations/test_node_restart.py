@@ -258,6 +258,28 @@ def test_a_failed_directory_is_left_without_a_mark_of_a_clean_shutdown(
         assert bool(progress.degraded) is degraded
 
 
+def test_a_failed_directory_is_remembered_while_a_stop_goes_on_in_the_next_slice(
+    rig: Rig, tmp_path: Path
+) -> None:
+    rig.unit.after_stop = (*[STOPPING] * 40, STOPPED)
+    rig.cluster.snapshots = [FAILED_DIRECTORY]
+    failed = tmp_path / "failed"
+    failed.mkdir()
+    restart = rig.restart()
+    restart.node = dataclasses.replace(restart.node, data_dirs=(str(rig.data), str(failed)))
+    first = Progress("gate", rig.now + 2)
+    restart.advance(first, "start")
+    assert first.phase == "stop"
+    remembered = first.as_data()["had_failed_directory"]
+    for had, degraded in ((remembered, False), (False, True)):
+        again = rig.restart()
+        again.node = restart.node
+        second = Progress("stop", rig.now + 5, had_failed_directory=had)
+        again.advance(second, "start")
+        assert second.phase == "start"
+        assert bool(second.degraded) is degraded
+
+
 def test_a_node_that_somebody_else_restarts_meanwhile_is_done(rig: Rig) -> None:
     rig.cluster.snapshots = [cluster(isr=(1, 2))]
     rig.unmarked_at = 2

@@ -82,6 +82,13 @@ def test_each_slice_goes_on_where_the_last_one_ended() -> None:
     assert "orders-0" in roll.shown[0]
 
 
+def test_each_slice_is_told_of_a_failed_directory_that_an_earlier_one_saw() -> None:
+    seen = answer("stop", waiting=["it stops"], had_failed_directory=True)
+    roll = Roll([seen, answer("done")])
+    roll.node.run()
+    assert [call["had_failed_directory"] for call in roll.calls] == [False, True]
+
+
 def test_a_node_that_needs_nothing_is_not_changed() -> None:
     roll = Roll([answer("done", changed=False)])
     roll.node.run()
