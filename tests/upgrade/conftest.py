@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,5 +25,25 @@ class Inventory:
 
     def set(self, **variables: object) -> None:
         """Set these of every broker, and nothing else."""
-        hosts = {name: dict(variables) for name in self._brokers}
-        self._file.write_text(yaml.safe_dump({"kafka": {"hosts": hosts}}))
+        self._write(dict.fromkeys(self._brokers, variables))
+
+    @contextmanager
+    def also(self, *hosts: str, **variables: object) -> Iterator[None]:
+        """Set these of some hosts in addition, and put back what was set before."""
+        before: dict[str, dict[str, object]] = {name: {} for name in self._brokers}
+        if self._file.exists():
+            before = yaml.safe_load(self._file.read_text())["kafka"]["hosts"]
+        self._write(
+            {
+                name: {**present, **(variables if name in hosts else {})}
+                for name, present in before.items()
+            }
+        )
+        try:
+            yield
+        finally:
+            self._write(before)
+
+    def _write(self, hosts: Mapping[str, Mapping[str, object]]) -> None:
+        content = {name: dict(variables) for name, variables in hosts.items()}
+        self._file.write_text(yaml.safe_dump({"kafka": {"hosts": content}}))

@@ -17,17 +17,22 @@ from tests.support.wait import wait_for
 from tests.upgrade.conftest import Inventory
 from tests.upgrade.test_3_configuration import RESTARTED, in_force, written
 
-START_SECONDS = 15
-SLOW, SLOW_UNIT = "/run/slow.sh", "slow"
-# Of each second it lets a process that starts have a share alone, as a busy processor does. The
-# process that it finds is left alone, so that its shutdown is not slow.
+START_SECONDS, SLOW_SECONDS = 15, 20
+RECOVERY_SECONDS = 900
+SLOW, SLOW_UNIT, OUTLASTED = "/run/slow.sh", "slow", "/run/slow.outlasted"
+# Of each second it lets a process that starts have a share alone, as a busy processor does, and at
+# last notes whether it still starts. The process that it finds is left alone, so that its shutdown
+# is not slow.
 SLOWLY = """
 last=$(systemctl show --property=MainPID --value kafka)
-while :; do
+left={seconds}
+while [ "$left" -gt 0 ]; do
   now=$(systemctl show --property=MainPID --value kafka)
   if [ "$now" = 0 ] || [ "$now" = "$last" ]; then sleep 0.05; continue; fi
   kill -STOP "$now"; sleep {stopped}; kill -CONT "$now"; sleep {runs}
+  left=$((left - 1))
 done
+(exec 3<>/dev/tcp/{port}) 2>/dev/null || touch {outlasted}
 """
 CRASHES = "/var/lib/millrace/crash/kafka"
 BIG, BIG_RECORDS, BIG_BYTES = "millrace-recovery", 20_000, 100_000
@@ -41,9 +46,11 @@ kill -KILL "$last"; rm -f {forgotten}
 
 
 @contextlib.contextmanager
-def slowed(host: Host, stopped: float, runs: float) -> Iterator[None]:
-    """A host on which the next process of Kafka gets little of the processor."""
-    host.check_output(f"printf %s > {SLOW}", SLOWLY.format(stopped=stopped, runs=runs))
+def slowed(host: Host, address: str, stopped: float, runs: float, seconds: int) -> Iterator[None]:
+    """A host on which the next process of Kafka gets little of the processor for some seconds."""
+    share = {"stopped": stopped, "runs": runs, "seconds": seconds}
+    script = SLOWLY.format(**share, port=address.replace(":", "/"), outlasted=OUTLASTED)
+    host.check_output(f"rm -f {OUTLASTED}; printf %s > {SLOW}", script)
     host.check_output(f"systemd-run --unit={SLOW_UNIT} --collect bash {SLOW}")
     try:
         yield
@@ -67,15 +74,21 @@ def shown(plays: Plays, *arguments: str) -> str:
 def test_a_start_that_is_slow_is_waited_for_and_keeps_its_setting(
     plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
 ) -> None:
-    """It takes several times as long as a process without progress may take."""
-    before = starts(hosts, topology)
+    """It takes longer than a process without progress may take."""
+    before, former = starts(hosts, topology), in_force(topology, RESTARTED)
     slow = topology.group("kafka_brokers")[0]
-    inventory.set(kafka_host_config={RESTARTED: 401}, kafka_start_timeout=START_SECONDS)
-    with slowed(hosts[slow], 0.9, 0.1):
+    changed = {"kafka_host_config": {RESTARTED: 401}, "kafka_start_timeout": START_SECONDS}
+    with (
+        inventory.also(slow, **changed),
+        slowed(hosts[slow], topology.bootstrap(slow), 0.9, 0.1, SLOW_SECONDS),
+    ):
         output = plays.succeed("site")
+    assert hosts[slow].run(f"rm {OUTLASTED}").succeeded, "the start was not slow enough"
     assert "s left without progress" in output
-    assert in_force(topology, RESTARTED) == {"401"}
-    assert restarted(before, hosts, topology) == dict.fromkeys(before, 1)
+    assert in_force(topology, RESTARTED) == {*former, "401"}
+    assert restarted(before, hosts, topology) == {slow: 1}
+    plays.succeed("site")
+    assert in_force(topology, RESTARTED) == former
 
 
 def test_recovery_of_gigabytes_is_waited_for(
@@ -96,18 +109,19 @@ def test_recovery_of_gigabytes_is_waited_for(
         producer.flush()
     forgotten = " ".join(f"{data}/recovery-point-offset-checkpoint" for data in node.data_dirs)
     host.check_output("printf %s > /run/unclean.sh", UNCLEAN.format(forgotten=forgotten))
-    inventory.set(kafka_host_config={RESTARTED: 402}, kafka_start_timeout=START_SECONDS)
     host.check_output("systemd-run --unit=unclean --collect bash /run/unclean.sh")
-    with slowed(host, 0.7, 0.3):
-        output = plays.refuse("site", seconds=1800)
-    assert "recovered" in output, "the segments are shown"
-    assert "previous files were restored" not in output
-    assert "did not stop cleanly" in output, "the next nodes wait until somebody has seen why"
-    assert all(
-        f"{RESTARTED}=402" in written(hosts[name]) for name in topology.group("kafka_brokers")
-    )
+    brokers, address = topology.group("kafka_brokers"), topology.bootstrap(first)
+    changed = {"kafka_host_config": {RESTARTED: 402}, "kafka_start_timeout": START_SECONDS}
+    with inventory.also(*brokers, **changed):
+        with slowed(host, address, 0.7, 0.3, RECOVERY_SECONDS):
+            output = plays.refuse("site", seconds=1800)
+        assert "recovered" in output, "the segments are shown"
+        assert "previous files were restored" not in output
+        assert "did not stop cleanly" in output, "the next nodes wait until somebody has seen why"
+        assert all(f"{RESTARTED}=402" in written(hosts[name]) for name in brokers)
+        plays.succeed("site", seconds=1800)
+        assert in_force(topology, RESTARTED) == {"402"}
     plays.succeed("site", seconds=1800)
-    assert in_force(topology, RESTARTED) == {"402"}
     with clients.admin(topology.connection) as admin:
         admin.delete_topics([BIG])
 
