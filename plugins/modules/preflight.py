@@ -61,13 +61,15 @@ OURS = re.compile(
 LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
 STA_UNSYNC = 0x40
+LARGEST_ID = 100  # bytes
+LARGEST_STATE = 2**20
 STATUS_AT = 40  # of struct timex, where long has 8 bytes
 
 
-def read(path: str) -> str:
-    """Return a file's text, none where there is none to read."""
+def read(path: str, largest: int = paths.LARGEST) -> str:
+    """Return a file's text of at most so many bytes, none where there is none to read."""
     try:
-        return paths.read_text(path, errors="replace")
+        return paths.read_text(path, "replace", largest)
     except OSError:
         return ""
 
@@ -93,6 +95,18 @@ def elected(path: str) -> bool:
     return (len(epochs) > 1 and epochs[1] != "0") or current not in ("", "0")
 
 
+def quorum(path: str) -> dict[str, Any] | None:
+    """Return what the rules ask of quorum-state in a data directory, None without one."""
+    state = parsed(f"{path}/__cluster_metadata-0/quorum-state", LARGEST_STATE)
+    if not isinstance(state.get("data_version"), int):
+        return None
+    # Whether there are voters: how deep they are nested is for the node's account to choose.
+    return {
+        "data_version": state["data_version"],
+        "currentVoters": bool(state.get("currentVoters")),
+    }
+
+
 def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, object]:
     """Return how a data directory is, or the place where it would lie."""
     directory = Path(path)
@@ -108,9 +122,6 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
         name for name, is_dir in children.items() if is_dir and storage.is_partition(name)
     }
     others = sorted({*children} - partitions)
-    quorum = None
-    with contextlib.suppress(ValueError):
-        quorum = json.loads(read(f"{path}/__cluster_metadata-0/quorum-state"))
     return {
         "path": path,
         "exists": there,
@@ -118,7 +129,7 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
         "meta": read(f"{path}/{storage.META}") if known else None,
         "names": [name + ("/" if children[name] else "") for name in others],
         "partitions": [] if known else sorted(partitions),
-        "quorum": quorum if isinstance(quorum, dict) else None,
+        "quorum": quorum(path),
         "myid": read(f"{path}/myid") or None,
         "elected": elected(path),
         "hdfs_id": line_of(f"{path}/current/VERSION", r"clusterID=(\S+)"),
@@ -314,10 +325,10 @@ def ensemble_client_secured() -> bool | None:
     return config.get("zookeeper.ssl.client.enable") == "true"
 
 
-def parsed(path: str) -> dict[str, Any]:
+def parsed(path: str, largest: int = paths.LARGEST) -> dict[str, Any]:
     """Return the JSON object in a file, empty where there is none to read."""
-    with contextlib.suppress(ValueError):
-        found = json.loads(read(path))
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(read(path, largest))
         if isinstance(found, dict):
             return found
     return {}
@@ -370,7 +381,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     return {
         "python": list(sys.version_info[:3]),
         "system_python": system_python() if params["shared_dir"] else [],
-        "shared_id": read(f"{params['shared_dir']}/{SHARED_MARK}").strip()
+        "shared_id": read(f"{params['shared_dir']}/{SHARED_MARK}", LARGEST_ID).strip()
         if params["shared_dir"]
         else "",
         "os_release": system,

@@ -69,7 +69,7 @@ def exported(registry: Registry, path: Path) -> dict[str, Any]:
 
 def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str, Any]:
     """Import the archive, and compare the registry with it."""
-    content = paths.read_bytes(path)
+    content = paths.read_bytes(path, Registry.largest)
     archived, (_, found) = registry_archive.read(content), export(registry)
     if wrong := archived.differences(found):
         module.fail_json(

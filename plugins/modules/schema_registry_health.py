@@ -7,6 +7,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from http.client import HTTPException
 from typing import Any
 
 from ..module_utils.host import rest
@@ -29,6 +30,9 @@ options:
 """
 
 REQUEST_SECONDS = 10
+LARGEST_CHECKS = 2**20
+"""Bytes of the checks of an instance."""
+_NO_CHECKS = (OSError, HTTPException, ValueError, TypeError, AttributeError, RecursionError)
 
 
 def down(port: int) -> Sequence[str] | None:
@@ -36,14 +40,15 @@ def down(port: int) -> Sequence[str] | None:
     url = f"http://127.0.0.1:{port}/health/ready"
     try:
         with rest.opener().open(url, timeout=REQUEST_SECONDS) as answer:
-            return registry_health.not_ready(json.loads(answer.read()))
+            return registry_health.not_ready(json.loads(answer.read(LARGEST_CHECKS)))
     except urllib.error.HTTPError as error:
         with error:  # it is the answer, too
             try:
-                return registry_health.not_ready(json.loads(error.read())) or [str(error)]
-            except (OSError, ValueError, AttributeError):
+                checks = json.loads(error.read(LARGEST_CHECKS))
+                return registry_health.not_ready(checks) or [str(error)]
+            except _NO_CHECKS:
                 return [str(error)]
-    except (OSError, ValueError, AttributeError):
+    except _NO_CHECKS:
         return None
 
 
@@ -72,7 +77,7 @@ def main() -> None:
             try:
                 answer = registry.ask(one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
                 subjects[one] = [str(name) for name in json.loads(answer)]
-            except (RestError, ValueError, TypeError) as error:
+            except (RestError, ValueError, TypeError, RecursionError) as error:
                 unanswered[one] = str(error)
         found = down(given["management_port"])
         facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(own, ()))}

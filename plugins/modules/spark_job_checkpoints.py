@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ description:
 
 OFFSETS = ("offsets", "*/offsets")
 """Of one query, or of several below one directory."""
+_BATCH = re.compile("[0-9]{1,19}")
 
 
 def directory_of(checkpoint: str) -> Path | None:
@@ -46,9 +48,9 @@ def found(job: Mapping[str, Any]) -> Iterator[FoundCheckpoint]:
         return
     for pattern in OFFSETS:
         for directory in sorted(root.glob(pattern)):
-            batches = [int(path.name) for path in directory.iterdir() if path.name.isdigit()]
+            batches = [path for path in directory.iterdir() if _BATCH.fullmatch(path.name)]
             if batches:
-                text = paths.read_text(directory / str(max(batches)))
+                text = paths.read_text(max(batches, key=lambda batch: int(batch.name)))
                 path = str(directory.parent)
                 yield FoundCheckpoint(job["name"], path, job["topics"], topics_read(text))
 

@@ -103,6 +103,39 @@ def test_links_are_not_followed(
     assert names(program.leftovers(local, [], time.time()), local) == set()
 
 
+def test_what_is_no_directory_of_executors_does_not_end_the_rest(
+    program: ModuleType, local: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A file with the name of one, and a link to what another account may have."""
+    victim = tmp_path_factory.mktemp("victim")
+    (victim / "executor-1/precious").mkdir(parents=True)
+    age(victim / "executor-1/precious")
+    (local / "spark/spark-2").mkdir()
+    (local / "spark/spark-2/executor-1").touch()
+    (local / "spark/spark-3").symlink_to(victim)
+    (local / "spark/spark-4").mkdir()
+    (local / "spark/spark-4/executor-1").symlink_to(victim / "executor-1")
+    left = local / "spark/spark-1/executor-1/blockmgr-1"
+    age(left)
+    assert names(program.leftovers(local, [], time.time()), local) == {str(left.relative_to(local))}
+
+
+def test_a_directory_that_cannot_be_read_does_not_end_the_rest(
+    program: ModuleType, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = local / "spark-job-flights/blockmgr-3"
+    age(left)
+    real = Path.iterdir
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        if path == local / "spark/spark-1/executor-1":
+            raise PermissionError(path)
+        return real(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert left in [*program.leftovers(local, [], time.time())]
+
+
 def test_a_real_process_and_its_predecessor(program: ModuleType, local: Path) -> None:
     """The program reads what runs from /proc, and removes what only a predecessor had made."""
     flights = local / "spark-job-flights"

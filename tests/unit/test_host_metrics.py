@@ -284,6 +284,45 @@ def spark() -> Iterator[str]:
     server.server_close()
 
 
+def test_an_account_chooses_nothing_by_its_records(program: ModuleType, tmp_path: Path) -> None:
+    """Nothing is followed, waited for or read without end; the record of the other unit counts."""
+    kafka = tmp_path / "kafka"
+    kafka.mkdir()
+    end = "100 signal killed KILL\n"
+    (kafka / "kafka.ends").write_text(end)
+    secret = tmp_path / "secret"
+    secret.write_text(end)
+    (kafka / "link.ends").symlink_to(secret)
+    (kafka / "endless.ends").symlink_to("/dev/zero")
+    (kafka / "dangling.ends").symlink_to("nowhere")
+    os.mkfifo(kafka / "fifo.ends")
+    (kafka / "directory.ends").mkdir()
+    (kafka / ".kafka.ends").write_text(end)
+    (kafka / "large.ends").write_text(end * 10000)
+    (kafka / "future.ends").write_text(f"{int(time.time()) + 3600} signal killed KILL\n")
+    (kafka / "digit.ends").write_text("\u00b2 signal killed KILL\n")
+    (kafka / "infinite.ends").write_text("inf signal killed KILL\n")
+    (kafka / "\u00fc.ends").write_text(end)
+    with contextlib.suppress(OSError):  # a file system may refuse the name
+        Path(os.fsdecode(os.fsencode(kafka) + b"/\xff.ends")).write_text(end)
+    assert program.unit_ends(tmp_path).samples == [({"unit": "kafka", "result": "signal"}, 100)]
+
+
+def test_what_cannot_be_encoded_is_an_error_of_the_request(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "text", lambda _: "\udcff")
+    assert asked(program, settings(), "/metrics")[0] == 502
+
+
+def test_an_answer_has_a_limit(
+    program: ModuleType, spark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "LARGEST_ANSWER", 3)
+    given = settings(sources={"spark_worker": spark}) | {"token": "secret"}
+    assert asked(program, given, "/spark_worker")[0] == 502
+
+
 def asked(program: ModuleType, given: dict[str, Any], path: str) -> tuple[int, str]:
     server = serving(program.handler(given))
     try:

@@ -9,6 +9,7 @@ restart), `dynamic` (keys of a properties file that its process takes while it r
 
 from __future__ import annotations
 
+import errno
 import grp
 import os
 import pwd
@@ -28,6 +29,8 @@ SYSUSERS = "/etc/sysusers.d"
 
 
 _NOBODY_YET = -2  # no number of an account
+_TOO_LARGE = b"(a file too large to be read)\n"
+"""Instead of the content of such a file: it differs from what is desired, and is replaced."""
 _STATES = ("file", "directory", "link", "absent")
 _KEYS = frozenset(
     (
@@ -267,7 +270,7 @@ class Host:
             unsafe_directory = self._foreign_reason(path, place)
         return Found(
             kind=kind,
-            content=place.read() if kind == "file" else b"",
+            content=self._content(path, place) if kind == "file" else b"",
             mode=stat.S_IMODE(status.st_mode),
             owner=_name(pwd.getpwuid, status.st_uid),
             group=_name(grp.getgrgid, status.st_gid),
@@ -276,6 +279,15 @@ class Host:
             children=self._children(path, kind),
             unsafe_directory=unsafe_directory,
         )
+
+    def _content(self, path: str, place: Place) -> bytes:
+        entry = self._entries.get(path)
+        try:
+            return place.read(max(paths.LARGEST, len(entry.content) if entry else 0))
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            return _TOO_LARGE
 
     def _foreign_reason(self, path: str, place: Place) -> str:
         entry = self._entries.get(path)

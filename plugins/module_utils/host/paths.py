@@ -29,6 +29,8 @@ _Check = Callable[[int], bool]
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+LARGEST = 64 * 2**20
+"""Bytes of a file, where its reader names no other number: root reads it into memory."""
 _MOST_LINKS = 40  # as many as the system itself follows
 _ROOT = 0
 
@@ -118,12 +120,20 @@ class Place:
         """Return a descriptor of what lies there, which is not a link."""
         return _open(self.name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, self.directory, mode)
 
-    def read(self) -> bytes:
-        """Return the content of the file there."""
+    def read(self, largest: int = LARGEST) -> bytes:
+        """Return the content of the file there.
+
+        Raises:
+            OSError: it is no file, or has more bytes than `largest` (EFBIG).
+
+        """
         with os.fdopen(self.open(_READ), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "it is not a file", self.path)
-            return stream.read()
+            content = stream.read(largest + 1)
+            if len(content) > largest:
+                raise OSError(errno.EFBIG, f"it has more than {largest} bytes", self.path)
+            return content
 
     def write(self, content: bytes, mode: int, owner: int = -1, group: int = -1) -> None:
         """Replace what lies there by a file, atomically.
@@ -235,15 +245,15 @@ def at(path: AnyPath, *, follow: bool = False) -> Iterator[Place]:
             os.close(directory.descriptor)
 
 
-def read_bytes(path: AnyPath) -> bytes:
-    """Return the content of a file."""
+def read_bytes(path: AnyPath, largest: int = LARGEST) -> bytes:
+    """Return the content of a file of at most so many bytes."""
     with at(path, follow=True) as place:
-        return place.read()
+        return place.read(largest)
 
 
-def read_text(path: AnyPath, errors: str = "strict") -> str:
-    """Return the text of a file in UTF-8."""
-    return read_bytes(path).decode("utf-8", errors)
+def read_text(path: AnyPath, errors: str = "strict", largest: int = LARGEST) -> str:
+    """Return the text of a file in UTF-8 of at most so many bytes."""
+    return read_bytes(path, largest).decode("utf-8", errors)
 
 
 def is_file(path: AnyPath) -> bool:

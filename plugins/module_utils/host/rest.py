@@ -11,6 +11,11 @@ from http.client import HTTPException
 from typing import ClassVar, TypeVar
 
 JSON = "application/json"
+_LARGEST_REFUSAL = 2**16  # bytes
+# What a body raises that is none of the service, or cut.
+_NO_MESSAGE = (
+    *(OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError),
+)
 _T = TypeVar("_T")
 
 
@@ -146,8 +151,8 @@ def body_of(value: object) -> bytes | None:
 def _message(error: urllib.error.HTTPError) -> str:
     """Return what an answer says is wrong."""
     try:
-        found = json.loads(error.read())
+        found = json.loads(error.read(_LARGEST_REFUSAL))
         text = str(found.get("message") or found.get("detail") or found["title"])
-    except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
+    except _NO_MESSAGE:
         text = f"HTTP {error.code} {error.reason}"
     return " ".join(text.split())

@@ -6,6 +6,8 @@ $SERVICE_RESULT, $EXIT_CODE and $EXIT_STATUS (systemd.exec(5)).
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +16,10 @@ from pathlib import Path
 from . import paths
 
 CRASHES = Path("/var/lib/millrace/crash")
+UNIT = re.compile(r"[A-Za-z0-9][\w@:.-]*", re.ASCII)
+"""Names of units: the accounts of the services write these directories."""
+_END = re.compile(r"([0-9]{1,10}) ([\w+-]+) ([\w+-]+) ([\w+-]+)", re.ASCII)
+_LARGEST = 2**16  # bytes of a record
 REPORTS = ("hs_err_pid*.log", "*.hprof")
 # A JVM with -XX:+ExitOnOutOfMemoryError.
 _OUT_OF_MEMORY = ("exited", "3")
@@ -56,24 +62,31 @@ def ends(since: float, directory: Path = CRASHES) -> list[End]:
     found = [
         end
         for path in directory.glob("*/*.ends")
-        for end in _read(path.stem, paths.read_text(path, "replace").splitlines())
+        if UNIT.fullmatch(path.stem)
+        for end in _read(path.stem, _lines(path))
         if end.time >= since
     ]
     return sorted(found, key=lambda end: end.time)
 
 
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a record, none of what is no file, or is being replaced."""
+    with contextlib.suppress(OSError), paths.at(path) as place:
+        return place.read(_LARGEST).decode("utf-8", "replace").splitlines()
+    return []
+
+
 def _read(unit: str, lines: Iterable[str]) -> list[End]:
-    words = [line.split() for line in lines]
-    return [
-        End(unit, float(fields[0]), *fields[1:])
-        for fields in words
-        if len(fields) == 4 and fields[0].isdigit()
-    ]
+    matches = filter(None, map(_END.fullmatch, lines))
+    return [End(unit, float(match[1]), *match.groups()[1:]) for match in matches]
 
 
 def reports(since: float, directory: Path = CRASHES) -> list[str]:
     """Return the paths of reports and heap dumps written since a time, the oldest first."""
-    found = [
-        (path.lstat().st_mtime, str(path)) for x in REPORTS for path in directory.glob(f"*/{x}")
-    ]
+    found = []
+    for path in (path for pattern in REPORTS for path in directory.glob(f"*/{pattern}")):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            # A name may have any byte; what shows it takes text alone.
+            name = str(path).encode("utf-8", "replace").decode()
+            found.append((path.lstat().st_mtime, name))
     return [path for written, path in sorted(found) if written >= since]

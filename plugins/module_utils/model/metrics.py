@@ -205,6 +205,7 @@ class Metrics(Packaged):
                 f"/usr/bin/python3 -I {_PROGRAM} {_SETTINGS}",
                 # Keys are readable for the services that have them alone.
                 capabilities="CAP_DAC_READ_SEARCH",
+                memory_max="256M",
             ),
         }
 

@@ -30,7 +30,7 @@ def topics_read(text: str) -> set[str]:
     for line in text.splitlines()[2:]:
         try:
             source = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         for topic, offsets in source.items() if isinstance(source, dict) else ():
             if isinstance(offsets, dict) and all(partition.isdigit() for partition in offsets):

@@ -14,8 +14,10 @@ import base64
 import calendar
 import contextlib
 import json
+import os
 import pwd
 import re
+import stat
 import sys
 import time
 import urllib.request
@@ -37,10 +39,16 @@ QUIET_SECONDS = 120
 SHOWN_FIELDS = ("id", "who", "started", "state", "reason", "verdict")
 SHOWN_NODES = ("plan", "done", "left")
 LONGEST_TEXT = 1000
+LARGEST_ANSWER = 16 * 2**20
+LARGEST_ENDS = 2**16
 SOURCE_SECONDS = 8.0
 DRIVER_SECONDS = 2.0
 HDFS_SECONDS = 2.0
 """For all checkpoints together: the other metrics of the host are in the same answer."""
+# The accounts of services write the directories of crashes: only what is like this counts.
+_ENDS = re.compile(r"(?P<unit>[A-Za-z0-9][\w@:.-]*)\.ends", re.ASCII)
+_END = re.compile(r"(?P<time>[0-9]{1,10}) (?P<result>[\w-]+) .*", re.ASCII)
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LISTEN = "0A"  # in NET/tcp
 STREAMS = "spark_streams"
 # A query's gauge (MetricsReporter.scala) -> our name, what it means, the factor to its unit.
@@ -53,7 +61,9 @@ QUERY_METRICS: Mapping[str, tuple[str, str, float]] = {
 }
 _QUERY = re.compile(r".+?\.driver\.spark\.streaming\.(?P<query>.+)\.(?P<gauge>[^.]+)")
 # What a request raises where no server answers, or one of another kind, or one that ends.
-_NO_ANSWER = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError)
+_NO_ANSWER = (
+    *(OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError),
+)
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 # The validity in DER: two times, each UTCTime or GeneralizedTime (RFC 5280, 4.1.2.5).
@@ -175,12 +185,26 @@ def unit_ends(crashes: Path) -> Metric:
         "millrace_unit_end_timestamp_seconds", "When a unit last ended without being asked to."
     )
     for path in sorted(crashes.glob("*/*.ends")):
-        try:
-            last, result, *_ = path.read_text(encoding="utf-8").splitlines()[-1].split()
-            metric.samples.append(({"unit": path.stem, "result": result}, float(last)))
-        except (OSError, ValueError, IndexError):
-            continue  # it is being replaced, or is no such record
+        name = _ENDS.fullmatch(path.name)
+        match = _END.fullmatch(_last_line(path)) if name else None
+        # A time to come would be reported for ever.
+        if name and match and int(match["time"]) <= time.time():
+            labels = {"unit": name["unit"], "result": match["result"]}
+            metric.samples.append((labels, float(match["time"])))
     return metric
+
+
+def _last_line(path: Path) -> str:
+    """Return the last line of a record; empty for what is none, or is being replaced."""
+    try:
+        with os.fdopen(os.open(path, _READ), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return ""
+            content = stream.read(LARGEST_ENDS + 1)
+    except OSError:
+        return ""
+    lines = content.decode("utf-8", "replace").splitlines()
+    return lines[-1] if lines and len(content) <= LARGEST_ENDS else ""
 
 
 def streams(jobs: Mapping[str, Mapping[str, Any]], newest: Mapping[str, float]) -> list[Metric]:
@@ -326,14 +350,18 @@ def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
     """Return what a source answers.
 
     Raises:
-        OSError: it does not answer, or refuses the token.
+        OSError: it does not answer, refuses the token, or answers too much.
 
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http of this host
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirects())
     with opener.open(request, timeout=seconds) as answer:
-        return bytes(answer.read())
+        found = bytes(answer.read(LARGEST_ANSWER + 1))
+    if len(found) > LARGEST_ANSWER:
+        message = f"the answer of {url} is larger than {LARGEST_ANSWER} bytes"
+        raise OSError(message)
+    return found
 
 
 def answer(settings: Mapping[str, Any], name: str) -> bytes | None:
@@ -369,7 +397,7 @@ def handler(settings: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
             """Answer."""
             try:
                 body = answer(settings, self.path.partition("?")[0].strip("/"))
-            except (OSError, HTTPException) as error:
+            except (OSError, HTTPException, ValueError) as error:
                 self.send_error(502, explain=str(error))
                 return
             if body is None:

@@ -74,11 +74,21 @@ def leftovers(
     """Yield the entries below `directory` that no process can use any more."""
     running = list(running)
     units = [path for path in directory.glob("*") if path.is_dir() and not path.is_symlink()]
-    shared = [path for unit in units for path in unit.glob(_OF_EXECUTORS)]
+    shared = [
+        path
+        for unit in units
+        for path in unit.glob(_OF_EXECUTORS)
+        if path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
+    ]
     for parent in [*shared, *units]:
         users = [process.started for process in running if process.uses(parent)]
         before = min([now - old, *users])
-        for entry in parent.iterdir():
+        try:
+            entries = list(parent.iterdir())
+        except OSError as error:
+            print(f"{parent} is left: {error}", flush=True)  # noqa: T201 - for the journal
+            continue
+        for entry in entries:
             with contextlib.suppress(FileNotFoundError):
                 if entry.lstat().st_mtime < before:
                     yield entry
@@ -109,8 +119,11 @@ def main(arguments: list[str]) -> None:
         print(f"removing {entry}, left by a process that has ended", flush=True)  # noqa: T201 - for the journal
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
-        else:
+            continue
+        try:
             entry.unlink(missing_ok=True)
+        except OSError as error:
+            print(f"{entry} is left: {error}", flush=True)  # noqa: T201 - for the journal
 
 
 if __name__ == "__main__":

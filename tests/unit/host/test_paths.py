@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import shutil
@@ -452,3 +453,23 @@ def test_parents_are_made_for_all_to_enter(tmp_path: Path) -> None:
     assert modes == [0o755, 0o755]
     assert not (tmp_path / "a/b/file").exists()
     shutil.rmtree(tmp_path / "a")
+
+
+def test_what_is_read_has_a_limit(tmp_path: Path) -> None:
+    """A sparse file takes no space on a disk, but all of root's memory."""
+    sparse = tmp_path / "sparse"
+    with sparse.open("wb") as stream:
+        stream.truncate(paths.LARGEST + 1)
+    with pytest.raises(OSError, match=str(sparse)) as raised:
+        paths.read_bytes(sparse)
+    assert raised.value.errno == errno.EFBIG
+    assert len(paths.read_bytes(sparse, paths.LARGEST + 1)) == paths.LARGEST + 1
+
+
+def test_a_managed_file_that_became_too_large_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with path.open("wb") as stream:
+        stream.truncate(paths.LARGEST + 1)
+    entries = [Entry(str(path), content=b"")]
+    (change,) = files.plan(entries, files.Host(entries).read)
+    assert change.content

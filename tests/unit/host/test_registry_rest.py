@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -29,10 +30,13 @@ class Answers(BaseHTTPRequestHandler):
             200: {"login": base64.b64decode(given).decode()},
             409: {"message": "Incompatible\n schema", "error_code": 409},
             422: {"title": "no Avro", "detail": "a schema must be Avro"},
+            498: {"message": "x" * 2**20},
         }
         self.send_response(status)
         self.end_headers()
-        self.wfile.write(json.dumps(answers.get(status, [])).encode())
+        body = "[" * 50000 if status == 499 else json.dumps(answers.get(status, []))
+        with contextlib.suppress(ConnectionError):  # who asks need not read all of it
+            self.wfile.write(body.encode())
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -46,6 +50,14 @@ def instance() -> Iterator[str]:
 
 def test_an_instance_that_does_not_answer_is_skipped(instance: str) -> None:
     assert Registry([NOBODY, instance], login=LOGIN).call("GET", "/x") == {"login": LOGIN}
+
+
+@pytest.mark.parametrize("status", [498, 499])
+def test_a_refusal_that_is_made_to_do_harm_is_its_status(instance: str, status: int) -> None:
+    """It is too long, or nested too deeply."""
+    with pytest.raises(RestError, match=f"HTTP {status}") as raised:
+        Registry([instance]).call("GET", f"/{status}")
+    assert raised.value.status == status
 
 
 def test_an_instance_that_does_not_answer_is_asked_once(instance: str) -> None:

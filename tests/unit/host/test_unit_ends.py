@@ -113,3 +113,32 @@ def test_health_names_ends_and_reports_of_the_time(crashes: Crashes) -> None:
     assert "2" in ended
     assert str(dump) in left
     assert call_module(host_processes, {**options, "since": 0})["lines"] == []
+
+
+def test_an_account_ends_no_check_by_what_it_leaves(crashes: Crashes) -> None:
+    """Hostile records are skipped, the others are read."""
+    crashes.end("signal", "killed", "SEGV")
+    hostile = "\u00b2 signal killed KILL\n99999999999999999999 signal killed KILL\n9 \x1b[2J a b\n"
+    (crashes.place / "other.ends").write_text(hostile)
+    (crashes.place / ".kafka.ends").write_text("1700000000 signal killed KILL\n")
+    (crashes.place / "dangling.ends").symlink_to("nowhere")
+    (crashes.place / "endless.ends").symlink_to("/dev/zero")
+    os.mkfifo(crashes.place / "fifo.ends")
+    options = {"directory": str(crashes.root), "proc": str(crashes.root), "since": 1e6}
+    (line,) = call_module(host_processes, options)["lines"]
+    assert "SEGV" in line
+
+
+def test_a_report_that_goes_meanwhile_is_left_out(
+    crashes: Crashes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, gone = crashes.report("hs_err_pid1.log", 1000), crashes.report("hs_err_pid2.log", 1000)
+    real = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        if path == gone:
+            gone.unlink(missing_ok=True)
+        return real(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert unit_ends.reports(0, crashes.root) == [str(kept)]

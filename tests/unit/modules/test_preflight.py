@@ -82,6 +82,11 @@ def test_the_id_of_a_shared_directory_is_read(tmp_path: Path) -> None:
     assert found()["shared_id"] == ""
 
 
+def test_an_id_that_is_too_large_is_none(tmp_path: Path) -> None:
+    (tmp_path / ".millrace-id").write_text("a" * 5000)
+    assert found(shared_dir=str(tmp_path))["shared_id"] == ""
+
+
 def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:
     there, gone = tmp_path / "console.conf", tmp_path / "metrics.conf"
     there.touch()
@@ -101,7 +106,7 @@ def test_a_data_directory_is_read(tmp_path: Path) -> None:
     assert there["meta"] is None
     assert there["names"] == ["backup/", "myid"]
     assert there["partitions"] == ["__cluster_metadata-0", "t-0"]
-    assert there["quorum"] == {"data_version": 1}
+    assert there["quorum"] == {"data_version": 1, "currentVoters": False}
     assert there["myid"] == "3\n"
     assert there["size"] > there["free"] > 0
     (data / "meta.properties").write_text("version=1\n")
@@ -110,7 +115,7 @@ def test_a_data_directory_is_read(tmp_path: Path) -> None:
     assert again["partitions"] == []
 
 
-@pytest.mark.parametrize("state", ["", "[]", "{", '"text"'])
+@pytest.mark.parametrize("state", ["", "[]", "{", '"text"', "[" * 100000, '{"data_version":[]}'])
 def test_a_quorum_state_that_is_none_is_left_out(tmp_path: Path, state: str) -> None:
     (tmp_path / "__cluster_metadata-0").mkdir()
     (tmp_path / "__cluster_metadata-0/quorum-state").write_text(state)

@@ -62,6 +62,10 @@ def test_another_instance_counts_unless_it_is_left_out(own: str) -> None:
         (503, json.dumps({"checks": [{"name": "Storage", "status": "DOWN"}]}), "Storage"),
         (404, "no page", "404"),
         (200, "no JSON", "health check"),
+        (404, "[" * 100000, "404"),
+        (200, "[" * 100000, "health check"),
+        (503, json.dumps({"checks": [], "more": "x" * 2**21}), "503"),
+        (200, json.dumps({"status": "UP", "checks": [], "more": "x" * 2**21}), "health check"),
     ],
 )
 def test_an_instance_that_is_not_ready_is_not_healthy(

@@ -26,6 +26,7 @@ def offsets(*sources: str) -> str:
         (offsets('{"clicks":{"0":7},"views":{"0":1}}', '{"logOffset":3}'), {"clicks", "views"}),
         (offsets("17", "-"), set()),
         (offsets('{"clicks":{"0":'), set()),
+        (offsets('{"a":' * 100000, '{"clicks":{"0":7}}'), {"clicks"}),
         ("", set()),
     ],
 )
@@ -62,3 +63,11 @@ def test_a_checkpoint_of_its_own_is_not(tmp_path: Path, topics: tuple[str, ...])
 
 def test_a_job_that_has_not_run_has_none(tmp_path: Path) -> None:
     assert list(found(job(tmp_path / "none", "clicks"))) == []
+
+
+def test_what_is_no_number_is_no_batch(tmp_path: Path) -> None:
+    write(tmp_path, batch3="clicks")
+    for name in ("\u00b2", "\u0663", "9" * 100):
+        (tmp_path / "offsets" / name).write_text("")
+    (checkpoint,) = found(job(tmp_path, "clicks"))
+    assert checkpoint.read == {"clicks"}
