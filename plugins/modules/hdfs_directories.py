@@ -61,9 +61,13 @@ def main() -> None:
     params = module.params
     directories, mark = params["directories"], Path(params["mark"])
     made_paths = [one["path"] for one in directories]
-    wanted = {"cluster_id": cluster_id(params["name_dirs"]), "directories": directories}
-    made = json.dumps(wanted, sort_keys=True) + "\n"
-    if not directories or (paths.is_file(mark) and paths.read_text(mark) == made):
+    try:
+        wanted = {"cluster_id": cluster_id(params["name_dirs"]), "directories": directories}
+        made = json.dumps(wanted, sort_keys=True) + "\n"
+        is_made = paths.is_file(mark) and paths.read_text(mark, "replace") == made
+    except (OSError, UnicodeDecodeError) as error:
+        module.fail_json(msg=f"a file cannot be read: {error}")
+    if not directories or is_made:
         module.exit_json(changed=False, made=[])
     if not module.check_mode:
         start = [params["java"], "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
