@@ -21,6 +21,8 @@ from .users import OWN_USERS, wrong_grants, wrong_name
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PROVIDER = re.compile(r"\$\{([\w-]+):")
+# Names that the documentation of Kafka and of its plugins gives to providers.
+_USUAL = ("directory", "env", "file", "secretManager", "secretsManager", "vault")
 _POSTGRESQL = "io.debezium.connector.postgresql.PostgresConnector"
 _POSTGRESQL_PORT, _SLOT = 5432, "debezium"
 _SHARED = (VARIABLE, SECRETS_VARIABLE, MIRRORS, MIRROR_ALIAS)
@@ -127,20 +129,36 @@ def _connector_reference(_: Cluster, worker: Worker, one: Connector) -> Findings
             yield Finding(what, fix, where)
 
 
+def _without_provider(worker: Worker, one: Connector, *, usual: bool) -> Findings:
+    """Yield a finding for each reference to a provider that the workers do not have."""
+    providers = texts(worker.config.get("config.providers"))
+    for key, value in by_name(one.given).items():
+        for name in dict.fromkeys(_PROVIDER.findall(str(value))):
+            if name not in providers and (name in _USUAL) == usual:
+                reference = f"${{file:{connectors.secret_file(one.name)}:{key}}}"
+                what = f"{key} of {one.name} refers to {name}; "
+                what += f"the workers have {listing(providers)}."
+                fix = f"Put the value into {SECRETS_VARIABLE}, and write {reference}; or add "
+                fix += f"{name} to config.providers in connect_config."
+                if not usual:
+                    fix = f"Leave it if the connector itself reads it. Otherwise p{fix[1:]}"
+                yield Finding(what, fix, _at(one, "config"))
+
+
 @rule("connector-provider", each=_every)
 def _connector_provider(_: Cluster, worker: Worker, one: Connector) -> Findings:
     """The workers replace only what a provider of theirs has: the connector would get this text
     itself as a password or a name (KIP-297).
     """
-    known = texts(worker.config.get("config.providers"))
-    for key, value in by_name(one.given).items():
-        for name in dict.fromkeys(_PROVIDER.findall(str(value))):
-            if name not in known:
-                reference = f"${{file:{connectors.secret_file(one.name)}:{key}}}"
-                what = f"{key} of {one.name} refers to {name}; the workers have {listing(known)}."
-                fix = f"Put the value into {SECRETS_VARIABLE}, and write {reference}; or add "
-                fix += f"{name} to config.providers in connect_config."
-                yield Finding(what, fix, _at(one, "config"))
+    return _without_provider(worker, one, usual=True)
+
+
+@rule("connector-placeholder", each=_every, severity="warning")
+def _connector_placeholder(_: Cluster, worker: Worker, one: Connector) -> Findings:
+    """The workers leave it as it is, which some connectors want (Camel's `${date:now:yyyy}`), and
+    which is wrong where a provider was meant.
+    """
+    return _without_provider(worker, one, usual=False)
 
 
 @rule("connector-slot", each=_first)

@@ -196,6 +196,18 @@ def _value_blanks(_: Service, one: Property) -> Findings:
         yield Finding(f"The value of {one.key} {found}.", fix, one.where)
 
 
+@rule(
+    "value-backslashes",
+    each=properties(*(product for product in PRODUCTS if product != "hdfs")),  # files of XML
+    severity="warning",
+)
+def _value_backslashes(_: Service, one: Property) -> Findings:
+    """A value is written so that the service reads it as it is in the inventory."""
+    if isinstance(one.value, str) and "\\\\" in one.value:
+        what = f"{one.key} has two backslashes in a row, and the service reads both."
+        yield Finding(what, "Write one where the file needed two.", one.where)
+
+
 def _blanks(text: str) -> str:
     """Return which blanks a value must not have, empty if it has none."""
     if "\r" in text or "\n" in text:

@@ -478,6 +478,11 @@ def _shared_directory(host: InspectedHost) -> Directory | None:
     return None if pending or not path else host.directory(path)
 
 
+def _on_own_disk(directory: Directory) -> bool:
+    """Return whether no file system of its own, nor one of the network, is mounted there."""
+    return directory.mount == "/" and not directory.fstype.startswith(_NETWORK)
+
+
 @host_rule("spark-shared-misspelt", where="spark_shared_dir")
 def _spark_shared_misspelt(host: InspectedHost) -> Findings:
     """Each host would have a directory of its own, where the others do not see its files."""
@@ -498,7 +503,7 @@ def _spark_shared_misspelt(host: InspectedHost) -> Findings:
 def _spark_shared_local(host: InspectedHost) -> Findings:
     """Several hosts write event logs, tables and checkpoints there, and read what others wrote."""
     found = _shared_directory(host)
-    if found and found.mount == "/" and not found.fstype.startswith(_NETWORK):
+    if found and _on_own_disk(found):
         fix = "Mount a file system that all Spark hosts share, such as NFS, and set it to a "
         yield Finding(f"{found.path} is on the host's own disk.", f"{fix}directory there.")
 
@@ -508,7 +513,12 @@ def _spark_shared_differs(hosts: Sequence[InspectedHost]) -> Findings:
     """Event logs, tables and checkpoints that one host writes would not be there on the others;
     site.yml has written an id into the directory, once.
     """
-    ids = {one.name: one.found.shared_id for one in hosts if _shared_directory(one)}
+    shared = {host.name: (host, _shared_directory(host)) for host in hosts}
+    directories = {name: (host, at) for name, (host, at) in shared.items() if at}
+    # Where nothing is mounted on any host, no mount was lost: spark-shared-local says it.
+    if all(_on_own_disk(at) for _, at in directories.values()):
+        return
+    ids = {name: host.found.shared_id for name, (host, _) in directories.items()}
     found = holders(ids)
     if len(found) > 1 and any(found):
         marked = [names for number, names in found.items() if number]

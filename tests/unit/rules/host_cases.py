@@ -109,10 +109,15 @@ def sharing_files(
     return inspected(draft, {"k2": Inspection(directories=(disk,), mount_points=mounts)})
 
 
-def marked(*ids: str) -> list[InspectedHost]:
-    """Hosts of Spark whose shared directories have these ids."""
-    disk = Directory("/srv/spark", mount="/srv", device="8:1", fstype="nfs4", free=GIB, size=GIB)
-    found = [Inspection(directories=(disk,), shared_id=one) for one in ids]
+def marked(
+    *ids: str, mounts: tuple[str, ...] = ("/srv",) * 3, fstype: str = "nfs4"
+) -> list[InspectedHost]:
+    """Hosts of Spark whose shared directories have these ids, on these mounts."""
+    disk = Directory("/srv/spark", device="8:1", fstype=fstype, free=GIB, size=GIB)
+    found = [
+        Inspection(directories=(replace(disk, mount=mount),), shared_id=number)
+        for number, mount in zip(ids, mounts, strict=True)
+    ]
     return inspected(Draft(), dict(zip(("k1", "k2", "k3"), found, strict=True)))
 
 
@@ -1357,6 +1362,18 @@ CASES = [
         ("on k1 than on k2 and k3",),
         marked("a", "b", "b"),
         marked("", "", ""),
+    ),
+    Case(
+        "spark-shared-differs",
+        ("of k3 is not that of k1 and k2",),
+        marked("a", "a", "", mounts=("/srv", "/srv", "/"), fstype="ext4"),
+        marked("a", "", "", mounts=("/", "/", "/"), fstype="ext4"),
+    ),
+    Case(
+        "spark-shared-differs",
+        ("of k2 and k3 is not that of k1",),
+        marked("a", "", "", mounts=("/", "/", "/"), fstype="nfs4"),
+        marked("a", "b", "", mounts=("/", "/", "/"), fstype="ext4"),
     ),
     Case(
         "spark-shared-local",

@@ -59,6 +59,12 @@ REFUSED: list[Case] = [
         ("kakfa_heap", "kafka_heap"),
     ),
     (
+        "similar-variable",
+        "a slip before another name",
+        lambda d: d.other("sprak_kafka_client_config"),
+        ("sprak_kafka_client_config", "spark_kafka_client_config"),
+    ),
+    (
         "become-value",
         "a slip",
         lambda d: d.connection("ansible_become", "ture"),
@@ -76,7 +82,17 @@ LEGAL: list[Legal] = [
     *((rule, "none", lambda d: d) for rule, *_ in FILES),
     *(
         ("similar-variable", name, lambda d, name=name: d.other(name))
-        for name in ("heap", "my_kafka_heap", "backup_dir", "ansible_kafka_heap")
+        for name in (
+            "heap",
+            "my_kafka_heap",
+            "backup_dir",
+            "ansible_kafka_heap",
+            "dev_monitoring_receivers",
+            "old_schema_registry_subjects",
+            "our_connect_connectors",
+            "vault_schema_registry_java_options",
+            "x_kafka_config",
+        )
     ),
     *(
         ("become-value", str(value), lambda d, value=value: d.connection("ansible_become", value))

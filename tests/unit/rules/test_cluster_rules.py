@@ -192,6 +192,20 @@ def test_warnings_refuse_nothing() -> None:
     assert "1 problem;" in report(problems, "The inventory has", "no host was touched")
 
 
+@pytest.mark.parametrize(
+    ("rule", "mistake"),
+    [
+        pytest.param(rule, mistake, id=f"{rule}: {name}")
+        for rule, name, mistake, _ in REFUSED
+        if rule in ("connector-placeholder", "value-backslashes", "variable-without-group")
+    ],
+)
+def test_what_may_be_meant_is_a_warning(rule: str, mistake: Change) -> None:
+    problems = problems_of(mistake)
+    assert errors(problems) == []
+    assert [problem.rule for problem in warnings(problems)] == [rule]
+
+
 @pytest.mark.parametrize(("size", "more"), [("1g", []), ("5g", ["heap-over-memory"])])
 def test_a_heap_by_an_option_counts_in_the_memory(size: str, more: list[str]) -> None:
     problems = problems_of(lambda d: d.variable("kafka_java_options", [f"-Xmx{size}"]))

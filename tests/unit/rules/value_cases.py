@@ -176,6 +176,24 @@ REFUSED: list[Case] = [
         ("connection.user of orders", "env", "the workers have file", "config.providers"),
     ),
     (
+        "connector-placeholder",
+        "of Camel",
+        connectors(connector(config={"camel.source.path.name": "${date:now:yyyyMMdd}"})),
+        ("camel.source.path.name of orders", "date", "the connector itself", "config.providers"),
+    ),
+    (
+        "value-backslashes",
+        "of a file",
+        lambda d: d.own("sasl.kerberos.principal.to.local.rules", r"RULE:[1:$1](a\\.b)s/x/y/"),
+        ("has two backslashes", "Write one"),
+    ),
+    (
+        "value-backslashes",
+        "Spark",
+        lambda d: d.own_spark("spark.redaction.regex", r"a\\d"),
+        ("spark.redaction.regex", "Write one"),
+    ),
+    (
         "connect-secret-file",
         "empty",
         secrets({"warehouse": {"password": ""}}),
@@ -340,6 +358,17 @@ LEGAL: list[Legal] = [
                 },
             ),
         ),
+    ),
+    (
+        "connector-placeholder",
+        "of a provider",
+        connectors(connector(config={"topic.format": "${topic}-a"})),
+    ),
+    ("value-backslashes", "one", lambda d: d.own_spark("spark.redaction.regex", r"a\d")),
+    (
+        "value-backslashes",
+        "XML",
+        lambda d: d.hdfs().variable("hdfs_config", {"hadoop.security.auth_to_local": r"a\\d"}),
     ),
     ("connector-provider", "a word", connectors(connector(config={"table.format": "${topic}"}))),
     (
