@@ -138,10 +138,9 @@ def _without_provider(worker: Worker, one: Connector, *, usual: bool) -> Finding
                 reference = f"${{file:{connectors.secret_file(one.name)}:{key}}}"
                 what = f"{key} of {one.name} refers to {name}; "
                 what += f"the workers have {listing(providers)}."
-                fix = f"Put the value into {SECRETS_VARIABLE}, and write {reference}; or add "
+                put = "Put" if usual else "Leave it if the connector itself reads it; otherwise put"
+                fix = f"{put} the value into {SECRETS_VARIABLE}, and write {reference}; or add "
                 fix += f"{name} to config.providers in connect_config."
-                if not usual:
-                    fix = f"Leave it if the connector itself reads it. Otherwise p{fix[1:]}"
                 yield Finding(what, fix, _at(one, "config"))
 
 
