@@ -85,6 +85,7 @@ REFUSED: list[Case] = [
             "rolling_restart_al": "rolling_restart_all",
             "teardown_confirmed": "teardown_confirm",
             "finalise_confirm": "finalize_confirm",
+            "health_sinse": "health_since",
         }.items()
     ),
     *(
@@ -94,7 +95,14 @@ REFUSED: list[Case] = [
             lambda d, name=name, value=value: d.given(name, value),
             (name,),
         )
-        for name, value in (("prove", "ja"), ("prove_rate", "many"), ("explain_change", "a"))
+        for name, value in (
+            ("prove", "ja"),
+            ("prove_rate", "many"),
+            ("explain_change", "a"),
+            ("fewer", "ja"),
+            ("health_since", "1d"),
+            ("keep", "all"),
+        )
     ),
     *(
         (
@@ -444,6 +452,9 @@ LEGAL: list[Legal] = [
             ("prove", "true"),
             ("prove_rate", "500"),
             ("soak_seconds", "60"),
+            ("fewer", "true"),
+            ("health_since", "0.5"),
+            ("keep", "3"),
             ("explain_change", {"num.io.threads": 9}),
             ("prove", "{{ release }}"),
         )
