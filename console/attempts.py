@@ -13,6 +13,8 @@ WINDOW_SECONDS = 300.0
 MOST_AT_ONCE = 4
 MOST_NETWORKS = 10_000
 _V6_PREFIX = 64
+_V6_WIDE_PREFIX = 48
+_V6_WIDE_TIMES = 4
 
 
 class Attempts:
@@ -27,22 +29,26 @@ class Attempts:
 
     def begin(self, address: str) -> bool:
         """Return whether a sign-in from an address may begin; `end` is called after it."""
-        place, now = network(address), self._clock()
+        now = self._clock()
         with self._lock:
-            recent = self._recent(place, now)
-            if len(recent) >= MOST_FAILED or self._running >= MOST_AT_ONCE:
+            full = any(
+                len(self._recent(place, now)) >= MOST_FAILED * times
+                for place, times in networks(address).items()
+            )
+            if full or self._running >= MOST_AT_ONCE:
                 return False
             self._running += 1
         return True
 
     def end(self, address: str, *, failed: bool) -> None:
         """Count the end of a sign-in."""
-        place, now = network(address), self._clock()
+        now = self._clock()
         with self._lock:
             self._running -= 1
             if failed:
-                self._failed[place] = [*self._recent(place, now), now]
-                self._failed.move_to_end(place)
+                for place in networks(address):
+                    self._failed[place] = [*self._recent(place, now), now]
+                    self._failed.move_to_end(place)
                 while len(self._failed) > MOST_NETWORKS:
                     self._failed.popitem(last=False)
 
@@ -64,3 +70,15 @@ def network(address: str) -> str:
     if parsed.ipv4_mapped:  # a socket for both versions shows IPv4 so
         return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, _V6_PREFIX), strict=False))
+
+
+def networks(address: str) -> dict[str, int]:
+    """Return in which networks an address counts, and how often each may have a place's limit.
+
+    A site may have many networks of IPv6: those of a wider prefix have a limit together, too.
+    """
+    place = network(address)
+    if not place.endswith(f"/{_V6_PREFIX}"):
+        return {place: 1}
+    wide = ipaddress.ip_network(place).supernet(new_prefix=_V6_WIDE_PREFIX)
+    return {place: 1, str(wide): _V6_WIDE_TIMES}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from .attempts import network
+from .attempts import networks
 
 MOST = 200
 MOST_OF_NETWORK = 32
@@ -38,7 +38,7 @@ class Listener(socket.socket):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as in socket
         """Begin without connections."""
         super().__init__(*arguments, **options)
-        self._connections: list[tuple[str, socket.socket]] = []
+        self._connections: list[tuple[dict[str, int], socket.socket]] = []
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Return a connection, and its address.
@@ -48,19 +48,19 @@ class Listener(socket.socket):
 
         """
         connection, address = super().accept()
-        place = network(address[0])
+        places = networks(address[0])
         self._connections = [one for one in self._connections if one[1].fileno() >= 0]
-        sizes = Counter(name for name, _ in self._connections)
-        if sizes[place] >= self.most_of_network:
+        sizes = Counter(place for counted, _ in self._connections for place in counted)
+        if any(sizes[place] >= self.most_of_network * times for place, times in places.items()):
             connection.close()
             raise ConnectionAbortedError(_REFUSED)
         if len(self._connections) >= self.most:
             self._end_oldest_of(sizes.most_common(1)[0][0])
-        self._connections.append((place, connection))
+        self._connections.append((places, connection))
         return connection, address
 
     def _end_oldest_of(self, place: str) -> None:
-        oldest = next(one for one in self._connections if one[0] == place)
+        oldest = next(one for one in self._connections if place in one[0])
         self._connections.remove(oldest)
         with contextlib.suppress(OSError):  # it has just ended by itself
             oldest[1].shutdown(socket.SHUT_RDWR)

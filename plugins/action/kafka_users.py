@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from ..module_utils.model.module_options import of_module
 from ..plugin_utils import from_model, secrets
 
 
@@ -15,7 +16,11 @@ class ActionModule(from_model.ActionModule):
             return {"changed": False}
         answer = super().act(args)
         kept = self.cluster.inventory.secrets
-        replacing = kept.store.replacing if kept.store else ()
-        if replacing and not answer.get("failed") and not self._task.check_mode:
-            secrets.replaced(Path(kept.directory), replacing)
+        replacing = {*kept.store.replacing} if kept.store else set()
+        handled = args.get("users")
+        if handled is None:
+            handled = of_module(self.name, self.cluster, self.host)["users"]
+        current = replacing & {user["name"] for user in handled}
+        if current and not answer.get("failed") and not self._task.check_mode:
+            secrets.replaced(Path(kept.directory), current)
         return answer

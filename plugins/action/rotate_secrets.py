@@ -48,18 +48,19 @@ class ActionModule(LocalAction):
 
 def _of_records(cluster: Cluster, records: Mapping[str, str]) -> Iterator[str]:
     """Say on which hosts the secrets are newer; `records` is host -> its record in base64."""
-    kept, newer = cluster.inventory.secrets, dict[Generation, list[str]]()
+    kept, recorded = cluster.inventory.secrets, dict[str, Generation | None]()
     for host, text in records.items():
-        with contextlib.suppress(ValueError):
+        recorded[host] = None
+        with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(base64.b64decode(text))
-            deployed = secret_store.deployed_with(record, cluster.deployed(host))
-            if deployed and not secret_store.contains(kept.store, deployed):
-                newer.setdefault(deployed, []).append(host)
+            recorded[host] = secret_store.deployed_with(record, cluster.deployed(host))
+    newer = secret_store.newer_hosts(kept.store, recorded)
     for deployed, hosts in newer.items():
         yield (
             f"{kept.directory} is not newer than the secrets of {listing(hosts)}, {deployed}: copy "
             "the directory from where that was made. If it is lost, run site.yml -e "
-            "secrets_accept=true, which replaces generated passwords"
+            "secrets_accept=true, which replaces generated passwords."
+            f"{secret_store.doubt(newer, recorded)}"
         )
 
 

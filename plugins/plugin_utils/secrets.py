@@ -548,6 +548,7 @@ def _following(store: Store | None, digest: str = "") -> Store:
 
 def _generation(number: int, name: str = "") -> Generation:
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    number = min(number, secret_store.MOST_NUMBER)
     return Generation(name or uuid.uuid4().hex, number, made, operator())
 
 

@@ -293,8 +293,13 @@ def make_parents(path: AnyPath) -> None:
     """Make the directories above a path that are missing."""
     for parent in reversed(Path(path).parents):
         if not is_directory(parent):
-            with at(parent, follow=True) as place:
-                place.make_directory(0o755)
+            # An account may put another directory there at any time, so no mode is changed.
+            with at(parent, follow=True) as place, contextlib.suppress(FileExistsError):
+                before = os.umask(0o022)
+                try:
+                    os.mkdir(place.name, 0o755, dir_fd=place.directory.descriptor)
+                finally:
+                    os.umask(before)
 
 
 def remove_file(path: AnyPath) -> None:

@@ -216,6 +216,11 @@ class HdfsHost(Service):
         return ["hdfs-*"]
 
     @property
+    def kept_units(self) -> list[str]:
+        """Those of all roles, also former ones: a site may have others named so."""
+        return [f"hdfs-{role}" for role in (NAMENODE, SECONDARY, DATANODE)]
+
+    @property
     def data_directories(self) -> list[tuple[str, str]]:
         """Variable and path of each directory that holds data."""
         names = self.name_dirs if NAMENODE in self.roles else []

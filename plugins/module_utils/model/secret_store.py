@@ -8,7 +8,7 @@ they were deployed: a directory without it is older, or another one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ FILE = "store.json"
 DIRECTORY = "/var/lib/millrace"
 RECORD = f"{DIRECTORY}/secrets.json"
 """Where a host has it; root alone may read it."""
+MOST_NUMBER = 2**31
+_MOST_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -86,18 +88,57 @@ def parse(text: str) -> Store | None:
 
 
 def deployed_with(record: Mapping[str, Any], products: Iterable[str]) -> Generation | None:
-    """Return the generation in the record of a host, None without one.
+    """Return the generation in the record of a host, None without one or where it is damaged.
 
-    `products` are those that the host is to have: the record is not for them where another
-    inventory has deployed others there.
+    Whoever has taken a host over can write anything there. `products` are those that the host is
+    to have: the record is not for them where another inventory has deployed others there.
     """
     try:
         generation = Generation(*(record[key] for key in ("name", "number", "made", "by")))
-        return generation if {*record["products"]} & {*products} else None
+        return generation if _is_valid(generation) and {*record["products"]} & {*products} else None
     except (LookupError, TypeError):
         return None
+
+
+def _is_valid(generation: Generation) -> bool:
+    texts: tuple[object, ...] = (generation.name, generation.made, generation.by)
+    number: object = generation.number
+    return (
+        all(
+            isinstance(text, str) and text.isprintable() and len(text) < _MOST_CHARACTERS
+            for text in texts
+        )
+        and type(number) is int
+        and 1 <= number <= MOST_NUMBER
+    )
 
 
 def contains(store: Store | None, generation: Generation) -> bool:
     """Return whether a directory is of a generation, or came after it."""
     return store is not None and generation.name in [one.name for one in store.generations]
+
+
+def newer_hosts(
+    store: Store | None, generations: Mapping[str, Generation | None]
+) -> dict[Generation, list[str]]:
+    """Return the hosts with each generation that a directory does not come after.
+
+    `generations` is host -> the one in its record.
+    """
+    newer: dict[Generation, list[str]] = {}
+    for host, generation in generations.items():
+        if generation and not contains(store, generation):
+            newer.setdefault(generation, []).append(host)
+    return newer
+
+
+def doubt(
+    newer: Mapping[Generation, Sequence[str]], generations: Mapping[str, Generation | None]
+) -> str:
+    """Return what else may be true where only some of the hosts are newer, else an empty text."""
+    if sum(map(len, newer.values())) == len(generations):
+        return ""
+    return (
+        " Not all hosts have a newer one: a host that has may have been taken over, or belong to "
+        f"another inventory. Then remove {RECORD} there."
+    )

@@ -358,6 +358,11 @@ class Service(Part):
         return self.units
 
     @property
+    def kept_units(self) -> list[str]:
+        """Patterns of its units that updates of packages do not restart."""
+        return self.all_units
+
+    @property
     def java_ports(self) -> list[OpenedPort]:
         """What the options of its JVM open besides."""
         return opened_ports(java_words(self.settings[f"{self.product}_java_options"]))
@@ -426,7 +431,7 @@ class Service(Part):
 
     def _needrestart_files(self) -> dict[str, Entry]:
         """Return what keeps updates of packages from restarting its units, at once and ungated."""
-        patterns = [re.escape(unit).replace(r"\*", ".*") + r"\.service" for unit in self.all_units]
+        patterns = [re.escape(unit).replace(r"\*", ".*") + r"\.service" for unit in self.kept_units]
         text = files.render("needrestart.conf.j2", patterns=patterns)
         return {
             str(Path(_NEEDRESTART).parent): files.directory(),

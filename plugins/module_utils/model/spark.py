@@ -267,6 +267,11 @@ class SparkHost(Service):
         return ["spark-*"]
 
     @property
+    def kept_units(self) -> list[str]:
+        """Those of all roles, also former ones, and of jobs: a site may have others named so."""
+        return [*(f"spark-{role}" for role in ROLES), "spark-job-*", CLEAN]
+
+    @property
     def data_directories(self) -> list[tuple[str, str]]:
         """Variable and path of each directory that holds data."""
         return [("spark_shared_dir", self.shared_dir)]

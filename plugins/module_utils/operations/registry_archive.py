@@ -10,12 +10,23 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 _SHOWN = 5
 _RULE = "COMPATIBILITY"
+MOST_BYTES = 512 * 1024 * 1024
+"""How large all files of an archive may be together: a small archive can hold any number."""
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError),
+    # Encrypted, of an unknown version, or nested too deeply.
+    *(AttributeError, RuntimeError),
+)
 
 
 class ArchiveError(Exception):
@@ -75,15 +86,23 @@ def read(content: bytes) -> Held:
     """Return what an archive has.
 
     Raises:
-        ArchiveError: it is none, or is damaged.
+        ArchiveError: it is none, is damaged, or is larger than `MOST_BYTES`.
 
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+            # Files are read by their names, of which the last one of several counts.
+            entries = [archive.getinfo(name) for name in names]
+            if sum(entry.file_size for entry in entries) > MOST_BYTES:
+                message = f"its files have more than {MOST_BYTES} bytes"
+                raise ArchiveError(message)
+            if any(entry.compress_type not in _COMPRESSIONS for entry in entries):
+                message = "it is compressed in a way that no registry uses"
+                raise ArchiveError(message)
             if damaged := archive.testzip():
                 message = f"{damaged} is damaged"
                 raise ArchiveError(message)
-            names = archive.namelist()
             if not any(name.endswith(".Manifest.json") for name in names):
                 message = "it has no manifest"
                 raise ArchiveError(message)
@@ -104,7 +123,7 @@ def read(content: bytes) -> Held:
                 if _RULE in (one.get("type"), one.get("ruleType"))
             }
             contents = frozenset(int(one["contentId"]) for one in every("Content"))
-    except (zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError) as error:
+    except _ERRORS as error:
         message = f"it is no archive of a schema registry ({error})"
         raise ArchiveError(message) from error
     return Held(versions, levels, contents)

@@ -231,18 +231,21 @@ def _secrets_open(cluster: Cluster) -> Findings:
         yield Finding(what, f"Run chmod -R go= {kept.directory}.", hosts=tuple(cluster.hosts))
 
 
-@host_rule("secrets-older", where="kafka_secrets_dir")
-def _secrets_older(host: InspectedHost) -> Findings:
+@hosts_rule("secrets-older", where="kafka_secrets_dir")
+def _secrets_older(hosts: Sequence[InspectedHost]) -> Findings:
     """An older copy would bring back passwords and keys that were replaced, perhaps since they were
     stolen, and others of what it does not have.
     """
-    kept = host.cluster.inventory.secrets
-    deployed = secret_store.deployed_with(host.found.secrets, host.cluster.deployed(host.name))
-    if deployed is None or secret_store.contains(kept.store, deployed):
-        return
+    kept = hosts[0].cluster.inventory.secrets
+    recorded = {
+        host.name: secret_store.deployed_with(host.found.secrets, host.cluster.deployed(host.name))
+        for host in hosts
+    }
+    newer = secret_store.newer_hosts(kept.store, recorded)
+    doubt = secret_store.doubt(newer, recorded)
     present = f"is {kept.store.generation}" if kept.store else "has no generation"
-    what = f"{kept.directory} {present}, and does not come after that of the host, {deployed}."
-    fix = f"Copy it from where that one was made, in place of {kept.directory}. If it is lost, run "
-    yield Finding(
-        what, f"{fix}site.yml -e secrets_accept=true, which replaces generated passwords."
-    )
+    for deployed, names in newer.items():
+        what = f"{kept.directory} {present}, and does not come after that of {listing(names)}, "
+        fix = f"Copy it from where that one was made, in place of {kept.directory}. If it is lost, "
+        fix += "run site.yml -e secrets_accept=true, which replaces generated passwords."
+        yield Finding(f"{what}{deployed}.", f"{fix}{doubt}", hosts=tuple(names))

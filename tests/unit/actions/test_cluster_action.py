@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
@@ -372,6 +373,19 @@ def test_older_secrets_are_refused_unless_they_are_accepted(tmp_path: Path) -> N
             assert rules(found) == ["secrets-older"]
             assert {*found["problems"][0]["hosts"]} == {*NODES}
             assert not accepted
+
+
+def test_a_host_whose_record_alone_is_unknown_may_have_been_taken_over(tmp_path: Path) -> None:
+    ansible, record = deployed(tmp_path)
+    run_checks(ansible.next_run(), generate=True)
+    foreign = {**record, "name": "unknown"}
+    for alone in (True, False):
+        ansible = ansible.next_run()
+        for host in NODES:
+            inspect(ansible, host, secrets=record if alone and host != "k2" else foreign)
+        (problem,) = run_checks(ansible, inspected=list(NODES))["problems"]
+        assert problem["hosts"] == ["k2"] if alone else [*NODES]
+        assert (RECORD in problem["fix"]) is alone
 
 
 def test_newer_secrets_are_not_refused(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
     of_module,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
+    FILE,
+    RECORD,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SECRET
 
@@ -98,8 +101,27 @@ def test_an_older_copy_replaces_nothing(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / ".secrets")
     former.rename(tmp_path / ".secrets")
     reason = refused(ansible.next_run(), tmp_path, users=["app"], records=records)
-    for part in ("k1", str(tmp_path / ".secrets"), "secrets_accept=true"):
+    for part in ("k1", str(tmp_path / ".secrets"), "secrets_accept=true", RECORD):
         assert part in reason
+    reason = refused(ansible.next_run(), tmp_path, users=["app"], records={"k1": records["k1"]})
+    assert RECORD not in reason, "every host has it"
+
+
+def test_users_of_a_task_alone_are_no_longer_to_be_replaced(tmp_path: Path) -> None:
+    ansible = deployed(tmp_path)
+    rotate(ansible, users=["app", "flights-producer"], make=True)
+
+    def replacing(**options: Any) -> list[str]:
+        run = ansible.next_run()
+        run.module = lambda *_: {"changed": True}
+        run.task("kafka_users", "k1", **options)
+        return sorted(json.loads((tmp_path / ".secrets" / FILE).read_text())["replacing"])
+
+    former = {"name": "former", "state": "absent"}
+    assert replacing(users=[former]) == ["app", "flights-producer"]
+    assert replacing(users=[]) == ["app", "flights-producer"]
+    assert replacing(users=[former, {"name": "app"}]) == ["flights-producer"]
+    assert replacing() == []
 
 
 def test_a_password_is_replaced_and_the_next_tasks_have_it(tmp_path: Path) -> None:

@@ -169,6 +169,27 @@ def test_half_open_requests_of_many_addresses_shut_nobody_else_out(
         assert answered(first[-1])
 
 
+def test_many_networks_of_a_site_leave_room_for_others(
+    half_open: contextlib.ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = iter(["10.0.0.1", *(f"2001:db8:1:{number:x}::1" for number in range(1000))])
+
+    def accept(_: socket.socket) -> tuple[socket.socket, tuple[str, int]]:
+        ours, other = map(half_open.enter_context, socket.socketpair())
+        others.append(other)
+        return ours, (next(addresses), 1)
+
+    others: list[socket.socket] = []
+    monkeypatch.setattr(socket.socket, "accept", accept)
+    with Listener.at("127.0.0.1", 0) as listener:
+        taken = [listener.accept()]
+        with contextlib.suppress(ConnectionAbortedError):
+            while len(taken) < Listener.most:
+                taken.append(listener.accept())
+    assert Listener.most_of_network < len(taken) < Listener.most
+    assert taken[0][0].send(b"x"), "that of another network goes on"
+
+
 def test_a_listener_takes_both_versions_of_ip() -> None:
     with Listener.at("", 0) as listener:
         port = listener.getsockname()[1]

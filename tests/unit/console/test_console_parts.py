@@ -108,6 +108,15 @@ def test_a_network_has_a_few_attempts_in_a_while() -> None:
     fail(found, "2001:db8::1", 1)
 
 
+def test_the_many_networks_of_a_site_have_a_limit_together() -> None:
+    found, number = Attempts(), 0
+    while number < 1000 and found.begin(f"2001:db8:1:{number:x}::1"):
+        found.end(f"2001:db8:1:{number:x}::1", failed=True)
+        number += 1
+    assert attempts.MOST_FAILED < number < attempts.MOST_FAILED * 10
+    assert found.begin("2001:db8:2::1"), "another site"
+
+
 def test_an_address_of_ipv4_is_its_own_place_whatever_the_socket() -> None:
     assert attempts.network("::ffff:10.0.0.1") == attempts.network("10.0.0.1")
     assert attempts.network("::ffff:10.0.0.1") != attempts.network("::ffff:10.0.0.2")

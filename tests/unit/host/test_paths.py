@@ -447,8 +447,24 @@ def test_errors_of_nested_paths_keep_their_own_name(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
 
-def test_parents_are_made_for_all_to_enter(tmp_path: Path) -> None:
-    paths.make_parents(tmp_path / "a/b/file")
+def test_a_directory_that_appears_in_the_place_of_a_parent_keeps_its_mode(
+    victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where an account renames root's directory to the name of the missing one."""
+    before = state(victim)
+    monkeypatch.setattr(paths, "is_directory", lambda path: path != victim)
+    paths.make_parents(victim / "file")
+    assert state(victim) == before
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_parents_are_made_for_all_to_enter(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        paths.make_parents(tmp_path / "a/b/file")
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
     modes = [stat.S_IMODE((tmp_path / one).stat().st_mode) for one in ("a", "a/b")]
     assert modes == [0o755, 0o755]
     assert not (tmp_path / "a/b/file").exists()

@@ -63,7 +63,15 @@ def test_the_python_of_sparks_jobs_is_the_systems(
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [('{"name": "a"}', {"name": "a"}), ("", {}), ("[1]", {}), ('{"name"', {}), (None, {})],
+    [
+        ('{"name": "a"}', {"name": "a"}),
+        ("", {}),
+        ("[1]", {}),
+        ('{"name"', {}),
+        ("[" * 99999, {}),
+        (None, {}),
+    ],
+    ids=["record", "empty", "list", "damaged", "nested", "none"],
 )
 def test_with_which_secrets_the_host_was_deployed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, expected: dict[str, Any]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
     registry_archive,
@@ -43,6 +46,59 @@ def test_an_archive_has_versions_levels_and_contents() -> None:
     ],
 )
 def test_another_file_is_refused(content: bytes) -> None:
+    with pytest.raises(registry_archive.ArchiveError):
+        registry_archive.read(content)
+
+
+def test_a_small_archive_of_huge_files_is_refused_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read(*_: object) -> None:
+        pytest.fail("a file was read")
+
+    content = archive(("Content", {"contentId": 7, "more": "x" * 5000}))
+    assert registry_archive.read(content).contents == {7}
+    monkeypatch.setattr(registry_archive, "MOST_BYTES", 5000)
+    monkeypatch.setattr(zipfile.ZipFile, "open", read)
+    with pytest.raises(registry_archive.ArchiveError, match="5000"):
+        registry_archive.read(content)
+
+
+def encrypted() -> bytes:
+    """An archive whose files need a password."""
+    content = bytearray(archive())
+    content[6] |= 1
+    content[content.rindex(b"PK\x01\x02") + 8] |= 1
+    return bytes(content)
+
+
+def deflated(text: bytes, *, kind: int = zipfile.ZIP_DEFLATED) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", kind) as made:
+        made.writestr("m.Manifest.json", "{}")
+        made.writestr("1.Content.json", text)
+    return content.getvalue()
+
+
+def broken() -> bytes:
+    """An archive with compressed data that is none."""
+    content = bytearray(deflated(b"x" * 1000))
+    at = content.index(b"1.Content.json") + len(b"1.Content.json")
+    content[at] = 0xFF
+    return bytes(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        encrypted(),
+        broken(),
+        deflated(b"[" * 200_000),
+        deflated(b"{}", kind=zipfile.ZIP_BZIP2),
+    ],
+    ids=["encrypted", "broken", "nested", "other compression"],
+)
+def test_an_archive_that_cannot_be_read_is_refused(content: bytes) -> None:
     with pytest.raises(registry_archive.ArchiveError):
         registry_archive.read(content)
 

@@ -161,6 +161,27 @@ def test_a_damaged_one_is_named(directory: Path, text: str) -> None:
         secrets.read(directory)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({key: value} for key in ("name", "made", "by") for value in (["a"], 7, "a\n", "a" * 300)),
+        *({"number": value} for value in ("7", 0, True, 1.5, 2**31 + 1)),
+    ],
+    ids=str,
+)
+def test_a_record_that_a_host_has_made_up_is_none(wrong: dict[str, object]) -> None:
+    record = {"name": "a", "number": 2**31, "made": "today", "by": "anna", "products": KAFKA}
+    assert secret_store.deployed_with(record, KAFKA)
+    assert secret_store.deployed_with({**record, **wrong}, KAFKA) is None
+
+
+def test_a_generation_after_the_last_number_is_one_that_counts(directory: Path) -> None:
+    foreign = Generation("x", secret_store.MOST_NUMBER, "today", "anna")
+    complete(directory)
+    kept = secrets.accept(secrets.read(directory), [foreign], [], store=True)
+    assert deployed(kept) == store_of(kept).generation
+
+
 # Passwords that may replace others
 
 
