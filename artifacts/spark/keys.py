@@ -15,10 +15,11 @@ import json
 import os
 import re
 import sys
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from artifacts.class_files import classes
 
 _CONSTANT = re.compile(rb"\x01(?P<length>..)(?=(?P<name>spark\.[A-Za-z][\w.-]*))", re.DOTALL)
 _KEY = re.compile(r"spark\.[A-Za-z][\w.-]*[A-Za-z0-9]")
@@ -31,15 +32,6 @@ _NUMBERS = ("int", "long", "double")
 
 Entry = dict[str, str]
 Convert = Callable[[str], tuple[Any, str]]
-
-
-def classes(jars: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each class in jars."""
-    for jar in jars:
-        with zipfile.ZipFile(jar) as archive:
-            for name in archive.namelist():
-                if name.endswith(".class"):
-                    yield name.removesuffix(".class").replace("/", "."), archive.read(name)
 
 
 def constants(content: bytes) -> Iterator[str]:

@@ -43,7 +43,7 @@ def findings(manager: InventoryManager, loader: DataLoader) -> list[FileFinding]
 
 
 def _line(path: str, group: str, child: str) -> int:
-    """Return the line of a YAML file with a child of a group, 0 if that cannot be told."""
+    """Return the line of a YAML file with a child of a group, 0 if it cannot be found."""
 
     def lines(node: yaml.Node | None, parent: str) -> Iterator[int]:
         for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
@@ -109,7 +109,7 @@ def _finding(error: SourceError) -> FileFinding:
 
 
 def _kind(path: Path, error: SourceError) -> str:
-    """Return as what a file was meant, empty if that cannot be told."""
+    """Return the format in which a file is meant to be, empty if that is not clear."""
     if path.suffix in _YAML:
         return "yaml"
     if "script" in error.errors:
