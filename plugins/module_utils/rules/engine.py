@@ -266,15 +266,10 @@ def report(problems: Sequence[Problem], subject: str, untouched: str) -> str:
 
 
 def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:
-    """Return the message of a refusal whose report is shown already.
-
-    It names the first problem: a pipeline may keep nothing but this message.
-    """
-    first, *more = errors(problems)
-    shown = "a problem, which is shown above: "
-    if more:
-        shown = f"{1 + len(more)} problems, which are shown above, first "
-    return f"{subject} {shown}{first.what.rstrip('.')} [{first.rule}]; {untouched}."
+    """Return the message of a refusal whose report is shown already."""
+    count = len(errors(problems))
+    shown = f"{count} problems, which are" if count > 1 else "a problem, which is"
+    return f"{subject} {shown} shown above; {untouched}."
 
 
 def warning_lines(problems: Sequence[Problem]) -> list[str]:

@@ -14,7 +14,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine im
     Severity,
     as_json,
     as_junit,
-    brief,
 )
 
 from tests.support.lab.topology import ROOT
@@ -41,23 +40,6 @@ def test_verdicts_hold_any_character(what: str) -> None:
     [failure] = suites.iter("failure")
     assert "unknown-key" in str(failure.text)
     assert json.loads(as_json(RULES, [problem(what)], 1))["problems"][0]["what"] == what
-
-
-@pytest.mark.parametrize("others", [(), (problem("Two."),)])
-def test_the_message_of_a_failed_task_names_the_first_error(others: tuple[Problem, ...]) -> None:
-    message = brief(
-        [
-            problem("Zero.", "warning"),
-            problem(
-                "First.",
-            ),
-            *others,
-        ],
-        "It has",
-        "no",
-    )
-    assert "First [unknown-key]" in message
-    assert "Zero" not in message
 
 
 def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
