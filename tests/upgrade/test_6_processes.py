@@ -75,6 +75,7 @@ def test_a_start_that_is_slow_is_waited_for_and_keeps_its_setting(
     plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
 ) -> None:
     """It takes longer than a process without progress may take."""
+    skip_unless_full()
     before, former = starts(hosts, topology), in_force(topology, RESTARTED)
     slow = topology.group("kafka_brokers")[0]
     changed = {"kafka_host_config": {RESTARTED: 401}, "kafka_start_timeout": START_SECONDS}
