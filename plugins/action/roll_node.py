@@ -14,7 +14,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ..module_utils.host.operation_file import QUIET_SECONDS
 from ..module_utils.model import desired, module_options
 from ..module_utils.operations.roll import PHASE_TEXTS, HostUnreachableError, NodeRoll, StoppedError
-from ..plugin_utils import operation
+from ..plugin_utils import ansible_internals, operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.files import write_event
 
@@ -124,22 +124,10 @@ class ActionModule(Action):
         return f"it was not rebooted, and its node was started again: {why}"
 
     def _other_action(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        task = self._task.copy()
-        task.args = arguments
-        action = self._shared_loader_obj.action_loader.get(
-            name,
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
         try:
-            answer: dict[str, Any] = action.run(task_vars=self.variables)
+            return ansible_internals.run_action(self, name, arguments, self.variables)
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": str(error)}
-        return answer
 
     def _report(self, record: Mapping[str, Any], roll: NodeRoll, begun: float) -> None:
         """Report that the node is back, and record the restart for the ledger."""

@@ -13,7 +13,7 @@ from ..module_utils.model.packaged import Packaged
 from ..module_utils.model.spark import SparkHost
 from ..module_utils.model.spark_jobs import Job
 from ..module_utils.model.values import listing
-from ..plugin_utils import artifacts, inventory, run
+from ..plugin_utils import ansible_internals, artifacts, inventory, run
 from ..plugin_utils.action import Action
 
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
@@ -59,7 +59,7 @@ class ActionModule(Action):
             wanted["archive"] = self._transfer(tarball)
             return self.call({**asked, "distribution": wanted})
         finally:
-            self._untyped._remove_tmp_path(self._connection._shell.tmpdir)
+            self._untyped._remove_tmp_path(ansible_internals.remote_shell(self).tmpdir)
 
     def _is_current(self, asked: Mapping[str, Any]) -> bool:
         """Return whether the inspection of this run has found a host's files as they are wanted."""
@@ -164,7 +164,7 @@ class ActionModule(Action):
 
     def _transfer(self, tarball: Path) -> str:
         """Copy the tarball into the host's temporary directory and return its path there."""
-        shell = self._connection._shell
+        shell = ansible_internals.remote_shell(self)
         directory = shell.tmpdir or self._make_tmp_path()
         remote: str = shell.join_path(directory, "archive.tar")
         try:

@@ -5,12 +5,12 @@ from typing import Any
 
 from ansible import context
 from ansible.errors import AnsibleError
-from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.model import cluster
 from ..module_utils.rules import engine
-from ..plugin_utils import inventory, inventory_sources, validation
+from ..plugin_utils import ansible_internals, inventory, inventory_sources, validation
+from ..plugin_utils.ansible_internals import DataLoader
 
 DOCUMENTATION = """
 name: readable_hosts
@@ -105,7 +105,7 @@ def _is_read(sources: Sequence[str], variables: Mapping[str, Any], loader: DataL
     """
     hostvars = variables.get("hostvars")
     lost = (
-        inventory_sources.findings(hostvars._inventory, loader)
+        inventory_sources.findings(ansible_internals.inventory_of(hostvars), loader)
         if hostvars is not None
         else inventory_sources.static_findings(sources, loader)
     )

@@ -1,17 +1,35 @@
-"""What the collection uses of ansible-core's private parts, in one place."""
+"""What the collection uses of ansible-core's private parts, in one place.
+
+Private is what Ansible's guide for developers does not offer to plugins: how an inventory is read
+and kept, where a value is written, vaults. It may be another one in each release of ansible-core.
+"""
 
 import os
 import re
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleError
 from ansible.inventory.data import InventoryData
 from ansible.inventory.manager import IGNORED, InventoryManager, _InventoryDataWrapper
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.vault import VaultHelper, is_encrypted
+from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import init_plugin_loader
+from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
+from ansible.utils.path import basedir, unfrackpath
+from ansible.vars.hostvars import HostVars
+from ansible.vars.manager import VariableManager
+
+__all__ = [
+    "DataLoader",
+    "HostVars",
+    "InventoryManager",
+]
 
 
 @dataclass(frozen=True)
@@ -68,14 +86,29 @@ def _ini_line(error: BaseException) -> str:
     return str(next(lines, None) or "")
 
 
-class SourceLoader(DataLoader):
-    """Reads files as another loader does, but some lines of some files otherwise."""
+class CopiedLoader(DataLoader):
+    """Reads files as another loader does: from its directory, with the passwords of its vaults."""
 
     def __init__(self, loader: DataLoader) -> None:
-        """Take over the other's directory and the passwords of its vaults."""
+        """Take over what the other loader has."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.set_basedir(loader.get_basedir())
         self.set_vault_secrets(loader._vault.secrets)
+
+    def note(self, file_name: str) -> None:
+        """Take note of a file that is read."""
+
+    def _get_file_contents(self, file_name: str) -> tuple[bytes, bool]:
+        self.note(self.path_dwim(file_name))
+        return super()._get_file_contents(file_name)
+
+
+class SourceLoader(CopiedLoader):
+    """Reads files as another loader does, but some lines of some files otherwise."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        """Take over what the other loader has."""
+        super().__init__(loader)
         self.replaced: dict[str, dict[int, bytes]] = {}
 
     def _get_file_contents(self, file_name: str) -> tuple[bytes, bool]:
@@ -122,8 +155,8 @@ class Sources(InventoryManager):
     def __init__(self, sources: Sequence[str], loader: DataLoader) -> None:
         """Read them."""
         self.unread: list[SourceError] = []
-        own = SourceLoader(loader)
-        super().__init__(own, sources=list(sources), parse=False)  # type: ignore[no-untyped-call]
+        copied = SourceLoader(loader)
+        super().__init__(copied, sources=list(sources), parse=False)  # type: ignore[no-untyped-call]
         data = _Data()
         self._inventory, self.cycles = data, data.cycles
         self.parse_sources()  # type: ignore[no-untyped-call]
@@ -192,3 +225,94 @@ def entries(directory: str) -> list[str]:
 def read_sources(manager: InventoryManager) -> set[str]:
     """Return the sources and files that Ansible has read."""
     return {str(source) for source in manager._inventory.processed_sources if source}
+
+
+def source_names(manager: InventoryManager) -> list[str]:
+    """Return the sources of an inventory (-i), also those that Ansible could not read."""
+    return [str(source) for source in manager._sources or ()]
+
+
+def inventory_of(hostvars: HostVars) -> InventoryManager:
+    """Return the inventory whose hosts have these variables."""
+    manager: InventoryManager = hostvars._inventory
+    return manager
+
+
+def loader_of(hostvars: HostVars) -> DataLoader:
+    """Return what reads the files of these variables."""
+    loader: DataLoader = hostvars._loader
+    return loader
+
+
+def extra_variables(hostvars: HostVars) -> Mapping[str, Any]:
+    """Return the variables of the command line (-e)."""
+    variables: Mapping[str, Any] = hostvars._variable_manager.extra_vars
+    return variables
+
+
+def new_hostvars(manager: InventoryManager, loader: DataLoader) -> HostVars:
+    """Return the variables of all hosts of an inventory, as a run without a play has them."""
+    return HostVars(manager, VariableManager(loader=loader, inventory=manager), loader)
+
+
+def variables_of(manager: InventoryManager, loader: DataLoader, name: str) -> Mapping[str, Any]:
+    """Return the variables of a host as they are written, with files as a loader reads them.
+
+    Raises:
+        AnsibleError: a file of them cannot be read.
+
+    """
+    host = manager.get_host(name)
+    variables = VariableManager(loader=loader, inventory=manager)
+    raw: Mapping[str, Any] = variables.get_vars(host=host, include_hostvars=False)
+    return raw
+
+
+def directories_of(sources: Iterable[str]) -> set[str]:
+    """Return the directories beside whose group_vars and host_vars Ansible reads sources."""
+    return {basedir(source) for source in sources if "," not in source}
+
+
+def absolute(path: str) -> str:
+    """Return a path as Ansible makes it absolute, without following links."""
+    return str(unfrackpath(path, follow=False))
+
+
+def load_plugins() -> None:
+    """Let Ansible find collections, where no command of it has done that."""
+    if not AnsibleCollectionConfig.collection_finder:
+        init_plugin_loader()
+
+
+def is_vault(start: bytes) -> bool:
+    """Return whether a file that begins so is encrypted by ansible-vault."""
+    return bool(is_encrypted(start))
+
+
+def is_encrypted_value(value: object) -> bool:
+    """Return whether a value is encrypted by ansible-vault, without decrypting it."""
+    return bool(VaultHelper.get_ciphertext(value, with_tags=False))
+
+
+def remote_shell(action: ActionBase) -> Any:  # noqa: ANN401 - Ansible's, without types
+    """Return the shell of an action's connection: its temporary directory, how it joins paths."""
+    return action._connection._shell
+
+
+def run_action(
+    action: ActionBase, name: str, arguments: dict[str, Any], variables: dict[str, Any]
+) -> dict[str, Any]:
+    """Let another action do its work on the host of an action, and return its answer."""
+    task = action._task.copy()
+    task.args = arguments
+    other = action._shared_loader_obj.action_loader.get(
+        name,
+        task=task,
+        connection=action._connection,
+        play_context=action._play_context,
+        loader=action._loader,
+        templar=action._templar,
+        shared_loader_obj=action._shared_loader_obj,
+    )
+    answer: dict[str, Any] = other.run(task_vars=variables)
+    return answer

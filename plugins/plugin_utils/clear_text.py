@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from ansible.errors import AnsibleError
-from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import VaultHelper, is_encrypted
 from ansible.template import Templar
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
@@ -32,6 +30,7 @@ from ..module_utils.model.secret_variables import (
 from ..module_utils.model.values import mapping, sequence
 from ..module_utils.model.variables import defaults
 from . import ansible_internals
+from .ansible_internals import CopiedLoader, DataLoader
 
 _OTHERS = "hostvars"  # what they have is not followed
 # What Ansible itself sets, which has no file.
@@ -88,14 +87,12 @@ def _lookup(call: nodes.Call) -> str:
     return str(first.value).rpartition(".")[2] if isinstance(first, nodes.Const) else ""
 
 
-class Files(DataLoader):
+class Files(CopiedLoader):
     """The files of a run: which are clear text, and which an expression reads."""
 
     def __init__(self, loader: DataLoader) -> None:
         """Read files as another loader does."""
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.set_basedir(loader.get_basedir())
-        self.set_vault_secrets(loader._vault.secrets)
+        super().__init__(loader)
         self.is_vault = functools.cache(_is_vault)
         self.is_tracked = functools.cache(_is_tracked)
         self._read: list[Path] = []
@@ -107,15 +104,15 @@ class Files(DataLoader):
             Templar(loader=self, variables=variables).template(value)
         return [*self._read]
 
-    def _get_file_contents(self, file_name: str) -> tuple[bytes, bool]:
-        self._read.append(Path(self.path_dwim(file_name)))
-        return super()._get_file_contents(file_name)
+    def note(self, file_name: str) -> None:
+        """Keep the name of a file that is read."""
+        self._read.append(Path(file_name))
 
 
 def _is_vault(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
-            return bool(is_encrypted(stream.read(_HEADER_BYTES)))
+            return ansible_internals.is_vault(stream.read(_HEADER_BYTES))
     except OSError:
         return False
 
@@ -142,7 +139,7 @@ class _Parts:
     def add(self, variable: str, value: object) -> None:
         """Add a value that a variable has, or has in it, as it is written."""
         # An encrypted value is no str, and would be decrypted by being made one.
-        if VaultHelper.get_ciphertext(value, with_tags=False):
+        if ansible_internals.is_encrypted_value(value):
             self.hidden = True
         elif isinstance(value, Mapping):
             self._add_all(variable, value.values())

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
-from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
-from ansible.utils.path import basedir
-from ansible.vars.hostvars import HostVars
-from ansible.vars.manager import VariableManager
 
 from ..module_utils.model import kafka
 from ..module_utils.model.inventory import (
@@ -35,6 +29,7 @@ from . import (
     inventory_sources,
     secrets,
 )
+from .ansible_internals import CopiedLoader, DataLoader, HostVars
 
 SECRETS_DIRECTORY = "kafka_secrets_dir"
 
@@ -52,10 +47,12 @@ def from_hostvars(
     hosts: dict[str, HostVariables] = {}
     directory = ""
     members = {str(group): [str(host) for host in names] for group, names in groups.items()}
-    sources = [str(source) for source in hostvars._inventory._sources or ()]
+    manager = ansible_internals.inventory_of(hostvars)
+    loader = ansible_internals.loader_of(hostvars)
+    sources = ansible_internals.source_names(manager)
     ours = {name for group in GROUPS for name in members.get(group, ())}
-    files = clear_text.Files(hostvars._loader)
-    lost = inventory_sources.findings(hostvars._inventory, hostvars._loader)
+    files = clear_text.Files(loader)
+    lost = inventory_sources.findings(manager, loader)
     named = inventory_layout.places(sources)
     for name in (str(host) for host in hostvars if str(host) in ours):
         own, unreadable = raw_of(hostvars, name)
@@ -75,7 +72,7 @@ def from_hostvars(
         hosts,
         directory,
         *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
-        plain(hostvars._variable_manager.extra_vars),
+        plain(ansible_internals.extra_variables(hostvars)),
         [
             *lost,
             *inventory_files.findings(sources, ours),
@@ -106,8 +103,7 @@ def from_directory(path: Path) -> Inventory:
         AnsibleError: Ansible cannot read a file of it.
 
     """
-    if not AnsibleCollectionConfig.collection_finder:
-        init_plugin_loader()
+    ansible_internals.load_plugins()
     found = from_sources([str(path)], DataLoader())
     if lost := found.unread_sources:
         message = "; ".join(f"{one.where}: {one.text}" for one in lost)
@@ -121,9 +117,8 @@ def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
     What cannot be read of them is in its findings.
     """
     manager = ansible_internals.Sources(sources, loader)
-    variables = VariableManager(loader=loader, inventory=manager)
     groups: dict[str, list[str]] = manager.get_groups_dict()  # type: ignore[no-untyped-call]
-    return from_hostvars(HostVars(manager, variables, loader), groups, {})
+    return from_hostvars(ansible_internals.new_hostvars(manager, loader), groups, {})
 
 
 def is_readable(
@@ -135,7 +130,7 @@ def is_readable(
     """
     names = {"group_vars": groups, "host_vars": {one for hosts in groups.values() for one in hosts}}
     try:
-        for directory in {basedir(source) for source in sources if "," not in source}:
+        for directory in ansible_internals.directories_of(sources):
             for kind, name in ((kind, name) for kind, found in names.items() for name in found):
                 for path in loader.find_vars_files(f"{directory}/{kind}", name):
                     found = loader.load_from_file(path, unsafe=True, trusted_as_template=True)
@@ -146,13 +141,11 @@ def is_readable(
     return True
 
 
-class _PartialLoader(DataLoader):
+class _PartialLoader(CopiedLoader):
     """Reads files of variables; one that cannot be read is empty, and `unreadable` says why."""
 
     def __init__(self, loader: DataLoader) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.set_basedir(loader.get_basedir())
-        self.set_vault_secrets(loader._vault.secrets)
+        super().__init__(loader)
         self.unreadable: dict[str, str] = {}
 
     def load_from_file(self, file_name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as there
@@ -192,13 +185,12 @@ def raw_of(hostvars: HostVars, name: str) -> tuple[Mapping[str, Any], Mapping[st
     try:
         found: Any = hostvars.raw_get(name)
     except AnsibleError:
-        loader = _PartialLoader(hostvars._loader)
+        loader = _PartialLoader(ansible_internals.loader_of(hostvars))
     else:
         return found, {}
-    manager = VariableManager(loader=loader, inventory=hostvars._inventory)
-    host = hostvars._inventory.get_host(name)
+    manager = ansible_internals.inventory_of(hostvars)
     try:
-        found = manager.get_vars(host=host, include_hostvars=False)
+        found = ansible_internals.variables_of(manager, loader, name)
     except AnsibleError as error:
         message = f"The variables of {name} cannot be read: {error}"
         raise AnsibleActionFail(message) from error
@@ -216,8 +208,9 @@ def read_host(
     """Return a host's variables, resolved one by one from how they are written."""
     raw = {**own, **overrides}
     scope = {**defaults(), **raw, "hostvars": hostvars}
-    templar = Templar(loader=hostvars._loader, variables=scope)
-    of_play = Templar(loader=hostvars._loader, variables={**play, **scope})
+    loader = ansible_internals.loader_of(hostvars)
+    templar = Templar(loader=loader, variables=scope)
+    of_play = Templar(loader=loader, variables={**play, **scope})
     values: dict[str, Any] = {}
     unresolved: dict[str, str] = {}
     for variable in sorted(str(one) for one in raw if str(one).startswith(PREFIXES)):
@@ -248,7 +241,7 @@ def read_host(
     others = frozenset(
         str(one) for one in raw if one not in CONNECTION and not str(one).startswith(PREFIXES)
     )
-    given = hostvars._variable_manager.extra_vars
+    given = ansible_internals.extra_variables(hostvars)
     all_names = {**play, **raw, "hostvars": hostvars}
     made_of = clear_text.expressions(raw, values, all_names, given, files)
     places = {x: str(place) for x in raw if (place := _place(raw[x])) and x not in overrides}

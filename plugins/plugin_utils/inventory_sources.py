@@ -5,14 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
-from ansible.inventory.manager import InventoryManager
-from ansible.parsing.dataloader import DataLoader
-from ansible.utils.path import unfrackpath
 
 from ..module_utils.model.inventory import FileFinding
 from ..module_utils.model.values import yaml_type
 from . import ansible_internals
-from .ansible_internals import SourceError, Sources
+from .ansible_internals import DataLoader, InventoryManager, SourceError, Sources
 
 DEFAULT = "/etc/ansible/hosts"
 """The source of a run without -i, which need not be there."""
@@ -31,7 +28,9 @@ def findings(manager: InventoryManager, loader: DataLoader) -> list[FileFinding]
     """Return what an inventory lacks of its sources, read again where Ansible could not."""
     if not isinstance(manager, Sources):
         read = ansible_internals.read_sources(manager)
-        unread = [path for path in files(manager._sources or ()) if path not in read]
+        unread = [
+            path for path in files(ansible_internals.source_names(manager)) if path not in read
+        ]
         if not unread:
             return []
         manager = Sources(unread, loader)
@@ -69,7 +68,7 @@ def static_findings(sources: Iterable[str], loader: DataLoader) -> list[FileFind
 def files(sources: Iterable[str]) -> Iterator[str]:
     """Yield the files that Ansible reads of sources, and those that are not there."""
     for source in sources:
-        path = source if "," in source else str(unfrackpath(source, follow=False))
+        path = source if "," in source else ansible_internals.absolute(source)
         if path == DEFAULT and not Path(path).exists():
             continue
         if "," in source or not Path(path).is_dir():

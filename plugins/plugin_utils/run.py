@@ -17,7 +17,6 @@ from typing import Any
 
 from ansible import constants
 from ansible.errors import AnsibleActionFail
-from ansible.vars.hostvars import HostVars
 from cryptography.fernet import Fernet, InvalidToken
 
 from ..module_utils.host import network
@@ -28,6 +27,7 @@ from ..module_utils.model.host import Facts
 from ..module_utils.model.inventory import Secrets
 from ..module_utils.rules.inspection import Inspection
 from . import inventory
+from .ansible_internals import HostVars
 from .secrets import authority_days, authority_error
 
 # Ansible imports an action before it starts the process of its first task, which inherits the key.

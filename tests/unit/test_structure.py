@@ -375,6 +375,53 @@ def test_modules_of_hosts_import_nothing_of_the_controller() -> None:
     assert not found
 
 
+# What is used of ansible-core
+
+PUBLIC = re.compile(
+    r"ansible(\.(constants|context|errors|release|template|utils\.display|module_utils\..+|"
+    r"plugins\.(action|callback|lookup)))?"
+)
+"""The modules that Ansible's guide for developers offers to plugins."""
+_ITSELF = ("self", "self._untyped", "cls", "super()")
+INTERNALS = ROOT / "plugins/plugin_utils/ansible_internals.py"
+
+
+def private_uses(source: str) -> list[str]:
+    """What a source uses of ansible-core's private parts: modules, and members of objects.
+
+    A member that begins with an underscore is for its class, those that derive from it, and the
+    file that defines it.
+    """
+    tree = ast.parse(source)
+    defined = {x.name for x in ast.walk(tree) if isinstance(x, ast.FunctionDef | ast.ClassDef)}
+    problems = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), level=0) if module.startswith("ansible."):
+                problems += [module] if not PUBLIC.fullmatch(module) else []
+            case ast.Import(names=names):
+                modules = [name.name for name in names if name.name.startswith("ansible.")]
+                problems += [module for module in modules if not PUBLIC.fullmatch(module)]
+            case ast.Attribute(value=value, attr=member) if re.match("_[^_]", member):
+                holder = ast.unparse(value)
+                if holder not in _ITSELF and member not in defined:
+                    problems.append(f"{holder}.{member}")
+    return problems
+
+
+def test_private_parts_of_ansible_are_used_in_one_file() -> None:
+    folders = ("plugins/plugin_utils", "plugins/action", "plugins/lookup", "tests/support")
+    paths = [x for folder in folders for x in (ROOT / folder).rglob("*.py")]
+    texts = {path: path.read_text() for path in paths}
+    texts = {
+        path: text
+        for path, text in texts.items()
+        if re.search(r"(?m)^\s*(from|import) ansible\b", text)
+    }
+    assert private_uses(texts.pop(INTERNALS))
+    assert not {relative(x): uses for x, text in texts.items() if (uses := private_uses(text))}
+
+
 # Every check is able to fail
 
 
@@ -433,6 +480,10 @@ IMPORTED = {*packages_imported(ast.parse(IMPORTS), "plugins/module_utils/operati
             ],
         ),
         (sorted(forbidden_imports("operations", IMPORTED)), ["action", "plugin_utils"]),
+        (private_uses("from ansible.errors import A\nself._x\nclass B: _y = a.__b"), []),
+        (private_uses("from ansible.inventory.manager import A"), ["ansible.inventory.manager"]),
+        (private_uses("import ansible.vars.manager"), ["ansible.vars.manager"]),
+        (private_uses("hostvars._inventory"), ["hostvars._inventory"]),
         (groups_left_out("zookeeper:kafka_brokers:spark_masters"), []),
         (groups_left_out(":".join(GROUPS)), []),
         (groups_left_out(f"{{{{ '{':'.join(SPARK_GROUPS[:-1])}' if x }}}}"), ["spark_connect"]),

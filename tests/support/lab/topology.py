@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 import testinfra
-from ansible.inventory.manager import InventoryManager
-from ansible.parsing.dataloader import DataLoader
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.model import files
 from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
@@ -21,6 +19,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka imp
 from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import (
     ALERTMANAGER,
     PROMETHEUS,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.ansible_internals import (
+    DataLoader,
+    InventoryManager,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 from testinfra.host import Host

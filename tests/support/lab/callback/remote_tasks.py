@@ -54,14 +54,14 @@ class CallbackModule(CallbackBase):
         self.play = play.get_name()
 
     def count(self, result: Any) -> None:
-        task = result._task
+        task = result.task
         # With `complete` kafka_node only changes the record on the control node.
         local = task.action.split(".")[-1] in LOCAL or task.args.get("complete")
         if not local and not task.delegate_to:
-            self.counts[self.play][result._host.get_name()] += 1
+            self.counts[self.play][result.host.get_name()] += 1
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        if not result._task.loop:
+        if not result.task.loop:
             self.count(result)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
