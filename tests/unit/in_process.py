@@ -41,7 +41,9 @@ def call_module(
 ) -> Answer:
     """Return the result of a module, or of one by its name, as Ansible would get it."""
     module = plugin("modules", name) if isinstance(name, str) else name
-    options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
+    # A site may let results show the options, as cores before 2.20 always do.
+    shown = {"_ansible_inject_invocation": True}
+    options = {**args, **shown, "_ansible_check_mode": check, "_ansible_diff": diff}
     output = io.StringIO()
     stopped = contextlib.suppress(SystemExit)
     with patch_module_args(options), contextlib.redirect_stdout(output), stopped:
