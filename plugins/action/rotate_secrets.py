@@ -1,21 +1,16 @@
 """Ansible action: make passwords of Kafka's users, or Spark's secret, anew on the control node."""
 
-import base64
-import contextlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import secret_store
 from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.secret_store import Generation
 from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
 from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
-from ..plugin_utils import run, secrets
+from ..plugin_utils import run, secret_records, secrets
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.users import password_problem
 
@@ -27,7 +22,8 @@ class ActionModule(LocalAction):
         """Check what is to be made anew, and with `make` make it."""
         users = list(dict.fromkeys(filter(None, map(str.strip, args["users"]))))
         spark = args["spark"]
-        found = [*_of_records(self.cluster, args["records"]), *_of_users(self.cluster, users)]
+        found = [*secret_records.problems(self.cluster, args["records"])]
+        found += _of_users(self.cluster, users)
         confirmed = args["confirmed"] or self._task.check_mode
         found += _of_spark(self.cluster, args["hosts"], confirmed=confirmed) if spark else ()
         if not (users or spark):
@@ -44,24 +40,6 @@ class ActionModule(LocalAction):
         new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
         self.cluster = run.renew(self.variables, {}, secrets=new)
         return {"changed": True}
-
-
-def _of_records(cluster: Cluster, records: Mapping[str, str]) -> Iterator[str]:
-    """Say on which hosts the secrets are newer; `records` is host -> its record in base64."""
-    kept, recorded = cluster.inventory.secrets, dict[str, Generation | None]()
-    for host, text in records.items():
-        recorded[host] = None
-        with contextlib.suppress(ValueError, RecursionError):
-            record = json.loads(base64.b64decode(text))
-            recorded[host] = secret_store.deployed_with(record, cluster.deployed(host))
-    newer = secret_store.newer_hosts(kept.store, recorded)
-    for deployed, hosts in newer.items():
-        yield (
-            f"{kept.directory} is not newer than the secrets of {listing(hosts)}, {deployed}: copy "
-            "the directory from where that was made. If it is lost, run site.yml -e "
-            "secrets_accept=true, which replaces generated passwords."
-            f"{secret_store.doubt(newer, recorded)}"
-        )
 
 
 def _of_users(cluster: Cluster, users: Sequence[str]) -> Iterator[str]:

@@ -66,7 +66,7 @@ class ActionModule(LocalAction):
         self,
         node: KafkaNode,
         change: Transition | None,
-        texts: dict[str, str],
+        sentences: dict[str, str],
         shown: Transition | None = None,
     ) -> dict[str, Any]:
         """Keep the record, let the run see it, and return what it means.
@@ -75,15 +75,22 @@ class ActionModule(LocalAction):
         """
         is_new = change is not None and change != node.change_record
         if change and is_new:
-            if not self._task.check_mode:
-                secrets.keep(Path(node.secrets.directory), transition.SECURITY, change.text())
-            texts_ = {**node.secrets.texts, transition.SECURITY: change.text()}
-            found = dataclasses.replace(node.secrets, texts=texts_)
-            self.cluster = run.renew(self.variables, {}, secrets=found)
+            if self._task.check_mode:
+                texts = {**node.secrets.texts, transition.SECURITY: change.text()}
+                kept = dataclasses.replace(node.secrets, texts=texts)
+            else:
+                kept = secrets.keep(
+                    Path(node.secrets.directory), transition.SECURITY, change.text()
+                )
+            self.cluster = run.renew(self.variables, {}, secrets=kept)
             run.validated(self.variables).unlink(missing_ok=True)
         current = shown or change
         phase = current.phase if current else ENDED
-        return {"changed": is_new, "phase": phase, "lines": [_line(texts[phase], node, current)]}
+        return {
+            "changed": is_new,
+            "phase": phase,
+            "lines": [_line(sentences[phase], node, current)],
+        }
 
 
 def _running(answer: dict[str, Any]) -> Running:

@@ -376,8 +376,8 @@ def _certificate(
     return found
 
 
-def keep(directory: Path, name: str, text: str) -> None:
-    """Store one secret.
+def keep(directory: Path, name: str, text: str) -> Secrets:
+    """Store one secret, and return all of them with the generation that this makes.
 
     Raises:
         AnsibleActionFail: it cannot be written.
@@ -386,6 +386,7 @@ def keep(directory: Path, name: str, text: str) -> None:
     try:
         with lock(directory, store=True):
             _write(directory / name, text)
+        return read(directory)
     except OSError as error:
         message = f"{directory / name} cannot be written: {error}"
         raise AnsibleActionFail(message) from error

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import read
 from cryptography import x509
 
 from tests.unit.actions.clean_cluster import (
@@ -46,6 +47,8 @@ def change(ansible: AnsibleRun, **args: Any) -> dict[str, Any]:
     assert run_checks(ansible, generate=True)["changed"] is False, "it is made already"
     done = rotate(ansible, what="ca", complete=True, play=args.get("play"))
     assert done["phase"] == found["phase"]
+    kept = ansible.cluster("k1").inventory.secrets
+    assert kept.store == read(Path(kept.directory)).store, "hosts record it at the end of the run"
     return found
 
 

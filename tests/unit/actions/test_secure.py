@@ -26,6 +26,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.security 
 from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import check_cluster
 from ansible_collections.millrace.streaming.plugins.modules.kafka_listeners import listeners
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import DIRECTORY, read
 
 from tests.unit.in_process import AnsibleRun, Answer
 
@@ -190,6 +191,15 @@ def test_an_interrupted_phase_is_repeated(combined: Site) -> None:
     combined.texts["k2"] = before["k2"]
     assert combined.phase() == "added"
     assert combined.phase() == "moved"
+
+
+def test_hosts_can_record_the_secrets_after_each_step(combined: Site) -> None:
+    """The last play of secure.yml writes the generation that the run has."""
+    for step in (combined.choose, combined.complete) * 3:
+        step()
+        kept = combined.ansible.cluster("k1").inventory.secrets
+        assert kept.store == read(combined.place / DIRECTORY).store
+        combined.deploy()
 
 
 def test_an_interrupted_end_is_taken_up(combined: Site) -> None:

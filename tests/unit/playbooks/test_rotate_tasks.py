@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,31 @@ def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None
     assert recorded[SERVICE] == RECORD
     assert USERS in given
     assert "check_mode" not in given
+
+
+def parts(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load((ROOT / f"playbooks/{name}.yml").read_text()))
+
+
+def test_older_secrets_are_refused_before_hosts_record_the_present_ones() -> None:
+    ((read, checked, recorded),) = [play["tasks"] for play in parts("record_secrets")]
+    assert read["register"] in checked["millrace.streaming.secrets_check"]["records"]
+    assert recorded[SERVICE] == RECORD
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda x: x.stem)
+def test_hosts_record_secrets_that_a_playbook_makes(path: Path) -> None:
+    """Before it uses them; site.yml does it in its role host."""
+    imports = [play.get("ansible.builtin.import_playbook", "") for play in parts(path.stem)]
+    makes = any(play.get("vars", {}).get("validate_generate") for play in parts(path.stem))
+    if makes and path.stem != "site":
+        changes = ["kafka_users" in str(play) for play in parts(path.stem)]
+        assert imports.index("record_secrets.yml") < changes.index(True)
+
+
+@pytest.mark.parametrize("name", ["secure", "rotate_certificates"])
+def test_hosts_record_the_end_of_a_phase(name: str) -> None:
+    assert parts(name)[-1]["ansible.builtin.import_playbook"] == "record_secrets.yml"
 
 
 def test_all_of_spark_is_stopped_before_its_secret_is_replaced() -> None:

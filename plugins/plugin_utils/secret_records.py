@@ -1,0 +1,35 @@
+"""Whether hosts were deployed with newer secrets than those of the control node, by their records.
+
+For playbooks that read the records by a task of their own; site.yml compares them in its preflight.
+"""
+
+import base64
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+
+from ..module_utils.model import secret_store
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.secret_store import Generation
+from ..module_utils.model.values import listing
+
+
+def problems(cluster: Cluster, records: Mapping[str, str]) -> Iterator[str]:
+    """Say on which hosts the secrets are newer.
+
+    `records` is host -> its record in base64; one that is empty or damaged says nothing.
+    """
+    kept, recorded = cluster.inventory.secrets, dict[str, Generation | None]()
+    for host, text in records.items():
+        recorded[host] = None
+        with contextlib.suppress(ValueError, RecursionError):
+            record = json.loads(base64.b64decode(text))
+            recorded[host] = secret_store.deployed_with(record, cluster.deployed(host))
+    newer = secret_store.newer_hosts(kept.store, recorded)
+    for deployed, hosts in newer.items():
+        yield (
+            f"{kept.directory} is not newer than the secrets of {listing(hosts)}, {deployed}: copy "
+            "the directory from where that was made. If it is lost, run site.yml -e "
+            "secrets_accept=true, which replaces generated passwords."
+            f"{secret_store.doubt(newer, recorded)}"
+        )

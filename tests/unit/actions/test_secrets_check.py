@@ -1,0 +1,62 @@
+"""Secrets that are older than those of a host are refused, whatever else other hosts say."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import Store
+from ansible_collections.millrace.streaming.plugins.plugin_utils import secrets
+
+from tests.unit.actions.clean_cluster import clean, run_checks
+from tests.unit.in_process import AnsibleRun
+
+pytestmark = pytest.mark.usefixtures("local_tmp")
+
+
+@pytest.fixture
+def ansible(tmp_path: Path) -> AnsibleRun:
+    cluster = clean(tmp_path, kafka_security="standard")
+    run_checks(cluster, generate=True)
+    return cluster.next_run()
+
+
+def store(ansible: AnsibleRun) -> Store:
+    found = ansible.cluster("k1").inventory.secrets.store
+    assert found
+    return found
+
+
+def record(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_hosts_with_the_present_secrets_former_ones_or_none_are_accepted(
+    ansible: AnsibleRun,
+) -> None:
+    former = store(ansible).record(["kafka"])
+    directory = Path(ansible.cluster("k1").inventory.secrets.directory)
+    secrets.keep(directory, "spark_secret", "of-somebody")
+    ansible = ansible.next_run()
+    present = store(ansible).record(["kafka"])
+    assert present != former
+    records = {"k1": record(present), "k2": record(former), "k3": ""}
+    assert not ansible.task("secrets_check", "k1", records=records)["changed"]
+
+
+@pytest.mark.parametrize("damage", ["no JSON", "[]", "{}", '{"name": 1}'])
+def test_a_damaged_record_says_nothing(ansible: AnsibleRun, damage: str) -> None:
+    assert not ansible.task("secrets_check", "k1", records={"k1": record(damage)})["changed"]
+
+
+def test_newer_ones_are_named_with_the_way_out(ansible: AnsibleRun) -> None:
+    newer = secrets._following(store(ansible)).record(["kafka"])
+    records = {"k1": "", "k2": record(newer), "k3": record(store(ansible).record(["kafka"]))}
+    with pytest.raises(AnsibleError) as refusal:
+        ansible.task("secrets_check", "k1", records=records)
+    text = str(refusal.value)
+    assert "k2" in text
+    assert "k3" not in text
+    assert "secrets_accept=true" in text
