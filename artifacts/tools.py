@@ -3,25 +3,35 @@
     python artifacts/tools.py RECIPE HOME
 
 RECIPE is a version's directory. Its file `tools` has one line per tool: documented name, class
-and the arguments it always gets. HOME gets bin/, the launcher under each of these names, and conf/,
-which makes the tools log only what goes wrong.
+and the arguments it always gets. Its file `absent`, if there is one, has a line for each tool whose
+jar Maven's repository lacks: documented name and the reason. HOME gets bin/, the launcher under
+each of these names, or a script that says the reason, and conf/, which makes the tools log only
+what goes wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import sys
 import zipfile
 from pathlib import Path
 
 LAUNCHER = Path(__file__).parent / "launcher"
+_UNAVAILABLE = 69  # EX_UNAVAILABLE of sysexits.h
 
 
 def read(table: Path) -> dict[str, str]:
     """Return tool -> class."""
     pairs = (line.split() for line in table.read_text(encoding="utf-8").splitlines())
     return {tool: name for tool, name, *_ in pairs}
+
+
+def reasons(table: Path) -> dict[str, str]:
+    """Return tool -> why Maven's jars do not have it, nothing without the file."""
+    lines = table.read_text(encoding="utf-8").splitlines() if table.is_file() else []
+    return dict(line.split(maxsplit=1) for line in lines)
 
 
 def missing(tools: dict[str, str], libs: Path) -> dict[str, str]:
@@ -39,12 +49,13 @@ def lay_out(recipe: Path, home: Path) -> None:
     """Write bin/ and conf/ of a home that has its libs/.
 
     Raises:
-        ValueError: a class that the table names is not in libs/.
+        ValueError: a class that the table names is not in libs/, and nothing says why.
 
     """
-    tools = read(recipe / "tools")
-    if absent := missing(tools, home / "libs"):
-        listed = "; ".join(f"{tool} ({name})" for tool, name in absent.items())
+    tools, explained = read(recipe / "tools"), reasons(recipe / "absent")
+    absent = missing(tools, home / "libs")
+    if unexplained := absent.keys() - explained.keys():
+        listed = "; ".join(f"{tool} ({absent[tool]})" for tool in sorted(unexplained))
         message = (
             f"{recipe / 'tools'} names classes that are in no jar of {home / 'libs'}: {listed}"
         )
@@ -54,7 +65,13 @@ def lay_out(recipe: Path, home: Path) -> None:
     shutil.copy(LAUNCHER, home / "bin")
     (home / "bin/launcher").chmod(0o755)
     for tool in tools:
-        (home / "bin" / tool).symlink_to("launcher")
+        command = home / "bin" / tool
+        if tool in absent:
+            text = shlex.quote(f"{tool}: {explained[tool]}")
+            command.write_text(f"#!/bin/sh\necho {text} >&2\nexit {_UNAVAILABLE}\n")
+            command.chmod(0o755)
+        else:
+            command.symlink_to("launcher")
     shutil.copytree(recipe.parent / "conf", home / "conf")
 
 

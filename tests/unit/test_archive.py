@@ -167,3 +167,54 @@ def test_tools_without_a_class_are_refused(tmp_path: Path) -> None:
     (recipe / "tools").write_text("a.sh org.example.Absent -x\n")
     with pytest.raises(ValueError, match=r"no jar of .*: a\.sh \(org\.example\.Absent\)"):
         tools.lay_out(recipe, home)
+
+
+# Tools that Maven's jars do not have
+
+
+def jar_of(folder: Path, *classes: str) -> None:
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / "a.jar", "w") as jar:
+        for name in classes:
+            jar.writestr(f"{name.replace('.', '/')}.class", "")
+
+
+def recipe_of(folder: Path, reason: str) -> Path:
+    """A recipe of two tools, of which one may be absent."""
+    recipe = folder / "1.0"
+    recipe.mkdir(parents=True)
+    (folder / "conf").mkdir()
+    (recipe / "tools").write_text("a.sh org.example.A\nb.sh org.example.B\n")
+    if reason:
+        (recipe / "absent").write_text(f"b.sh {reason}\n")
+    return recipe
+
+
+def test_a_tool_without_a_jar_says_why(tmp_path: Path) -> None:
+    reason = "it's nowhere; set `x: $y` (docs/z.md)"
+    recipe, home = recipe_of(tmp_path / "kafka", reason), tmp_path / "home"
+    jar_of(home / "libs", "org.example.A")
+    tools.lay_out(recipe, home)
+    assert (home / "bin/a.sh").readlink() == Path("launcher")
+    done = subprocess.run([home / "bin/b.sh"], check=False, capture_output=True, text=True)  # noqa: S603 - our own script
+    assert done.returncode != 0
+    assert done.stderr == f"b.sh: {reason}\n"
+
+
+def test_a_tool_with_a_jar_runs_whatever_maven_lacks(tmp_path: Path) -> None:
+    recipe, home = recipe_of(tmp_path / "kafka", "not in Maven's repository"), tmp_path / "home"
+    jar_of(home / "libs", "org.example.A", "org.example.B")
+    tools.lay_out(recipe, home)
+    assert (home / "bin/b.sh").readlink() == Path("launcher")
+
+
+def test_a_tool_without_a_jar_and_a_reason_is_refused(tmp_path: Path) -> None:
+    recipe, home = recipe_of(tmp_path / "kafka", ""), tmp_path / "home"
+    jar_of(home / "libs", "org.example.A")
+    with pytest.raises(ValueError, match=r"b\.sh"):
+        tools.lay_out(recipe, home)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("artifacts/*/*/absent")), ids=str)
+def test_only_tools_are_said_to_be_absent(path: Path) -> None:
+    assert tools.reasons(path).keys() <= tools.read(path.parent / "tools").keys()
