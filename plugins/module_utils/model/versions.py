@@ -40,6 +40,11 @@ class Product:
     supported: Mapping[str, Release]
     blocked: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def choices(self) -> list[str]:
+        """Return the supported versions, the default first."""
+        return [self.default, *(one for one in self.supported if one != self.default)]
+
 
 @dataclass(frozen=True)
 class KeyChange:
@@ -59,15 +64,26 @@ _POLICY = "it breaks an AlterConfigPolicy (KIP-1252, fixed in 3.9.2)"
 _FEATURES_4_0 = {"group.version": 1, "transaction.version": 2}
 _FEATURES_4_1 = {**_FEATURES_4_0, "eligible.leader.replicas.version": 1}
 _FEATURES_4_2 = {**_FEATURES_4_1, "share.version": 1, "streams.version": 1}
+_FEATURES_4_4 = {**_FEATURES_4_2, "share.version": 2}
 
 KAFKA = Product(
     name="Kafka",
     default="4.3.1",
     supported={
+        "4.4.0": Release(
+            java=(17, 21, 25),
+            metadata="4.4-IV2",
+            features={"metadata.version": 33, **_FEATURES_4_4},
+        ),
         "4.3.1": Release(
             java=(17, 21, 25),
             metadata="4.3-IV0",
             features={"metadata.version": 30, **_FEATURES_4_2},
+        ),
+        "4.2.2": Release(
+            java=(17, 21, 25),
+            metadata="4.2-IV1",
+            features={"metadata.version": 29, **_FEATURES_4_2},
         ),
         "4.2.1": Release(
             java=(17, 21, 25),
@@ -119,6 +135,7 @@ PRODUCTS: Mapping[str, Product] = {
 # What to set instead of a key that is deprecated or removed.
 _SUCCESSORS: Mapping[str, str] = {
     "auto.include.jmx.reporter": "metric.reporters",
+    "broker.id": "node.id",
     "control.plane.listener.name": "controller.listener.names",
     "delegation.token.master.key": "delegation.token.secret.key",
     "log.message.timestamp.difference.max.ms": "log.message.timestamp.before.max.ms and "
@@ -160,6 +177,7 @@ _DEPRECATED: Mapping[str, tuple[str, str]] = {
         "all protocols are on from 5.0; the features group.version, share.version and "
         "streams.version decide",
     ),
+    "broker.id": ("4.4", "it is the same key under its old name (KIP-1232)"),
 }
 DEPRECATED_KEYS: Mapping[str, KeyChange] = {
     key: KeyChange(since, _SUCCESSORS.get(key, ""), why)

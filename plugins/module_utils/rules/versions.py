@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
 from ..model.values import listing, yaml_type
 from ..model.versions import KAFKA, PRODUCTS, release_numbers
-from .engine import Finding, Findings, host_rule, rule
+from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import SCALA, differing, falls_back_to_default, nodes
 
 _WITHOUT_ZOOKEEPER = (4, 0)
 _LAST_WITH_ZOOKEEPER = "3.9.2"
+_FEATURES_IN_CHECKPOINT = (4, 4)
+"""The first release that formats the features of a controller into the first checkpoint of the
+metadata log, where earlier ones look for them in `bootstrap.checkpoint` alone (KIP-1170)."""
 _SHA512 = re.compile(r"[0-9a-fA-F]{128}")
 _ARCHIVE = re.compile(r"kafka_(?P<scala>\d+\.\d+)-(?P<version>\d+\.\d+\.\d+(?:-rc\d+)?)")
 _HOME = re.compile(r"kafka-(\d+\.\d+[.\d]*)-")
@@ -31,13 +34,13 @@ def _version(cluster: Cluster) -> Findings:
             written = cluster.inventory.hosts[host].variables.get(variable)
             reason = product.blocked.get(service.version)
             what = f"{product.name} {service.version} is not supported."
-            fix = f"Set {variable}: {listing(product.supported, 'or')}."
+            fix = f"Set {variable}: {listing(product.choices, 'or')}."
             if reason:
                 what = f"{product.name} {service.version} is refused: {reason}."
             elif isinstance(written, (int, float)):
                 what = f"YAML read {variable} as {written!r} ({yaml_type(written)}), not as text: "
                 what += "3.10 becomes 3.1."
-                fix = f"Set {listing((repr(one) for one in product.supported), 'or')}, in quotes."
+                fix = f"Set {listing(map(repr, product.choices), 'or')}, in quotes."
             yield Finding(what, fix, variable, (host,))
 
 
@@ -158,3 +161,39 @@ def _version_changes(found: str, wanted: str, allowed: str) -> Findings:
         what = f"Kafka {found} is installed on this host's data; the inventory says {wanted}."
         playbook = "rolling_upgrade" if later else "rollback"
         yield Finding(what, f"Run playbooks/{playbook}.yml, or set kafka_version: {found}.")
+
+
+@hosts_rule("format-version", where="kafka_version")
+def _format_version(hosts: Sequence[InspectedHost]) -> Findings:
+    """Kafka supports a directory only with the version that formatted it, or a later one, and the
+    cluster runs an earlier one, to which an upgrade may be rolled back (KIP-1170).
+    """
+    reached = [*hosts, *(hosts[0].outside if hosts else ())]
+    running = {
+        host.name: version for host in reached for version, *_ in _installed_and_wanted(host)
+    }
+    for host in hosts:
+        node = host.kafka
+        if node is None or not node.is_controller or not _is_unformatted(host, node):
+            continue
+        later = release_numbers(node.version)[:2] >= _FEATURES_IN_CHECKPOINT
+        cluster = {name: running[name] for name in sorted(running) if name != host.name}
+        if (
+            later
+            and cluster
+            and all(_minor(one) < _minor(node.version) for one in cluster.values())
+        ):
+            newest = max(cluster.values(), key=release_numbers)
+            what = f"The controller {host.name} is not formatted and Kafka {node.version} would "
+            what += f"format it, while {newest} is installed on {listing(cluster)}."
+            fix = (
+                f"Set kafka_version: {newest} and run playbooks/site.yml, then upgrade all of them "
+            )
+            fix += "by playbooks/rolling_upgrade.yml."
+            yield Finding(what, fix, hosts=(host.name,))
+
+
+def _is_unformatted(host: InspectedHost, node: KafkaNode) -> bool:
+    """Return whether the directory of the metadata log has no meta.properties."""
+    path = node.metadata_dir or next(iter(node.data_dirs), "")
+    return any(found.path == path and found.meta is None for _, found in host.on_present_disks())

@@ -66,6 +66,7 @@ MAPPING = {
     "4.1": "27 1 2 1 0 0",
     "4.2": "29 1 2 1 1 1",
     "4.3": "30 1 2 1 1 1",
+    "4.4": "33 1 2 1 2 1",
 }
 FEATURES = (
     *("metadata.version", "group.version", "transaction.version"),
@@ -126,7 +127,8 @@ def test_successors_are_legal_keys(name: str) -> None:
         ("group.share.max.groups", "4.1.2", "4.1"),
         ("group.share.enable", "4.2.1", None),
         ("group.share.enable", "4.3.1", "4.3"),
-        ("num.partitions", "4.3.1", None),
+        ("broker.id", "4.4.0", None),
+        ("num.partitions", "4.4.0", None),
     ],
 )
 def test_removed(key: str, version: str, since: str | None) -> None:
@@ -145,7 +147,9 @@ def test_removed(key: str, version: str, since: str | None) -> None:
         ("group.coordinator.rebalance.protocols", "4.3.1", "4.3"),
         ("log.message.timestamp.difference.max.ms", "3.9.2", "3.6"),
         ("log.message.timestamp.difference.max.ms", "4.0.2", None),
-        ("num.partitions", "4.3.1", None),
+        ("broker.id", "4.3.1", None),
+        ("broker.id", "4.4.0", "4.4"),
+        ("num.partitions", "4.4.0", None),
     ],
 )
 def test_deprecated(key: str, version: str, since: str | None) -> None:

@@ -52,12 +52,16 @@ def names_all(text: str, parts: tuple[str, ...]) -> bool:
     [
         ("3.9.2", "4.3.1", OF["3.9.2"], "kraft"),
         ("3.3.2", "4.3.1", {METADATA: 7}, "kraft"),
+        ("3.9.2", "4.4.0", OF["3.9.2"], "kraft"),
+        ("4.2.1", "4.2.2", OF["4.2.1"], "kraft"),
         ("3.0.0", "3.9.2", {METADATA: 1}, "kraft"),
         ("4.2.0", "4.2.1", OF["4.2.1"], "kraft"),
         ("4.3.1", "4.3.1", OF["4.3.1"], "kraft"),
         ("2.8.0", "3.9.2", {}, "zookeeper"),
         # Back, as long as nothing is finalized that the older one does not know.
         ("4.3.1", "4.2.1", OF["4.2.1"], "kraft"),
+        ("4.4.0", "4.3.1", OF["4.3.1"], "kraft"),
+        ("4.2.2", "4.2.1", OF["4.2.2"], "kraft"),
         ("4.3.1", "3.9.2", {**OF["3.9.2"], "kraft.version": 1}, "kraft"),
         ("4.1.2", "4.0.2", {**OF["4.0.2"], ELR: 1}, "kraft"),
     ],
@@ -78,6 +82,14 @@ def test_legal_upgrades(current: str, target: str, finalized: Any, mode: str) ->
         (
             *("4.3.1", "4.2.1", OF["4.3.1"], "kraft"),
             (METADATA, "30 (4.3-IV0)", "4.2.1", "29 (4.2-IV1)"),
+        ),
+        (
+            *("4.4.0", "4.3.1", {**OF["4.3.1"], METADATA: 33}, "kraft"),
+            (METADATA, "33 (4.4-IV2)", "4.3.1", "30 (4.3-IV0)"),
+        ),
+        (
+            *("4.4.0", "4.3.1", {**OF["4.3.1"], "share.version": 2}, "kraft"),
+            ("share.version 2", "4.3.1", "knows up to 1"),
         ),
         ("4.1.2", "3.9.2", {METADATA: 21, ELR: 1}, "kraft", (f"{ELR} 1", "3.9.2")),
     ],

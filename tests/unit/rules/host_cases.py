@@ -287,6 +287,26 @@ def upgraded(
     )
 
 
+def added(
+    version: str, running: Mapping[str, str], meta_text: str | None = None
+) -> list[InspectedHost]:
+    """A controller that is to be formatted, and the versions that run on data outside its run."""
+    (new,) = host(
+        lambda d: d.variable("kafka_version", version), exists=True, meta=meta_text, allow="up"
+    )
+    peers = tuple(
+        replace(
+            peer,
+            found=Inspection(
+                installed={"kafka": f"kafka-{running[peer.name]}-0123456789ab"},
+                directories=(Directory(DATA, exists=True, meta="version=1", elected=True),),
+            ),
+        )
+        for peer in new.outside
+    )
+    return [replace(new, outside=peers)]
+
+
 def deployed(
     wanted: str, role: str, found: str, data: str | None = "version=1"
 ) -> list[InspectedHost]:
@@ -510,6 +530,24 @@ CASES = [
         ("Kafka 4.2.1", "4.1.2"),
         upgraded(INSTALLED, "4.1.2", allow="up"),
         upgraded(INSTALLED, "4.1.2", allow="down"),
+    ),
+    Case(
+        "format-version",
+        ("k1", "Kafka 4.4.0", "4.3.1 is installed on k2 and k3", "Set kafka_version: 4.3.1"),
+        added("4.4.0", {"k2": "4.3.1", "k3": "4.3.1"}),
+        added("4.4.0", {"k2": "4.4.0", "k3": "4.3.1"}),
+    ),
+    Case(
+        "format-version",
+        ("4.3.1 is installed on k2 and k3",),
+        added("4.4.0", {"k2": "4.2.2", "k3": "4.3.1"}),
+        added("4.4.0", {"k2": "4.2.2", "k3": "4.3.1"}, "version=1"),
+    ),
+    Case(
+        "format-version",
+        ("4.2.1 is installed on k2 and k3",),
+        added("4.4.0", {"k2": "4.2.1", "k3": "4.2.1"}),
+        added("4.3.1", {"k2": "4.2.1", "k3": "4.2.1"}),
     ),
     Case(
         "version-changes",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+
 from tests.unit.rules.draft import NODES, Case, Change
 
 # A variable to the inventory that would be refused with its default.
@@ -299,7 +301,7 @@ CASES: list[Case] = [
         "version",
         "unknown",
         lambda d: d.variable("kafka_version", "4.9.9"),
-        ("Kafka 4.9.9", "Set kafka_version: 4.3.1, 4.2.1"),
+        ("Kafka 4.9.9", f"Set kafka_version: {KAFKA.default}, ", *KAFKA.supported),
     ),
     (
         "version",
