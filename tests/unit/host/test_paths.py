@@ -489,3 +489,228 @@ def test_a_managed_file_that_became_too_large_is_replaced(tmp_path: Path) -> Non
     entries = [Entry(str(path), content=b"")]
     (change,) = files.plan(entries, files.Host(entries).read)
     assert change.content
+
+
+# Who owns what is written, and who can read it meanwhile
+
+
+@needs_root
+def test_without_a_group_a_file_gets_that_of_its_directory(shared: Path) -> None:
+    shared.chmod(0o2755)
+    with paths.at(shared / "file") as place:
+        place.write(b"x", 0o600)
+    assert ((shared / "file").stat().st_uid, (shared / "file").stat().st_gid) == (0, GID)
+
+
+@needs_root
+def test_without_an_owner_a_directory_keeps_its_own(shared: Path) -> None:
+    give(shared / "warehouse")
+    (shared / "root").mkdir()
+    (shared / "root/file").touch()
+    for name, owner, group in (("warehouse", UID, GID), ("root", 0, 0)):
+        with paths.at(shared / name) as place:
+            assert place.foreign_reason(-1) == ""
+            place.make_directory(0o750)
+        status = (shared / name).stat()
+        assert (status.st_uid, status.st_gid) == (owner, group)
+        assert stat.S_IMODE(status.st_mode) == 0o750
+
+
+@needs_root
+def test_only_roots_own_directories_in_those_of_others_are_not_given_away(
+    shared: Path, victim: Path
+) -> None:
+    def reason(path: Path, owner: int = UID) -> str:
+        with paths.at(path) as place:
+            return place.foreign_reason(owner)
+
+    (shared / "empty").mkdir()
+    (shared / "full").mkdir()
+    (shared / "full/file").touch()
+    (give(shared / "account") / "file").touch()
+    assert str(shared) in reason(shared / "full")
+    assert NAME in reason(shared / "full")
+    assert reason(shared / "full", owner=0) == ""
+    assert reason(shared / "empty") == ""
+    assert reason(shared / "account") == ""
+    assert reason(victim) == "", "no account can have renamed it"
+
+
+def test_what_is_being_written_is_readable_for_its_writer_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+    change = os.fchmod
+
+    def fchmod(descriptor: int, mode: int) -> None:
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        change(descriptor, mode)
+
+    monkeypatch.setattr(os, "fchmod", fchmod)
+    before = os.umask(0)
+    try:
+        with paths.at(tmp_path / "file") as place:
+            place.write(b"x", 0o644)
+        with paths.at(tmp_path / "directory") as place:
+            place.make_directory(0o755)
+        with paths.at(tmp_path / "opened") as place:
+            os.close(place.open(os.O_WRONLY | os.O_CREAT))
+    finally:
+        os.umask(before)
+    assert modes == [0o600, 0o700]
+    assert stat.S_IMODE((tmp_path / "opened").stat().st_mode) == 0o600
+
+
+@needs_root
+@pytest.mark.parametrize("number", [4_242_424, UID])
+def test_who_could_put_a_link_there_is_named(tmp_path: Path, number: int) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "link").symlink_to("/etc")
+    expected = str(number) if number != UID else NAME
+    os.chown(place, number, 0)
+    with pytest.raises(UnsafePathError, match=expected):
+        paths.is_directory(place / "link")
+    os.chown(place, 0, number if number != UID else GID)
+    place.chmod(0o770)
+    with pytest.raises(UnsafePathError, match=expected if number != UID else ACCOUNT["group"]):
+        paths.is_directory(place / "link")
+    place.chmod(0o757)
+    with pytest.raises(UnsafePathError, match="everybody"):
+        paths.is_directory(place / "link")
+    place.chmod(0o755)
+    assert paths.is_directory(place / "link")
+
+
+@needs_root
+def test_an_account_follows_its_own_links(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is not root has no rights of which a link could make use."""
+    (shared / "link").symlink_to("/etc")
+    with pytest.raises(UnsafePathError):
+        paths.is_file(shared / "link/passwd")
+    monkeypatch.setattr(os, "geteuid", lambda: UID)
+    assert paths.is_file(shared / "link/passwd")
+
+
+@needs_root
+@pytest.mark.parametrize("owner", [0, UID])
+def test_a_sticky_directory_protects_only_what_root_has_in_one_of_its_own(
+    tmp_path: Path, victim: Path, owner: int
+) -> None:
+    place = tmp_path / "temporary"
+    (place / "own").mkdir(parents=True)
+    (place / "own/link").symlink_to(victim)
+    os.chown(place, owner, 0)
+    place.chmod(0o1777)
+    if owner:
+        with pytest.raises(UnsafePathError):
+            paths.is_directory(place / "own/link")
+    else:
+        assert paths.is_directory(place / "own/link")
+    place.chmod(0o777)
+    with pytest.raises(UnsafePathError):
+        paths.is_directory(place / "own/link")
+
+
+# Names and errors
+
+
+def test_a_link_that_appears_in_a_directory_of_root_is_not_entered(tmp_path: Path) -> None:
+    """It was none when its directory was read."""
+    (tmp_path / "link").symlink_to("/etc")
+    (tmp_path / "file").touch()
+    with paths.at(tmp_path / "x") as place:
+        with pytest.raises(UnsafePathError, match="link"), place.directory.enter("link"):
+            pass
+        with pytest.raises(NotADirectoryError, match="file"), place.directory.enter("file"):
+            pass
+        with pytest.raises(FileNotFoundError, match=str(tmp_path)), place.directory.enter("gone"):
+            pass
+
+
+def test_a_place_tells_whether_a_link_lies_there(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "file").touch()
+    for name, is_link in (("link", True), ("file", False), ("missing", False)):
+        with paths.at(tmp_path / name) as place:
+            assert place.is_link() is is_link
+            assert place.path == str(tmp_path / name)
+            assert place.link_reason == ""
+
+
+def test_a_link_is_replaced_at_once(tmp_path: Path) -> None:
+    for target in ("a", "b"):
+        with paths.at(tmp_path / "link") as place:
+            place.write_link(target)
+            assert place.target() == target
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
+def test_what_an_interrupted_write_has_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / ".file.millrace-new").write_text("half")
+    with paths.at(tmp_path / "file") as place:
+        place.write(b"whole", 0o644)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["whole"]
+
+
+def test_a_name_is_changed_in_its_directory(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("x")
+    with paths.at(tmp_path / "old") as place:
+        place.rename("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_files_and_links_are_removed_if_they_are_there(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    for name in ("link", "missing", "link"):
+        paths.remove_file(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("path", ["/etc/../etc/passwd", "/usr/./../etc//passwd", "/../etc/passwd"])
+def test_ways_with_detours_lead_there(path: str) -> None:
+    assert paths.is_file(path)
+
+
+def test_a_relative_path_begins_where_the_process_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    assert paths.read_text("file") == "x"
+    with pytest.raises(FileNotFoundError):
+        paths.read_text("")
+
+
+def test_a_link_that_leads_nowhere_is_where_something_is_made(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("made")
+    with paths.at(tmp_path / "link", follow=True) as place:
+        assert place.path == str(tmp_path / "made")
+    (tmp_path / "broken").symlink_to("missing/made")
+    with pytest.raises(FileNotFoundError), paths.at(tmp_path / "broken", follow=True):
+        pass
+
+
+def test_text_that_is_not_utf_8_is_an_error_or_replaced(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a\xff")
+    with pytest.raises(UnicodeDecodeError):
+        paths.read_text(tmp_path / "file")
+    assert paths.read_text(tmp_path / "file", errors="replace") == "a\ufffd"
+
+
+def test_an_error_without_a_number_stays_as_it_is(tmp_path: Path) -> None:
+    error = OSError("by hand")
+    with pytest.raises(OSError, match=r"^by hand$") as raised, paths.naming(tmp_path):
+        raise error
+    assert raised.value.filename is None
+
+
+def test_an_error_of_two_names_is_one_of_the_path(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=str(tmp_path)) as raised, paths.naming(tmp_path):
+        raise OSError(errno.EXDEV, "refused", "a", None, "b")
+    assert raised.value.filename2 is None
+
+
+def test_any_file_of_ours_can_be_read_and_none_takes_all_memory() -> None:
+    assert 16 * 2**20 <= paths.LARGEST <= 256 * 2**20

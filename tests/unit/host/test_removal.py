@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import removal
+from ansible_collections.millrace.streaming.plugins.module_utils.host import paths, removal
 
 from tests.unit.modules.fake_systemd import install
 
@@ -187,3 +188,96 @@ def test_a_mount_point_and_what_it_lies_in_are_no_change_the_second_time(disk: P
     both = [str(disk), str(disk.parent)]
     assert removal.existing(both) == []
     assert not any(map(removal.remove, both))
+
+
+def test_a_directory_on_another_disk_is_a_mount_point(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for path, expected in (("/proc", True), (str(tmp_path / "data"), False)):
+        with paths.at(path) as place, place.directory.enter(place.name) as directory:
+            assert removal.is_mount(place.directory, directory) is expected
+
+
+@pytest.mark.parametrize("name", ["data", "data/", "data/below", "file/below"])
+def test_what_is_not_there_is_no_removal(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    assert not removal.remove(f"{tmp_path}/{name}")
+    assert removal.existing([f"{tmp_path}/{name}"]) == []
+    assert not removal.remove(f"{tmp_path}/file/"), "it is no directory"
+    assert (tmp_path / "file").exists()
+
+
+def test_each_removal_is_told(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    for name in ("link", "file", "empty"):
+        assert removal.remove(f"{tmp_path}/{name}")
+        assert not removal.remove(f"{tmp_path}/{name}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def vanishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with names of what a process that still runs has removed meanwhile."""
+    data = tmp_path / "data"
+    data.mkdir()
+    names = paths.Directory.names
+
+    def former_names(directory: paths.Directory) -> list[str]:
+        left = ["gone-0", "gone-1"] if directory.path == str(data) else []
+        return [*left, *names(directory)]
+
+    monkeypatch.setattr(paths.Directory, "names", former_names)
+    return data
+
+
+def test_what_somebody_else_removes_meanwhile_is_no_error(vanishing: Path) -> None:
+    (vanishing / "log").touch()
+    assert removal.existing([str(vanishing)]) == [str(vanishing)]
+    assert removal.remove(str(vanishing))
+    assert not vanishing.exists()
+
+
+def test_what_somebody_else_has_removed_is_nothing_to_remove(vanishing: Path) -> None:
+    assert removal.existing([str(vanishing)]) == []
+
+
+def test_only_what_is_removed_here_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a mount point, which stays, with a file that somebody else removes first."""
+    (tmp_path / "log").touch()
+    remove_file = paths.Place.remove_file
+
+    def come_late(place: paths.Place) -> None:
+        remove_file(place)
+        remove_file(place)
+
+    monkeypatch.setattr(paths.Place, "remove_file", come_late)
+    monkeypatch.setattr(removal, "is_mount", lambda *_: True)
+    assert not removal.remove(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_removed_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unlike one in which something is left, or a disk is mounted."""
+    (tmp_path / "data").mkdir()
+    for number, is_left in ((errno.EROFS, False), (errno.EACCES, False), (errno.EBUSY, True)):
+
+        def refuse(place: paths.Place, number: int = number) -> None:
+            raise OSError(number, "refused", place.path)
+
+        monkeypatch.setattr(paths.Place, "remove_directory", refuse)
+        if is_left:
+            assert not removal.remove(str(tmp_path / "data"))
+        else:
+            with pytest.raises(OSError, match="data"):
+                removal.remove(str(tmp_path / "data"))
+
+
+def test_a_unit_whose_file_is_gone_by_now_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systemd = install(tmp_path / "systemd", monkeypatch)
+    removal.remove_unit(tmp_path / "kafka.service")
+    assert len(systemd.commands()) == 2

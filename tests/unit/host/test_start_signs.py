@@ -126,3 +126,68 @@ def test_what_a_process_says_of_its_end_is_known(line: str, fatal: bool) -> None
     state = State("active", "running", pid=1, invocation="f00")
     unit: Any = Logging(state, line)
     assert bool(start_signs.fatal_lines(unit, state)) is fatal
+
+
+def process(directory: Path, *, reads: int = 0, blocks: int = 0, ticks: tuple[int, int]) -> Path:
+    """Write what the kernel shows of a process with a hostile name."""
+    found = directory / "7"
+    found.mkdir()
+    (found / "io").write_text(f"rchar: {reads}\nwchar: 9\nread_bytes: {blocks}\n")
+    fields = ["S", *("1" * 10), *map(str, ticks), *("5" * 8)]
+    (found / "stat").write_text(f"7 (a) b 1 2 ({' '.join('9' * 20)}) {' '.join(fields)}\n")
+    return found
+
+
+def test_a_process_is_measured_as_the_kernel_shows_it(tmp_path: Path) -> None:
+    found = process(tmp_path, reads=3000, blocks=4096, ticks=(150, 50))
+    assert start_signs.data_read(found) == 7096
+    assert start_signs.processor_seconds(found) == 2
+    assert start_signs.processor_seconds(found, ticks=1000) == pytest.approx(0.2)
+
+
+def test_what_is_read_by_maps_of_files_counts_too(tmp_path: Path) -> None:
+    """Index files are mapped into memory."""
+    state = State("active", "running", pid=7, invocation="f00")
+    unit: Any = Logging(state, RETRY.format(n=1), "[2026-11-28 01:00:01,123] INFO last words")
+    process(tmp_path, blocks=5 * 2**20, ticks=(100, 0))
+    found = start_signs.read(unit, tmp_path)
+    assert (found.read, found.seconds, len(found.lines)) == (5 * 2**20, 1, 2)
+    for part in ("5 MiB", "1 s", "last words"):
+        assert part in found.text
+    assert "2026-11-28" not in found.text
+    assert not found.preparing
+
+
+def test_a_unit_that_never_ran_logs_nothing(tmp_path: Path) -> None:
+    state = State("active", "running", pid=7)
+    unit: Any = Logging(state, SEGMENT.format(n=1))
+    process(tmp_path, blocks=2**20, ticks=(0, 0))
+    found = start_signs.read(unit, tmp_path)
+    assert found.lines == ()
+    assert "1 MiB" in found.text
+    assert start_signs.fatal_lines(unit, state) == []
+
+
+def test_signs_are_compared_by_what_the_control_node_gets() -> None:
+    signs = start_signs.Signs(5, 1.5, (3, 4), "text", preparing=True)
+    assert signs.as_data() == {"read": 5, "lines": [3, 4], "preparing": True}
+    assert start_signs.Signs().as_data() == {"read": 0, "lines": [], "preparing": False}
+
+
+def test_a_unit_that_is_prepared_has_read_nothing(tmp_path: Path) -> None:
+    process(tmp_path, blocks=2**20, ticks=(0, 0))
+    unit: Any = Logging(State("activating", "start-pre", pid=7, invocation="f00"), "a", "b")
+    found = start_signs.read(unit, tmp_path)
+    assert (found.read, found.lines, found.preparing) == (0, (), True)
+
+
+def test_recovery_is_told_rather_than_what_is_logged_beside_it() -> None:
+    lines = [LOADED.format(n=3), SEGMENT.format(n=4), RETRY.format(n=5)]
+    assert "4/9 recovered" in start_signs.describe(lines, 0, 0)
+    assert "Connection to node 5" in start_signs.describe(lines[2:], 0, 0)
+    assert start_signs.describe([], 2**21, 3).startswith("2 MiB")
+
+
+def test_a_line_without_a_time_has_a_kind() -> None:
+    assert len(kinds(["a 1", "a 2", "b", "[x] INFO b"])) == 2
+    assert kinds(["b", "a"]) == kinds(["a", "b", "a"]), "their order says nothing"

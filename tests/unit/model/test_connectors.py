@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import (
     connectors,
     module_options,
@@ -153,3 +154,120 @@ def test_topics_that_a_source_creates_need_not_be_there() -> None:
     assert read == {"planes": ["planes"]}
     assert connectors.topics_read(written({**sink, "state": "absent"})) == {}
     assert connectors.topics_read(written(sink, SOURCE)) == {}, "it may create any"
+
+
+def connector(name: str = "a", **entry: Any) -> connectors.Connector:
+    """Read the only connector of an inventory."""
+    (found,) = written({"name": name, **entry})
+    return found
+
+
+def test_what_an_entry_leaves_out() -> None:
+    found = connector()
+    assert (found.state, found.present, found.user, list(found.grants)) == ("running", True, "", [])
+    assert found.config(logs_in=True) == {"name": "a"}
+    assert not connector(state="absent").present
+    assert connector(state="stopped").present
+
+
+def test_values_are_text_as_workers_read_it() -> None:
+    given = {"tasks.max": 2, "flag": True, "none": None, "text": "x"}
+    assert connector(config=given).config(logs_in=False) == {
+        "name": "a",
+        "tasks.max": "2",
+        "flag": "true",
+        "none": "",
+        "text": "x",
+    }
+
+
+def test_a_connector_without_a_user_does_not_log_in() -> None:
+    assert not [key for key in connector(config={}).config(logs_in=True) if "jaas" in key]
+    assert not [key for key in connector(kafka_user="u").config(logs_in=False) if "jaas" in key]
+    assert len(connector(kafka_user="u").config(logs_in=True)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "is_sink"),
+    [
+        ("io.debezium.connector.jdbc.JdbcSinkConnector", True),
+        ("JdbcSink", True),
+        ("org.Sink.FileSource", False),
+        ("FileStreamSource", False),
+    ],
+)
+def test_a_sink_is_known_by_its_class(name: str, is_sink: bool) -> None:
+    assert connector(config={"connector.class": name}).is_sink is is_sink
+    assert not connector().is_sink
+
+
+def test_a_source_may_write_only_by_its_own_transactions() -> None:
+    offsets, transactions, own = connector(
+        "planes", grants=[{"topic": "t", "operations": ["write"]}]
+    ).all_grants("group")
+    assert offsets == {"topic": "group-offsets", "operations": ["read", "write"]}
+    assert transactions["transactional_id"] == "group-planes-"
+    assert transactions["pattern"] == "prefixed"
+    assert own["topic"] == "t"
+
+
+def test_references_are_all_values_that_come_from_files() -> None:
+    config = {"a": "${file:/x:k}-${file:/y:l}", "b": "plain", "c": 7, "d": "${env:HOME}"}
+    assert connectors.references(config) == [("a", "/x", "k"), ("a", "/y", "l")]
+
+
+def test_a_digest_is_that_of_what_a_connector_refers_to() -> None:
+    config = {"a": connectors.reference("/x", "k")}
+
+    def digest(name: str = "n", **values: str) -> str:
+        return connectors.digest(name, config, {"/x": values, "/y": {"k": "other"}})
+
+    first = digest(k="1")
+    assert first == digest(k="1", other="2")
+    assert len({first, digest(k="2"), digest("m", k="1"), digest()}) == 4
+    assert "1" * 8 not in first
+    assert connectors.digest("n", {"a": "plain"}, {"/x": {"k": "1"}}) == ""
+    assert connectors.digest("n", config, {}) == digest(), "a file that is not known has no value"
+
+
+@pytest.mark.parametrize(
+    ("grant", "topic", "allowed"),
+    [
+        ({"topic": "a", "operations": ["create"]}, "a", True),
+        ({"topic": "a", "operations": ["create"]}, "ab", False),
+        ({"topic": "a", "operations": ["create"], "pattern": "prefixed"}, "ab", True),
+        ({"topic": "a", "operations": ["create"], "pattern": "prefixed"}, "ba", False),
+        ({"topic": "*", "operations": ["create"]}, "ab", True),
+        ({"topic": "a", "operations": ["all"]}, "a", True),
+        ({"topic": "a", "operations": ["write"]}, "a", False),
+        ({"topic": "a", "operations": []}, "a", False),
+        ({"operations": ["create"]}, "a", False),
+        ({"group": "a", "operations": ["all"], "pattern": "prefixed"}, "a", False),
+    ],
+)
+def test_what_a_grant_allows(grant: dict[str, Any], topic: str, allowed: bool) -> None:
+    assert connectors.allows(grant, topic, "create") is allowed
+
+
+def test_topics_that_sinks_read() -> None:
+    config = {"connector.class": "JdbcSink", "topics": "x,y"}
+    sinks = [{"name": name, "config": config} for name in ("a", "b")]
+    assert connectors.topics_read(written(*sinks)) == {"x": ["a", "b"], "y": ["a", "b"]}
+    source = {"name": "s", "config": {"connector.class": "Source", "topics": "z"}}
+    for operation, read in (("create", {"y"}), ("write", {"x", "y"})):
+        grants = [{"topic": "x", "operations": [operation]}]
+        found = connectors.topics_read(written(*sinks, {**source, "grants": grants}))
+        assert {*found} == read
+    gone = {**source, "state": "absent"}
+    assert {*connectors.topics_read(written(*sinks, gone))} == {"x", "y"}
+
+
+def test_users_are_those_of_connectors_that_stay() -> None:
+    given = written(
+        {"name": "a", "kafka_user": "u"},
+        {"name": "b", "kafka_user": "gone", "state": "absent"},
+        {"name": "c"},
+        {"name": "d", "kafka_user": "u", "state": "absent"},
+    )
+    assert [one.name for one in connectors.users("g", given)] == ["u"]
+    assert [connectors.former_user(one, given) for one in given] == ["", "gone", "", ""]

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import connectors
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.connectors import (
     Found,
+    Step,
     Wanted,
 )
 
@@ -176,3 +177,103 @@ def test_what_stays_or_drops_its_slot_leaves_nothing() -> None:
     assert not left("absent", SOURCE | {"slot.drop.on.stop": "true"})
     assert not left("absent", {"connector.class": "FileStreamSource"})
     assert not connectors.left_behind([Wanted("changes", SOURCE, "absent")], {})
+
+
+def test_other_values_of_a_source_are_named_and_its_short_names_are_known() -> None:
+    for name in ("PostgresConnector", "Postgres"):
+        assert left("absent", SOURCE | {"connector.class": name})
+    assert left("absent", SOURCE | {"slot.drop.on.stop": "false"})
+    assert not left("absent", SOURCE | {"slot.drop.on.stop": "TRUE"})
+
+
+def test_each_connector_that_goes_is_judged_by_itself() -> None:
+    drops = SOURCE | {"slot.drop.on.stop": "true"}
+    there = {"a": SOURCE, "b": drops, "c": {"connector.class": CLASS}, "d": SOURCE}
+    texts = connectors.left_behind(
+        [Wanted(name, {}, "absent") for name in there],
+        {name: Found(config, "RUNNING") for name, config in there.items()},
+    )
+    assert [text.partition(" ")[0] for text in texts] == ["a", "d"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "why", "early"),
+    [
+        ("DELETE", "/connectors/a/offsets", 400, "", True),
+        ("DELETE", "/connectors/a/offsets", 500, "It can be safely retried", True),
+        ("DELETE", "/connectors/a/offsets", 500, "disk full", False),
+        ("DELETE", "/connectors/a/offsets", 404, "It can be safely retried", False),
+        ("DELETE", "/connectors/a", 400, "", False),
+        ("PUT", "/connectors/a/offsets", 400, "", False),
+    ],
+)
+def test_a_refusal_may_be_early(
+    method: str, path: str, status: int, why: str, *, early: bool
+) -> None:
+    assert Step("a", "", method, path).is_early(status, why) is early
+
+
+def test_a_name_is_one_part_of_a_path() -> None:
+    assert connectors.path("a/b c?", "/stop") == "/connectors/a%2Fb%20c%3F/stop"
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "STOPPED", "FAILED"])
+def test_offsets_are_reset_of_a_connector_that_is_stopped(state: str) -> None:
+    others = {"left": found("RUNNING", "RUNNING")}
+    steps, after = connectors.reset("orders", {"orders": found(state, "RUNNING"), **others})
+    sent = [f"{step.method} {step.path}" for step in steps]
+    stop = [] if state == "STOPPED" else ["PUT /connectors/orders/stop"]
+    assert sent == [*stop, "DELETE /connectors/orders/offsets"]
+    assert after == {"orders": found("STOPPED"), **others}
+
+
+def test_a_connector_without_a_status_was_started_by_no_worker() -> None:
+    now = connectors.without_status({"config": {"tasks.max": 2}})
+    assert (now.config, now.tasks) == ({"tasks.max": "2"}, {})
+    assert now.state not in ("RUNNING", "PAUSED", "STOPPED", "FAILED")
+
+
+def test_a_connector_that_failed_itself_is_restarted_when_it_is_asked_for() -> None:
+    path = "POST /connectors/orders/restart?includeTasks=true&onlyFailed=true"
+    assert sent(wanted(), found("FAILED"), "failed") == [path]
+    assert sent(wanted(topics="b"), found("FAILED"), "failed") == ["PUT /connectors/orders/config"]
+    assert sent(wanted(), found("RUNNING", "FAILED"), "none") == []
+    assert sent(wanted("paused"), found("PAUSED", "FAILED"), "failed") == []
+
+
+def test_every_connector_has_its_steps() -> None:
+    both = [wanted(), Wanted("new", {}, "paused")]
+    steps = connectors.steps(both, {"orders": found("STOPPED")})
+    assert [step.name for step in steps] == ["orders", "new"]
+    assert steps[1].body == {"name": "new", "config": {}, "initial_state": "PAUSED"}
+
+
+def test_what_is_changed_is_sent_whole() -> None:
+    (step,) = connectors.steps([wanted(topics="b")], {"orders": found()})
+    assert step.body == {**CONFIG, "topics": "b"}
+
+
+def test_a_plugin_without_a_class_is_unknown() -> None:
+    assert connectors.unknown_class(Wanted("orders", {}, "running"), [CLASS])
+
+
+def test_the_difference_shows_the_state_that_somebody_has_asked_for() -> None:
+    (part,) = connectors.diff([wanted("paused")], {"orders": found("FAILED")})
+    assert "state = running" in part["before"]
+    assert "state = paused" in part["after"]
+    (part,) = connectors.diff([wanted()], {"orders": found("STOPPED")})
+    assert "state = stopped" in part["before"]
+    (part,) = connectors.diff([wanted()], {})
+    assert part["before"] == ""
+    assert f"connector.class = {CLASS}" in part["after"]
+    (part,) = connectors.diff([wanted("absent")], {"orders": found()})
+    assert part["after"] == ""
+
+
+def test_what_is_no_secret_is_shown() -> None:
+    assert "topics = orders\n" in connectors.text(CONFIG)
+
+
+def test_an_answer_of_a_plugin_without_errors_has_none() -> None:
+    answer = {"configs": [{"value": {"name": "a", "errors": None}}]}
+    assert connectors.errors(answer) == []

@@ -162,3 +162,90 @@ def test_a_trial_registers_nothing() -> None:
     for exists in (True, False):
         path, _ = trial(PLANE, [], exists=exists)
         assert path.endswith("?dryRun=true")
+
+
+def test_a_trial_is_of_the_next_version_or_of_a_new_subject() -> None:
+    one = Wanted("a/b", schema='{"type": "int"}')
+    path, content = trial(one, [], exists=True)
+    assert "/a%2Fb/versions" in path
+    path, new = trial(one, [], exists=False)
+    assert "a%2Fb" not in path
+    assert (new["artifactId"], new["artifactType"]) == ("a/b", "AVRO")
+    assert new["firstVersion"] == content
+    assert content["content"]["content"] == one.schema
+
+
+def test_a_schema_without_references_names_none() -> None:
+    assert body(PLANE, []) == {"schema": PLANE.schema, "schemaType": "AVRO"}
+
+
+def test_the_global_level_and_that_of_a_subject_are_set_in_different_places() -> None:
+    (everywhere,) = global_level("FULL", "NONE")
+    (step,) = level(Wanted("a/b", compatibility="FULL"), "")
+    assert "a%2Fb" in step.path
+    assert step.path.startswith(everywhere.path)
+    assert step.path != everywhere.path
+    assert step.undo is not None
+    assert step.undo.path != everywhere.path
+
+
+def test_an_absent_subject_is_neither_registered_nor_given_a_level() -> None:
+    gone = Wanted("a", schema="{}", compatibility="FULL", present=False)
+    for there in ({}, {"a": THERE}, {"a": Found([1], "NONE", "{}")}, {"a": Found()}):
+        assert to_register([gone], there) == []
+        assert levels([gone], there) == []
+
+
+def test_a_subject_that_is_to_stay_is_not_removed() -> None:
+    assert unwanted([PLANE], {PLANE.name: Found([1, 2])}) == []
+    assert unwanted([PLANE, Wanted("a", present=False)], {}) == []
+
+
+def test_a_level_of_a_subject_that_is_not_there_yet_is_not_set() -> None:
+    assert levels([Wanted("a", compatibility="FULL")], {}) == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_needed"),
+    [
+        (("a", None), True),
+        (("a", 1), True),
+        (("a", 2), False),
+        (("b", 1), False),
+        (("b", None), False),
+    ],
+)
+def test_a_new_schema_needs_the_version_to_which_it_refers(
+    reference: tuple[str, int | None], is_needed: bool
+) -> None:
+    name, version = reference
+    new = Wanted("new", references=[{"name": "x", "subject": name, "version": version}])
+    assert bool(still_needed({("a", 1): []}, [new])) is is_needed
+
+
+def test_a_schema_that_is_registered_and_not_the_latest_shows_no_other_one() -> None:
+    """A former version may be what the inventory says; registering it again changes nothing."""
+    now = Found([1, 2], "", '{"type":"long"}', registered=True)
+    assert diff([PLANE], {PLANE.name: now}) == []
+
+
+def test_the_difference_of_a_subject_that_comes_or_goes() -> None:
+    (new,) = diff([Wanted("a", schema="{}", compatibility="FULL")], {})
+    assert new["before"] == ""
+    assert "{}" in new["after"]
+    assert "FULL" in new["after"]
+    (gone,) = diff([Wanted("a", present=False)], {"a": Found([1], "NONE", '{"type":"int"}')})
+    assert gone["after"] == ""
+    assert "int" in gone["before"]
+    assert "NONE" in gone["before"]
+    assert diff([Wanted("a", present=False)], {"a": Found([], "NONE")}) == []
+    assert diff([Wanted("a", present=False)], {}) == []
+
+
+def test_a_subject_that_was_removed_is_registered_again() -> None:
+    assert to_register([Wanted("a")], {"a": Found()}) == [Wanted("a")]
+
+
+def test_nothing_refers_to_a_version_that_is_removed_with_its_referrer() -> None:
+    assert still_needed({("a", 1): [("a", 2)], ("a", 2): []}) == []
+    assert removed({("a", 1): [("a", 1)]}) == ["a/versions/1"]

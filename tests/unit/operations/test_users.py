@@ -122,8 +122,10 @@ def test_passwords_need_a_listener() -> None:
 
 
 def test_grants_need_an_authorizer() -> None:
-    found = users.without_authorizer([User("a", acls=frozenset([READ])), User("b")])
-    assert "a" in found
+    granted = User("granted", acls=frozenset([READ]))
+    found = users.without_authorizer([granted, User("plain", SECRET)])
+    assert "granted" in found
+    assert "plain" not in found
     assert not users.without_authorizer([User("b", SECRET)])
 
 
@@ -166,7 +168,57 @@ def test_a_login_is_needed_only_for_what_nothing_else_shows() -> None:
     assert not users.needs_login(User("a", absent=True), NOW, SCRAM)
 
 
+# A password that may not replace another one
+
+KEPT = User("a", SECRET, may_replace=False, acls=frozenset([WRITE]))
+
+
+def test_a_password_that_may_not_replace_another_changes_nothing() -> None:
+    for found in (NOW, {SHA_256: 4096, **NOW}, {SHA_512: 4096}):
+        one = change(KEPT, found, READ, accepted=False)
+        assert one.refused
+        assert not one
+        assert (one.set, one.deleted, one.granted, one.revoked) == (False, (), (), ())
+        assert users.summary(one)["credential"] == "refused"
+        assert users.summary(one)["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("user", "found", "accepted"),
+    [
+        (KEPT, {}, False),  # there is none
+        (KEPT, {SHA_256: 4096}, False),  # nobody can log in with it
+        (KEPT, NOW, True),  # it is the same
+        (User("a", SECRET, acls=frozenset([WRITE])), NOW, False),  # it may
+        (User("a", may_replace=False, acls=frozenset([WRITE])), NOW, False),  # it has none
+    ],
+)
+def test_any_other_password_is_not_refused(user: User, found: Any, accepted: bool) -> None:
+    one = change(user, found, accepted=accepted)
+    assert not one.refused
+    assert one.granted == (WRITE,)
+    assert one.set is (user.password is not None and not accepted)
+
+
+def test_options_say_whether_a_password_may_replace_another() -> None:
+    both = users.users_of([given(password=SECRET, replace=replace) for replace in (True, False)])
+    assert [one.may_replace for one in both] == [True, False]
+    assert User("a", SECRET).may_replace
+
+
 # ACLs
+
+
+@pytest.mark.parametrize("part", ["set", "deleted", "granted", "revoked"])
+def test_each_part_alone_is_a_change(part: str) -> None:
+    values: dict[str, Any] = {
+        "set": True,
+        "deleted": (SHA_256,),
+        "granted": (READ,),
+        "revoked": (READ,),
+    }
+    assert Change(User("a"), NOW, **{part: values[part]})
+    assert not Change(User("a"), NOW)
 
 
 def test_the_acls_of_a_user_become_its_grants() -> None:
@@ -198,6 +250,14 @@ def test_a_diff_shows_what_is_changed_and_no_password() -> None:
     # The iterations are the same: the lines must not be.
     assert not set(before) & set(after)
     assert SECRET not in repr((shown, users.summary(one), one, user))
+
+
+def test_a_line_says_what_is_not_usual_of_an_acl() -> None:
+    prefixed = Acl("User:a", "topic", "flights", "prefixed", "read")
+    assert "prefixed" in users.acl_line(prefixed)
+    assert "10.0.0.1" in users.acl_line(DENIED)
+    for usual in ("literal", "*", " from "):
+        assert usual not in users.acl_line(READ)
 
 
 def test_lines_tell_acls_apart() -> None:
@@ -238,3 +298,34 @@ def test_all_that_is_not_yet_there_is_named() -> None:
     refused, unset = (users.unusable(change(user, x, accepted=False), SCRAM) for x in (NOW, {}))
     assert refused != unset
     assert users.missing(change(User("a", SECRET), NOW), SCRAM) == []
+
+
+def test_what_is_there_and_is_not_replaced_is_not_shown_before() -> None:
+    new = change(User("a", SECRET), {SHA_256: 4096})
+    before, after = users.lines(new, SCRAM)
+    assert [SHA_256 in line and "4096" in line for line in before] == [True]
+    assert [SHA_512 in line and "8192" in line for line in after] == [True]
+    fewer = change(User("a", SECRET), {SHA_512: 4096})
+    before, after = users.lines(fewer, SCRAM)
+    assert [SHA_512 in line and "4096" in line for line in before] == [True]
+    first = users.lines(change(User("a", SECRET), {}), SCRAM)
+    other = users.lines(change(User("a", SECRET), NOW, accepted=False), SCRAM)
+    assert first[0] == []
+    assert first[1] == after, "no other password where another number of iterations shows it"
+    assert other[1] != first[1]
+
+
+def test_the_result_names_mechanisms_and_acls() -> None:
+    one = users.summary(change(User("a", absent=True), NOW, READ))
+    assert (one["deleted"], one["revoked"]) == ([SHA_512], [users.acl_line(READ)])
+    assert one["granted"] == []
+    one = users.summary(change(User("a", acls=frozenset([READ])), {}))
+    assert (one["deleted"], one["revoked"]) == ([], [])
+    assert one["granted"] == [users.acl_line(READ)]
+
+
+def test_nothing_hinders_a_user_whose_credential_stays() -> None:
+    assert users.unusable(change(User("a", SECRET), NOW), SCRAM) == []
+    gone = change(User("a", absent=True), NOW, READ)
+    assert users.unusable(gone, SCRAM) == []
+    assert len(users.missing(gone, SCRAM)) == 2
