@@ -282,7 +282,7 @@ def _keep_compiled(directory: Path) -> None:
     """Compile a module of the collection once: Ansible does it whenever a process imports one."""
     from ansible.utils.collection_loader import _collection_finder
 
-    loader = _collection_finder._AnsibleCollectionPkgLoaderBase
+    loader: Any = _collection_finder._AnsibleCollectionPkgLoaderBase
     compile_code = loader.get_code
 
     def get_code(self: Any, fullname: str) -> Any:
