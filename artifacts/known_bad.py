@@ -3,7 +3,9 @@
     python artifacts/known_bad.py [BOM ...]
 
 Without a file it reads what is pinned: the dependencies in each pom.xml, and requirements. With
-CycloneDX files, named PRODUCT-VERSION[-KIND].json, it reads all their parts.
+CycloneDX files, named PRODUCT-VERSION[-KIND].json, it reads all their parts. A product itself may
+be bad in a version that is not its default: that is for an inventory to accept (rule
+known-bad-version).
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ from xml.etree import ElementTree as ET
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-LIST = ROOT / "artifacts/known-bad.yml"
+sys.path[:0] = [str(ROOT / "collections")]  # for a call as a program, without PYTHONPATH
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model import (  # noqa: E402 - as above
+    known_bad as model,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (  # noqa: E402
+    PRODUCTS,
+)
+
+LIST = ROOT / model.LIST
 _POM = "{http://maven.apache.org/POM/4.0.0}"
 _PIN = re.compile(r"(?m)^([\w.-]+)==([^\s;\\]+)")
 Entry = Mapping[str, Any]
@@ -40,23 +51,19 @@ class Part:
     distribution: str = ""
 
 
-def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers that a version begins with, `4.1.118.Final` -> (4, 1, 118).
-
-    Zeros at the end do not matter, so that 2.0 is 2.
-    """
-    found = re.match(r"\d+(\.\d+)*", version)
-    return tuple(map(int, re.sub(r"(\.0+)+$", "", found[0]).split("."))) if found else ()
-
-
 def is_bad(part: Part, entry: Entry) -> bool:
     """Return whether an entry means a part; a version without a number is one before all others."""
     same = entry["part"].endswith if part.name.startswith(":") else entry["part"].__eq__
     if not same(part.name) or part.distribution in entry.get("accepted", {}):
         return False
-    version = numbers(part.version)
-    first, good = entry.get("from"), entry.get("below")
-    return (not first or numbers(first) <= version) and (not good or version < numbers(good))
+    return model.includes(entry, part.version)
+
+
+def is_for_the_inventory(part: Part) -> bool:
+    """Return whether a part is a product in a version that an inventory has to name."""
+    product, _, version = part.distribution.partition("-")
+    is_product = model.PARTS.get(product) == part.name and part.version == version
+    return is_product and version != PRODUCTS[product].default
 
 
 def problems(parts: Iterable[Part], entries: Iterable[Entry]) -> list[str]:
@@ -67,7 +74,7 @@ def problems(parts: Iterable[Part], entries: Iterable[Entry]) -> list[str]:
         + (f"fixed in {entry['below']}" if "below" in entry else "use another part")
         for part in parts
         for entry in known
-        if is_bad(part, entry)
+        if is_bad(part, entry) and not is_for_the_inventory(part)
     ]
 
 

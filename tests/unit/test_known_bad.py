@@ -6,11 +6,18 @@ import json
 import re
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
+from ansible_collections.millrace.streaming.plugins.module_utils.model.known_bad import (
+    PARTS,
+    better_versions,
+    holes,
+    numbers,
+)
 
 from artifacts import jars, known_bad
 from artifacts.known_bad import Part
@@ -37,7 +44,7 @@ def test_nothing_bad_is_pinned() -> None:
     assert Part(LOG4J, "2.25.4", POM, "kafka-4.3.1") in parts
     assert {one.name for one in parts} >= {"pyspark", "kafka-python", "ansible-core"}
     assert not known_bad.problems(parts, ENTRIES)
-    assert not [one for one in parts if not known_bad.numbers(one.version)], "without a version"
+    assert not [part for part in parts if not numbers(part.version)], "without a version"
 
 
 def test_each_entry_says_what_and_why_and_no_more() -> None:
@@ -48,21 +55,23 @@ def test_each_entry_says_what_and_why_and_no_more() -> None:
         assert all(isinstance(one.get(key, ""), str) for key in known - {"accepted"}), one
         assert one.get("accepted", {}).keys() <= recipes, one
         if {"from", "below"} <= one.keys():
-            assert known_bad.numbers(one["from"]) < known_bad.numbers(one["below"])
+            assert numbers(one["from"]) < numbers(one["below"])
 
 
 def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
     for name in versions.KAFKA.blocked:
         assert known_bad.problems([Part("org.apache.kafka:kafka_2.13", name, "")], ENTRIES), name
-    for name in versions.KAFKA.supported:
-        assert not known_bad.problems([Part("org.apache.kafka:kafka_2.13", name, "")], ENTRIES)
+    for product, part in PARTS.items():
+        version = versions.PRODUCTS[product].default
+        default = Part(part, version, "", f"{product}-{version}")
+        assert not known_bad.problems([default], ENTRIES)
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "found"),
     [
         (POM, "<log4j.version>2.25.4", "<log4j.version>2.14.1", "CVE-2021-44228"),
-        (POM, "<kafka.version>4.3.1", "<kafka.version>4.1.1", "OAUTHBEARER"),
+        (POM, "<kafka.version>4.3.1", "<kafka.version>4.1.1", "(OAUTHBEARER"),
         (
             "artifacts/kafka/3.9.2/pom.xml",
             "<groupId>org.slf4j</groupId><artifactId>slf4j-reload4j<",
@@ -78,9 +87,8 @@ def test_a_planted_bad_version_is_found(
     name: str, old: str, new: str, found: str, tmp_path: Path
 ) -> None:
     problems = known_bad.problems(known_bad.pinned(copy(tmp_path, name, old, new)), ENTRIES)
-    assert len(problems) == 1
-    assert problems[0].startswith(f"{name}: ")
-    assert found in problems[0]
+    assert len([line for line in problems if found in line]) == 1
+    assert all(line.startswith(f"{name}: ") for line in problems)
 
 
 def test_the_command_fails_and_names_the_part(
@@ -94,6 +102,35 @@ def test_the_command_fails_and_names_the_part(
     (line,) = capsys.readouterr().out.splitlines()
     assert f"{POM}: {LOG4J} 2.17.0 " in line
     assert line.endswith("fixed in 2.17.1")
+
+
+@pytest.mark.parametrize(
+    ("default", "bad"), [("4.4.0", False), ("4.2.1", True), ("4.2.2", False), ("3.9.2", True)]
+)
+def test_a_default_that_is_bad_fails(
+    default: str, bad: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    products = {**versions.PRODUCTS, "kafka": replace(versions.KAFKA, default=default)}
+    monkeypatch.setattr(known_bad, "PRODUCTS", products)
+    assert known_bad.main([]) == int(bad)
+    assert (f"artifacts/kafka/{default}/pom.xml: " in capsys.readouterr().out) == bad
+
+
+@pytest.mark.parametrize(
+    ("version", "bad", "better"),
+    [
+        ("3.9.2", {"CVE-2026-111115", "CVE-2026-111108"}, ["4.4.0"]),
+        ("4.2.1", {"CVE-2026-111115", "CVE-2026-111108", "CVE-2026-110985"}, ["4.2.2", "4.4.0"]),
+        ("4.3.1", {"CVE-2026-111115", "CVE-2026-111108", "CVE-2026-110985"}, ["4.4.0"]),
+        ("4.2.2", set(), ["4.4.0"]),
+        ("4.4.0", set(), []),
+    ],
+)
+def test_a_version_has_its_holes_and_a_better_one(
+    version: str, bad: set[str], better: list[str]
+) -> None:
+    assert {entry["id"] for entry in holes("kafka", version)} == bad
+    assert better_versions("kafka", version) == better
 
 
 def test_lint_runs_the_command() -> None:

@@ -19,7 +19,7 @@ ROLES = (
     *("host", "java", "service", "zookeeper", "kafka", "connect", "schema_registry", "postgresql"),
     *("hdfs", "spark", "metrics", "monitoring", "lag_exporter", "console"),
 )
-PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_")
+PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_", "accepted_risks")
 # Old name -> what to set instead.
 RENAMED = {"distribution_cache": "service_cache", "kafka_allow_plaintext": "kafka_security: open"}
 

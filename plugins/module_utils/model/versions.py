@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from . import key_table
+
+Standing = Literal["supported", "to upgrade from"]
+"""Supported for new clusters, or installed only so that a cluster can be upgraded from it."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,7 @@ class Release:
     `metadata` is the metadata.version that a new cluster finalizes, `zookeeper` says whether a
     broker can run in ZooKeeper mode. `features` are the levels that the release is meant to run
     with (`kafka-features.sh version-mapping`), without kraft.version, which makes a static quorum
-    dynamic; `optional` are levels that its brokers know besides.
+    dynamic; `optional` are levels that its brokers know besides. `standing` is the policy.
     """
 
     java: tuple[int, ...]
@@ -24,6 +28,7 @@ class Release:
     zookeeper: bool = False
     features: Mapping[str, int] = field(default_factory=dict)
     optional: Mapping[str, int] = field(default_factory=dict)
+    standing: Standing = "supported"
 
     @property
     def ceilings(self) -> dict[str, int]:
@@ -33,7 +38,11 @@ class Release:
 
 @dataclass(frozen=True)
 class Product:
-    """What is known of a product's versions; `blocked` gives the reason of each refusal."""
+    """The policy of a product's versions.
+
+    The `default` is the current one, of the others each release has its standing. `blocked` gives
+    the reason of each refusal; artifacts/known-bad.yml lists the holes of each version.
+    """
 
     name: str
     default: str
@@ -89,24 +98,28 @@ KAFKA = Product(
             java=(17, 21, 25),
             metadata="4.2-IV1",
             features={"metadata.version": 29, **_FEATURES_4_2},
+            standing="to upgrade from",
         ),
         "4.1.2": Release(
             java=(17, 21),
             metadata="4.1-IV1",
             features={"metadata.version": 27, **_FEATURES_4_1},
             optional={"share.version": 1},
+            standing="to upgrade from",
         ),
         "4.0.2": Release(
             java=(17, 21),
             metadata="4.0-IV3",
             features={"metadata.version": 25, **_FEATURES_4_0},
             optional={"eligible.leader.replicas.version": 1},
+            standing="to upgrade from",
         ),
         "3.9.2": Release(
             java=(8, 11, 17, 21),
             metadata="3.9-IV0",
             zookeeper=True,
             features={"metadata.version": 21},
+            standing="to upgrade from",
         ),
     },
     blocked={

@@ -13,7 +13,8 @@ from .engine import REGISTERED, Rule
 
 # From what the inventory is to what a property is: the order of the problems.
 _SUBJECTS = (
-    *("groups", "connection", "files", "variables", "versions", "services", "jvm", "system"),
+    *("groups", "connection", "files", "variables", "versions", "policy", "services"),
+    *("jvm", "system"),
     *("firewall", "directories", "disks", "storage", "nodes", "quorum", "listeners"),
     *("stores", "certificates", "replication", "keys", "contradictions"),
     *("security", "principals", "clear_text", "sasl", "users", "protection"),

@@ -100,7 +100,7 @@ def test_a_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
-def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_path: Path) -> None:
+def test_every_inventory_of_the_tree_is_legal(name: str, tmp_path: Path) -> None:
     # A copy, since a lookup may write a secret beside the inventory.
     own = shutil.copytree(ROOT / "inventories" / name, tmp_path / name)
     if any("nftables" in path.read_text() for path in own.glob("group_vars/*")):
@@ -112,7 +112,10 @@ def test_every_inventory_of_the_tree_is_legal_without_warnings(name: str, tmp_pa
         (own / "transport.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     ansible = AnsibleRun(own)
     found = ansible.task("cluster", next(iter(ansible.hostvars)))
-    assert (found["problems"], found["notes"]) == ([], [])
+    assert found["problems"] == []
+    # Those that begin with an old version on purpose accept its holes.
+    outdated = any("accepted_risks:" in path.read_text() for path in own.glob("group_vars/*"))
+    assert [note["rule"] for note in found["notes"]] == ["outdated-version"] * outdated
 
 
 def test_a_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""The rules about the policy of versions: known to be bad, accepted with a reason, outdated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model.cluster import Cluster
+from ..model.kafka import KafkaNode
+from ..model.known_bad import Entry, better_versions, holes, is_accepted
+from ..model.service import Service
+from ..model.values import listing
+from ..model.versions import PRODUCTS
+from .engine import Finding, Findings, rule
+from .shared import falls_back_to_default
+
+_ACCEPTED = "accepted_risks"
+
+
+def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
+    """Yield the services whose version is one that can be installed."""
+    for host in cluster.hosts:
+        for product, service in cluster.services(host).items():
+            unknown = falls_back_to_default(cluster, host, f"{product}_version", _ACCEPTED)
+            if service.version in PRODUCTS[product].supported and not unknown:
+                yield host, service
+
+
+@rule("known-bad-version", each=_services)
+def _known_bad_version(service: Service) -> Findings:
+    """Whoever reaches the service may use the hole; that must be a decision, with its reason."""
+    if refused := _refused(service):
+        what = f"{_name(service)} is known to be bad: {_listed(refused)}."
+        accepted = ", ".join(f"{entry['id']}: <why it is no danger here>" for entry in refused)
+        fix = f"{_advice(service)}, or accept it: {_ACCEPTED}: {{{accepted}}}."
+        yield Finding(what, fix, f"{service.product}_version")
+
+
+@rule("outdated-version", each=_services, severity="warning")
+def _outdated_version(service: Service) -> Findings:
+    """It gets no fixes any more, or has a hole that was accepted."""
+    if _refused(service):
+        return  # which says already where to go
+    parts = []
+    if PRODUCTS[service.product].supported[service.version].standing == "to upgrade from":
+        parts.append("It is installed only to be upgraded from.")
+    holes_by_reason: dict[str, list[Entry]] = {}
+    for entry in _holes(service):
+        holes_by_reason.setdefault(_reason(service, entry), []).append(entry)
+    parts += [
+        f"{_listed(entries)} accepted: {reason}." for reason, entries in holes_by_reason.items()
+    ]
+    if parts:
+        what = f"{_name(service)} is outdated. {' '.join(parts)}"
+        yield Finding(what, f"{_advice(service)}.", f"{service.product}_version")
+
+
+def _refused(service: Service) -> list[Entry]:
+    """Return the holes that the inventory does not accept."""
+    return [entry for entry in _holes(service) if not _reason(service, entry)]
+
+
+def _holes(service: Service) -> list[Entry]:
+    """Return the holes of a version, without those that are none in its distribution."""
+    product, version = service.product, service.version
+    return [entry for entry in holes(product, version) if not is_accepted(entry, product, version)]
+
+
+def _reason(service: Service, entry: Entry) -> str:
+    """Return why the inventory accepts a hole, empty if it does not."""
+    reason = service.settings[_ACCEPTED].get(entry["id"])
+    return reason.strip().rstrip(".") if isinstance(reason, str) else ""
+
+
+def _name(service: Service) -> str:
+    return f"{PRODUCTS[service.product].name} {service.version}"
+
+
+def _listed(entries: list[Entry]) -> str:
+    return listing(f"{entry['id']} ({entry['reason']})" for entry in entries)
+
+
+def _advice(service: Service) -> str:
+    """Return which version to set, and how a cluster gets there."""
+    product = service.product
+    better = better_versions(product, service.version)
+    if not better:
+        return f"There is no better version of {PRODUCTS[product].name} yet"
+    setting = f"{product}_version: {listing(better, 'or')}"
+    if product != "kafka":
+        return f"Set {setting}"
+    if isinstance(service, KafkaNode) and service.mode == "zookeeper":
+        return f"Make a new cluster with the group kafka_controllers and {setting}"
+    return f"Set {setting}; a cluster that runs gets it by playbooks/rolling_upgrade.yml"
