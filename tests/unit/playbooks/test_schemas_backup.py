@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import pytest
@@ -70,12 +71,13 @@ class Registry(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    with served(Registry) as address:
-        yield HOSTS.format(port=address.rpartition(":")[2])
-    assert not [*(tmp_path / "temporary").rglob("*.zip")], "what was on the host is there still"
+def inventory(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    # Not below tmp_path: a socket of Ansible would get a name that is too long.
+    with TemporaryDirectory() as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        with served(Registry) as address:
+            yield HOSTS.format(port=address.rpartition(":")[2])
+        assert not [*Path(temporary).rglob("*.zip")], "what was on the host is there still"
 
 
 def result(place: Path, inventory: str, name: str, *options: str) -> tuple[int, str]:
