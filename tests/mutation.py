@@ -15,7 +15,6 @@ import contextlib
 import difflib
 import hashlib
 import importlib
-import itertools
 import json
 import marshal
 import multiprocessing
@@ -36,7 +35,9 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 
+import parso
 import pytest
+from cosmic_ray.ast import ast_nodes
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
@@ -119,7 +120,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "storage": {
         f"{UTILS}/host/storage.py": [f"{UNIT}/host/test_storage.py"],
-        "plugins/modules/kafka_storage.py": [f"{UNIT}/host/test_storage.py"],
+        "plugins/modules/kafka_storage.py": [f"{UNIT}/modules/test_kafka_storage_module.py"],
         "plugins/action/kafka_storage.py": [f"{UNIT}/actions/test_kafka_storage.py"],
     },
     "restarts": {
@@ -179,7 +180,7 @@ class Result:
     """What became of the bugs of a module."""
 
     module: str
-    possible: int = 0
+    is_sample: bool
     noticed: int = 0
     unnoticed: list[Bug] = field(default_factory=list)
 
@@ -192,19 +193,41 @@ class Result:
         return self.noticed / self.total if self.total else 0
 
     def __str__(self) -> str:
-        sample = f", a sample of {self.possible}" if self.total < self.possible else ""
+        sample = " (a sample)" if self.is_sample else ""
         return f"{self.noticed} of {self.total} bugs in {self.module} noticed{sample}"
 
 
-def bugs(module: str, original: str) -> Iterator[Bug]:
-    """Yield the bugs of a module, each different from its text and from the others."""
-    known = {_meaning(original)}
+def bugs(module: str, original: str, sample: int) -> tuple[list[Bug], bool]:
+    """Return bugs of a module, each different from its text and from the others.
+
+    Tells whether there may be more of them than a `sample`.
+    """
+    candidates = [*_candidates(original)]
+    if len(candidates) > sample:
+        random.Random(module).shuffle(candidates)  # noqa: S311 - no secret
+    known, found = {_meaning(original)}, []
+    for name, occurrence in candidates:
+        if len(found) == sample:
+            return found, True
+        try:
+            text = mutate_code(original, get_operator(name)(), occurrence)
+        except AttributeError:  # it knows no name with dots among exceptions
+            continue
+        meaning = _meaning(text)
+        if meaning and meaning not in known:
+            known.add(meaning)
+            found.append(Bug(module, name.rpartition("/")[2], original, text))
+    return found, False
+
+
+def _candidates(original: str) -> Iterator[tuple[str, int]]:
+    """Yield each operator as often as it applies to a module, with the number of the place."""
+    nodes = [*ast_nodes(parso.parse(original))]
     for name in filter(_is_used, sorted(operator_names())):
-        for text in _texts(original, name):
-            meaning = _meaning(text)
-            if meaning and meaning not in known:
-                known.add(meaning)
-                yield Bug(module, name.rpartition("/")[2], original, text)
+        operator = get_operator(name)()
+        places = (place for node in nodes for place in operator.mutation_positions(node))
+        for number, _ in enumerate(places):
+            yield name, number
 
 
 def _is_used(name: str) -> bool:
@@ -212,18 +235,6 @@ def _is_used(name: str) -> bool:
     return not get_operator(name).arguments() and replacement in REPLACEMENTS.get(
         kind, (replacement,)
     )
-
-
-def _texts(original: str, name: str) -> Iterator[str]:
-    """Yield what an operator makes of a module, at each place where it applies."""
-    for occurrence in itertools.count():
-        try:
-            text = mutate_code(original, get_operator(name)(), occurrence)
-        except AttributeError:  # it knows no name with dots among exceptions
-            continue
-        if text is None:
-            return
-        yield text
 
 
 def _meaning(text: str) -> str:
@@ -350,10 +361,8 @@ def examine(module: str, tests: Sequence[str], pool: ProcessPoolExecutor, sample
     if code:
         sys.exit(f"the tests of {module} fail without a bug:\n{said}")
     seconds = 10 + 5 * (time.monotonic() - begun)
-    planned = [*bugs(module, (ROOT / module).read_text(encoding="utf-8"))]
-    result = Result(module, possible=len(planned))
-    if len(planned) > sample:
-        planned = random.Random(module).sample(planned, sample)  # noqa: S311 - no secret
+    planned, is_sample = bugs(module, (ROOT / module).read_text(encoding="utf-8"), sample)
+    result = Result(module, is_sample)
     pending = [
         (bug, pool.submit(plant, bug, tests, seconds, number))
         for number, bug in enumerate(planned, 1)

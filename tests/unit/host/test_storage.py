@@ -1,20 +1,13 @@
-"""When storage is formatted, and with which command; the module kafka_storage."""
+"""When storage is formatted, and with which command."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
 from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
-
-from tests.unit.module_runner import run_module
-
-Run = Callable[..., dict[str, Any]]
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
@@ -156,115 +149,101 @@ def test_a_controller_that_was_formatted_into_a_running_quorum_is_an_observer(
     assert storage.is_observer(node, [formatted("/a"), EMPTY], config) is observer
 
 
-FAKE_JAVA = """#!/bin/sh
-echo "WARN StatusLogger No Log4j 2 configuration file found" >&2
-for dir in {dirs}; do
-  test -e "$dir/meta.properties" || printf '{meta}' > "$dir/meta.properties"
-done
-"""
+@pytest.mark.parametrize(
+    ("name", "is_own"),
+    [
+        ("meta.properties", True),
+        ("meta.properties.tmp", True),
+        ("bootstrap.checkpoint", True),
+        ("recovery-point-offset-checkpoint", True),
+        ("cleaner-offset-checkpoint.tmp", True),
+        (".lock", True),
+        (".kafka_cleanshutdown", True),
+        ("remote-log-index-cache", True),
+        ("t-0", False),
+        ("meta-properties", False),
+        ("xlock", False),
+        ("notes.checkpoint", False),
+        ("lost+found", False),
+    ],
+)
+def test_what_kafka_keeps_beside_partitions(name: str, *, is_own: bool) -> None:
+    assert storage.is_kafkas_own(name) is is_own
+    assert storage.is_partition(name) is (name == "t-0")
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Any:
-    """Run the real module against a java that writes what the storage tool would."""
-    dirs = [tmp_path / "data", tmp_path / "meta"]
-    for path in dirs:
-        path.mkdir()
-    java = tmp_path / "java"
-    java.write_text(
-        FAKE_JAVA.format(dirs=" ".join(map(str, dirs)), meta=meta().replace("\n", "\\n"))
-    )
-    java.chmod(0o755)
-    config = tmp_path / "server.properties"
-    config.write_text(f"node.id=1\nlog.dirs={dirs[0]}\nmetadata.log.dir={dirs[1]}\n")
-    args = {
-        "home": str(tmp_path),
-        "config": str(config),
-        "cluster_id": CLUSTER,
-        "node_id": 1,
-        "log_dirs": [str(path) for path in dirs],
-        "user": Path("/").owner() if os.geteuid() == 0 else Path.home().owner(),
-        "java": str(java),
-        "bootstrap": ["127.0.0.1:1"],
-        "may_vote": True,
-    }
-
-    def run(check: bool = False, **changes: Any) -> dict[str, Any]:
-        return run_module("kafka_storage", {**args, **changes}, check=check)
-
-    return run
+@pytest.mark.parametrize(
+    ("text", "lost", "there"),
+    [
+        ("node.id=1\n", "cluster.id", "node.id"),
+        (f"cluster.id={CLUSTER}\n", "node.id", "cluster.id"),
+    ],
+)
+def test_what_a_damaged_file_has_lost_is_named(text: str, lost: str, there: str) -> None:
+    (found,) = storage.problems(NODE, [LogDir("/a", exists=True, meta=text)])
+    assert "/a/meta.properties" in found
+    assert lost in found
+    assert there not in found
 
 
-def test_the_module_formats_once(node: Run, tmp_path: Path) -> None:
-    planned = node(check=True)
-    assert planned["changed"]
-    assert planned["formatted"] == [str(tmp_path / "data"), str(tmp_path / "meta")]
-    assert not (tmp_path / "data" / "meta.properties").exists()
-    first = node()
-    assert (first["changed"], first["state"]) == (True, "new")
-    assert first["formatted"] == planned["formatted"]
-    second = node()
-    assert (second["changed"], second["state"]) == (False, "formatted")
+@pytest.mark.parametrize(("cluster", "node"), [(OTHER, 1), (CLUSTER, 2), (OTHER, 2)])
+def test_only_what_contradicts_is_a_problem(cluster: str, node: int) -> None:
+    found = storage.problems(NODE, [formatted("/a", cluster=cluster, node=node)])
+    assert ["cluster.id" in text for text in found].count(True) == (cluster != CLUSTER)
+    assert [f"node.id {node}" in text for text in found].count(True) == (node != 1)
+    assert len(found) == (cluster != CLUSTER) + (node != 1)
 
 
-def test_the_module_formats_a_replaced_disk_only(node: Run, tmp_path: Path) -> None:
-    node()
-    (tmp_path / "data" / "meta.properties").unlink()
-    again = node()
-    assert again["state"] == "replaced disk"
-    assert again["formatted"] == [str(tmp_path / "data")]
+def test_what_is_known_of_a_directory_is_checked_wherever_it_is() -> None:
+    there = LogDir("/a", exists=False, meta=meta(OTHER))
+    assert len(storage.problems(NODE, [there])) == 1
+    assert len(storage.problems(NODE, [there], planned=True)) == 1
+    assert len(storage.problems(NODE, [LogDir("/a", exists=True)])) == 0
 
 
-def test_the_module_says_each_time_that_a_controller_is_an_observer(node: Run) -> None:
-    joining = {"controller": True, "initial_controllers": "1@127.0.0.1:1:y"}
-    assert [node(**joining)["observer"] for _ in range(2)] == [True, True]
-    assert node(**joining | {"initial_controllers": "1@127.0.0.1:1:x"})["observer"] is False
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ("log.dirs=/a, /b\n", "/a"),
+        ("log.dir=/c\n", "/c"),
+        ("log.dir=/c\nlog.dirs=/a\n", "/a"),
+        ("log.dirs=/a\nmetadata.log.dir= /m \n", "/m"),
+        ("", ""),
+    ],
+)
+def test_the_directory_of_the_metadata(config: str, path: str) -> None:
+    assert storage.metadata_dir(storage.parse_properties(config)) == path
 
 
-def test_the_module_refuses_and_touches_nothing(node: Run, tmp_path: Path) -> None:
-    (tmp_path / "data" / "meta.properties").write_text(meta(node=9))
-    (tmp_path / "meta" / "__cluster_metadata-0").mkdir()
-    answer = node()
-    assert answer["failed"]
-    assert "node.id 9" in answer["msg"]
-    assert "__cluster_metadata-0" in answer["msg"]
-    assert not (tmp_path / "meta" / "meta.properties").exists()
+def test_a_disk_without_the_metadata_lacks_it() -> None:
+    dirs = [formatted("/a"), EMPTY]
+    assert storage.lacks_metadata(dirs, "log.dirs=/b,/a\n")
+    assert storage.lacks_metadata(dirs, "log.dirs=/a\nmetadata.log.dir=/b\n")
+    assert not storage.lacks_metadata(dirs, "log.dirs=/a,/b\n")
+    assert not storage.lacks_metadata(dirs, "")
 
 
-def test_the_module_does_not_believe_a_tool_that_did_nothing(node: Run, tmp_path: Path) -> None:
-    (tmp_path / "java").write_text("#!/bin/sh\nexit 0\n")
-    result = node()
-    assert result["failed"]
-    assert str(tmp_path / "data") in result["msg"]
+@pytest.mark.parametrize(
+    ("config", "count"),
+    [
+        ("node.id=1\nlog.dirs=/a,/b\n", 0),
+        ("node.id=1\nlog.dirs=/b,/a\nmetadata.log.dir=/a\n", 0),
+        ("node.id=1\nlog.dirs=/a\n", 1),
+        ("node.id=1\nlog.dirs=/a,/b,/c\n", 1),
+        ("node.id=2\nlog.dirs=/a,/b\n", 1),
+        ("log.dirs=/a,/b\n", 1),
+        ("", 2),
+    ],
+)
+def test_where_a_configuration_disagrees(config: str, count: int) -> None:
+    dirs = [LogDir(path, exists=True) for path in ("/a", "/b")]
+    assert len(storage.config_problems(NODE, dirs, config)) == count
 
 
-VOTING = {"controller": True, "initial_controllers": "1@127.0.0.1:1:x"}
+def test_only_a_replaced_disk_is_formatted_beside_others() -> None:
+    assert "--ignore-formatted" not in storage.format_command(NODE, STATIC, partly=False)
 
 
-def test_a_controller_whose_peers_have_data_is_formatted_without_a_vote(node: Run) -> None:
-    command = node(**VOTING, may_vote=False)["command"]
-    assert "--no-initial-controllers" in command
-    assert "--initial-controllers" not in command
-
-
-def test_a_first_controller_votes(node: Run) -> None:
-    assert "--initial-controllers" in node(**VOTING)["command"]
-
-
-def test_a_replaced_disk_without_the_metadata_takes_no_vote(node: Run, tmp_path: Path) -> None:
-    node(**VOTING)
-    (tmp_path / "data" / "meta.properties").unlink()
-    assert "--initial-controllers" in node(**VOTING, may_vote=False)["command"]
-    (tmp_path / "meta" / "meta.properties").unlink()
-    assert "--no-initial-controllers" in node(**VOTING, may_vote=False)["command"]
-
-
-def test_an_empty_voter_of_a_static_quorum_waits_for_the_others(node: Run, tmp_path: Path) -> None:
-    """Nothing answers there: whether the quorum needs its vote is not known."""
-    with (tmp_path / "server.properties").open("a") as config:
-        config.write(STATIC)
-    refused = node(**VOTING, may_vote=False)
-    assert refused["failed"]
-    assert "node 1" in refused["msg"]
-    assert not (tmp_path / "meta" / "meta.properties").exists()
-    assert node(**VOTING)["changed"], "a first one is formatted"
+def test_a_node_is_what_the_options_of_the_module_say() -> None:
+    options = {**dataclasses.asdict(NODE), "more": 1}
+    assert Node.of(options) == NODE
