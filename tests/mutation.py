@@ -35,9 +35,8 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 
-import parso
 import pytest
-from cosmic_ray.ast import ast_nodes
+from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
@@ -205,7 +204,7 @@ def bugs(module: str, original: str, sample: int) -> tuple[list[Bug], bool]:
     candidates = [*_candidates(original)]
     if len(candidates) > sample:
         random.Random(module).shuffle(candidates)  # noqa: S311 - no secret
-    known, found = {_meaning(original)}, []
+    known, found = {_meaning(original)}, list[Bug]()
     for name, occurrence in candidates:
         if len(found) == sample:
             return found, True
@@ -222,7 +221,7 @@ def bugs(module: str, original: str, sample: int) -> tuple[list[Bug], bool]:
 
 def _candidates(original: str) -> Iterator[tuple[str, int]]:
     """Yield each operator as often as it applies to a module, with the number of the place."""
-    nodes = [*ast_nodes(parso.parse(original))]
+    nodes = [*ast_nodes(get_ast(original))]
     for name in filter(_is_used, sorted(operator_names())):
         operator = get_operator(name)()
         places = (place for node in nodes for place in operator.mutation_positions(node))

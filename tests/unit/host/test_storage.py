@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
 from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_properties,
+)
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
@@ -212,7 +215,7 @@ def test_what_is_known_of_a_directory_is_checked_wherever_it_is() -> None:
     ],
 )
 def test_the_directory_of_the_metadata(config: str, path: str) -> None:
-    assert storage.metadata_dir(storage.parse_properties(config)) == path
+    assert storage.metadata_dir(parse_properties(config)) == path
 
 
 def test_a_disk_without_the_metadata_lacks_it() -> None:
