@@ -304,7 +304,7 @@ def _keep_compiled(directory: Path) -> None:
         if not kept.exists():
             new = kept.with_suffix(f".{os.getpid()}")
             new.write_bytes(marshal.dumps(compile_code(self, fullname)))
-            new.rename(kept)
+            new.replace(kept)
         return marshal.loads(kept.read_bytes())  # noqa: S302 - written above
 
     loader.get_code = get_code
