@@ -17,6 +17,7 @@ import pytest
 from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
+from ansible.module_utils.common.parameters import PASS_VARS
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import trust_as_template
@@ -42,7 +43,7 @@ def call_module(
     """Return the result of a module, or of one by its name, as Ansible would get it."""
     module = plugin("modules", name) if isinstance(name, str) else name
     # A site may let results show the options, as cores before 2.20 always do.
-    shown = {"_ansible_inject_invocation": True}
+    shown = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
     options = {**args, **shown, "_ansible_check_mode": check, "_ansible_diff": diff}
     output = io.StringIO()
     stopped = contextlib.suppress(SystemExit)
