@@ -5,16 +5,19 @@ from __future__ import annotations
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from artifacts.headers import BLOCK, normalize, normalized
 
 DEVICE = slice(329, 345)
-FORMATS = {"ustar": tarfile.USTAR_FORMAT, "gnu": tarfile.GNU_FORMAT}
+USTAR: Literal[0] = 0
+GNU: Literal[1] = 1
+"""As `tarfile` numbers them."""
 
 
-def archive(place: Path, form: str, device: bytes) -> Path:
+def archive(place: Path, form: Literal[0, 1], device: bytes) -> Path:
     """Write a tar file whose headers have something in the fields of devices."""
     path = place / f"{form}-{device[:1].hex()}.tar"
     with path.open("wb") as stream:
@@ -26,7 +29,7 @@ def archive(place: Path, form: str, device: bytes) -> Path:
         }.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
-            header = bytearray(entry.tobuf(FORMATS[form]))
+            header = bytearray(entry.tobuf(form))
             header[DEVICE] = device
             header[148:156] = b" " * 8
             header[148:156] = b"%06o\x00 " % sum(header)
@@ -36,8 +39,8 @@ def archive(place: Path, form: str, device: bytes) -> Path:
 
 
 def test_headers_of_old_and_new_tar_become_equal(tmp_path: Path) -> None:
-    old = archive(tmp_path, "ustar", b"0000000\x00" * 2)
-    new = archive(tmp_path, "ustar", bytes(16))
+    old = archive(tmp_path, USTAR, b"0000000\x00" * 2)
+    new = archive(tmp_path, USTAR, bytes(16))
     before = old.read_bytes()
     assert new.read_bytes() != before
     for path in (old, new):
@@ -51,7 +54,7 @@ def test_headers_of_old_and_new_tar_become_equal(tmp_path: Path) -> None:
 
 
 def test_other_headers_stay(tmp_path: Path) -> None:
-    path = archive(tmp_path, "gnu", bytes(16))
+    path = archive(tmp_path, GNU, bytes(16))
     before = path.read_bytes()
     normalize(path)
     assert path.read_bytes() == before
