@@ -11,6 +11,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from testinfra.host import Host
 
+from tests.support.faults.target import FULL
 from tests.support.lab.change import PROVE, Plays, kept_all, starts, watching
 from tests.support.lab.topology import Topology
 from tests.support.recap import changed
@@ -52,7 +53,6 @@ def test_a_dynamic_key_needs_no_restart(
     assert in_force(topology, ONLINE) == {"16000"}
     assert "log.cleaner.backoff.ms=16000" in written(hosts["k1"])
     assert starts(hosts, topology) == before
-    assert changed(plays.succeed("site")) == 0
 
 
 def test_a_dynamic_key_that_goes_leaves_the_default(
@@ -96,7 +96,7 @@ def test_what_kafka_refuses_takes_one_node_down_and_is_undone(
         kafka_host_config={RESTARTED: 400, "replica.selector.class": "org.example.Missing"}
     )
     with watching(topology) as watcher:
-        output = plays.refuse("site", *PROVE)
+        output = plays.refuse("site", *(PROVE if FULL else ()))
     assert watcher.most == 1, watcher.down
     assert len(watcher.seen_down) == 1, "only the first node met it"
     assert "org.example.Missing" in output

@@ -12,7 +12,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import ope
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from testinfra.host import Host
 
-from tests.support.faults.target import skip_unless_full
+from tests.support.faults.target import FULL, skip_unless_full
 from tests.support.faults.verifiable import agrees, verifiable
 from tests.support.lab.change import PROVE, TASKS, Plays, kept_all, starts, watching
 from tests.support.lab.topology import Topology
@@ -98,6 +98,8 @@ def full(host: Host, path: str) -> Iterator[None]:
 
 VERIFIED = "up"
 """The change that Kafka's own programs judge too."""
+REPEATED = "again"
+"""The change whose records are proven with --full alone: it is the first one once more."""
 CHANGES = {
     "up": ("rolling_upgrade", NEW),
     "back": ("rollback", OLD),
@@ -115,6 +117,7 @@ def test_every_change_loses_nothing(
 ) -> None:
     """Binaries only: what is finalized stays as it was, so a rollback stays possible."""
     playbook, version = CHANGES[change]
+    proven = FULL or change != REPEATED
     before, features = starts(hosts, topology), finalized(topology)
     inventory.set(kafka_version=version)
     with ExitStack() as stack:
@@ -124,14 +127,15 @@ def test_every_change_loses_nothing(
             if change == VERIFIED
             else None
         )
-        plays.succeed(playbook, *PROVE, "-e", "soak_seconds=3")
+        plays.succeed(playbook, *(PROVE if proven else ()), "-e", "soak_seconds=3")
     assert watcher.most == 1, watcher.down
     tasks = plays.remote_tasks()
     assert all(0 < tasks[host] <= TASKS for host in before), tasks
     assert all_run(version, hosts, topology)
     assert starts(hosts, topology) == {host: count + 1 for host, count in before.items()}
     assert finalized(topology) == features
-    kept_all(plays.proof())
+    if proven:
+        kept_all(plays.proof())
     if second:
         agrees(second)
 
