@@ -79,9 +79,9 @@ def describe(lines: Iterable[str], data: int, seconds: float) -> str:
     """Return how far the process is, for people."""
     texts = [_TIME.sub("", line) for line in lines]
     recovering = [text for text in texts if RECOVERY.match(text)]
-    last = (recovering or texts)[-1:]
     shown = f"{data / 2**20:.0f} MiB read, {seconds:.0f} s of processor time"
-    return f"{last[0][:200]} ({shown})" if last else shown
+    last = next(reversed(recovering or texts), "")
+    return f"{last[:200]} ({shown})" if last else shown
 
 
 def data_read(process: Path) -> int:

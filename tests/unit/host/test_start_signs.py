@@ -15,6 +15,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.start_sign
     kinds,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import State
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
+    StartProgress,
+)
 
 from tests.support.wait import wait_for
 
@@ -178,7 +181,7 @@ def test_a_unit_that_is_prepared_has_read_nothing(tmp_path: Path) -> None:
     process(tmp_path, blocks=2**20, ticks=(0, 0))
     unit: Any = Logging(State("activating", "start-pre", pid=7, invocation="f00"), "a", "b")
     found = start_signs.read(unit, tmp_path)
-    assert (found.read, found.lines, found.preparing) == (0, (), True)
+    assert (found.read, found.seconds, found.lines, found.preparing) == (0, 0, (), True)
 
 
 def test_recovery_is_told_rather_than_what_is_logged_beside_it() -> None:
@@ -191,3 +194,13 @@ def test_recovery_is_told_rather_than_what_is_logged_beside_it() -> None:
 def test_a_line_without_a_time_has_a_kind() -> None:
     assert len(kinds(["a 1", "a 2", "b", "[x] INFO b"])) == 2
     assert kinds(["b", "a"]) == kinds(["a", "b", "a"]), "their order says nothing"
+
+
+@pytest.mark.parametrize(("read", "is_progress"), [(200_000, False), (300_000, True)])
+def test_what_is_read_to_connect_again_and_again_is_no_progress(
+    read: int, *, is_progress: bool
+) -> None:
+    before = start_signs.Signs(read=5 * 2**20).as_data()
+    progress = StartProgress()
+    progress.advance(before)
+    assert progress.advance({**before, "read": before["read"] + read}) is is_progress
