@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import grp
 import json
+import os
+import pwd
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,3 +224,231 @@ def test_a_secret_is_shown_on_neither_side(wanted: dict[str, Any], found: Found)
 
 def test_an_entry_does_not_show_its_content() -> None:
     assert "hunter2" not in repr(Entry.of("/s", {"content": "hunter2"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "entry", "named"),
+    [
+        ("a", {"content": ""}, "absolute"),
+        ("/a/", {"content": ""}, "absolute"),
+        ("/a//b", {"content": ""}, "absolute"),
+        ("/a/../b", {"content": ""}, "absolute"),
+        ("/a/./b", {"content": ""}, "absolute"),
+        ("/a", "text", "mapping"),
+        ("/a", {"content": "", "contents": ""}, "contents"),
+        ("/a", {"state": "gone"}, "'gone'"),
+        ("/a", {"content": "", "mode": 644}, "644"),
+        ("/a", {"content": "", "mode": "0648"}, "0648"),
+        ("/a", {"content": "", "mode": "00644"}, "00644"),
+        ("/a", {}, "content"),
+        ("/a", {"content": 7}, "content"),
+        ("/a", {"state": "link"}, "target"),
+    ],
+)
+def test_what_is_wrong_with_an_entry_is_named(path: str, entry: Any, named: str) -> None:
+    (found,) = files.written_problems({path: entry, "/fine": {"content": ""}})
+    assert found.startswith(f"{path}: ")
+    assert named in found
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"content": ""},
+        {"content": "x", "mode": "0600", "owner": "u", "group": "g", "secret": True},
+        {"content": "x", "format": "text", "restart": True, "dynamic": ["a"]},
+        {"state": "link", "target": "/b"},
+        {"state": "directory", "mode": "2770"},
+        {"state": "absent"},
+    ],
+)
+def test_what_is_right_with_an_entry(entry: dict[str, Any]) -> None:
+    assert files.written_problems({"/a.b/c": entry, "/": {"state": "directory"}}) == []
+
+
+def apply(root: Path, wanted: Wanted) -> list[Change]:
+    """Make files below a directory what they should be, as the module does."""
+    own = {"owner": str(os.geteuid()), "group": str(os.getegid())}
+    entries = files.entries_of({f"{root}/{name}": {**own, **one} for name, one in wanted.items()})
+    host = files.Host(entries)
+    assert files.problems(entries, host.read) == []
+    changes = files.plan(entries, host.read)
+    files.make(changes)
+    return changes
+
+
+def kinds(root: Path) -> dict[str, str]:
+    """Return what lies below a directory."""
+    return {
+        str(path.relative_to(root)): (
+            f"link {path.readlink()}"
+            if path.is_symlink()
+            else "directory"
+            if path.is_dir()
+            else path.read_text()
+        )
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def test_every_kind_is_made_changed_and_removed(tmp_path: Path) -> None:
+    first = {
+        "d": {"state": "directory", "mode": "0750"},
+        "d/file": {"content": "ä", "mode": "0640"},
+        "d/link": {"state": "link", "target": "file"},
+        "d/gone": {"state": "absent"},
+    }
+    made = apply(tmp_path, first)
+    assert [Path(one.entry.path).name for one in made] == ["d", "file", "link"]
+    assert kinds(tmp_path) == {"d": "directory", "d/file": "ä", "d/link": "link file"}
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("d", "d/file")]
+    assert modes == [0o750, 0o640]
+    second = {
+        "d/file": {"content": "b", "mode": "0600"},
+        "d/link": {"state": "link", "target": "nowhere"},
+    }
+    apply(tmp_path, second)
+    assert kinds(tmp_path) == {"d": "directory", "d/file": "b", "d/link": "link nowhere"}
+    third = {name: {"state": "absent"} for name in ("d", "d/file", "d/link")}
+    apply(tmp_path, third)
+    assert kinds(tmp_path) == {}
+
+
+def own_changes(root: Path, wanted: Wanted) -> list[Change]:
+    """Return what a second run would change."""
+    own = {"owner": pwd.getpwuid(os.geteuid())[0], "group": grp.getgrgid(os.getegid())[0]}
+    entries = files.entries_of({f"{root}/{name}": {**own, **one} for name, one in wanted.items()})
+    return files.plan(entries, files.Host(entries).read)
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    wanted: Wanted = {
+        "d": {"state": "directory", "mode": "0750"},
+        "d/file": {"content": "ä", "mode": "0640"},
+        "d/link": {"state": "link", "target": "file"},
+        "d/gone": {"state": "absent"},
+    }
+    apply(tmp_path, wanted)
+    assert own_changes(tmp_path, wanted) == []
+    (change,) = own_changes(tmp_path, {"d/file": {"content": "ä", "mode": "0600"}})
+    assert (change.content, change.attributes) == (False, True)
+    (change,) = own_changes(tmp_path, {"d/file": {"content": "b", "mode": "0640"}})
+    assert (change.content, change.attributes) == (True, False)
+
+
+def test_what_was_done_before_an_error_is_told(tmp_path: Path) -> None:
+    entries = files.entries_of(
+        {f"{tmp_path}/{name}": {"content": "", "owner": "", "group": ""} for name in ("a", "b/c")}
+    )
+    with pytest.raises(files.ApplyError) as raised:
+        files.make(files.plan(entries, lambda _: Found()))
+    assert raised.value.done == [f"{tmp_path}/a"]
+    for part in (f"{tmp_path}/b/c", f"{tmp_path}/a", "No such file"):
+        assert part in str(raised.value)
+    assert (tmp_path / "a").exists()
+    with pytest.raises(files.ApplyError, match="nothing"):
+        files.make(files.plan(entries[1:], lambda _: Found()))
+
+
+def test_a_host_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("before")
+    host = files.Host([])
+    assert host.read(f"{tmp_path}/file").content == b"before"
+    (tmp_path / "file").unlink()
+    assert host.read(f"{tmp_path}/file").content == b"before"
+
+
+def test_what_lies_at_a_path(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir(mode=0o700)
+    (tmp_path / "d/x").touch()
+    (tmp_path / "to-d").symlink_to("d")
+    (tmp_path / "nowhere").symlink_to("missing")
+    os.mkfifo(tmp_path / "pipe")
+    host = files.Host(files.entries_of({f"{tmp_path}/d": {"state": "absent"}}))
+    found = {name: host.read(f"{tmp_path}/{name}") for name in ("d", "to-d", "nowhere", "pipe")}
+    assert [one.kind for one in found.values()] == ["directory", "link", "link", "other"]
+    assert [one.is_directory for one in found.values()] == [True, True, False, False]
+    assert found["d"].children == ("x",)
+    assert found["to-d"].target == "d"
+    assert found["to-d"].mode == found["d"].mode == 0o700
+    assert files.Host([]).read(f"{tmp_path}/d").children == ()
+    for name in ("missing", "d/x/y"):
+        assert files.Host([]).read(f"{tmp_path}/{name}") == Found()
+
+
+def test_a_directory_that_still_holds_something_names_some_of_it() -> None:
+    wanted = {"/d": {"state": "absent"}, "/d/a": {"state": "absent"}}
+    host = {"/d": Found("directory", children=("e", "d", "c", "b", "a"))}
+    (found,) = problems(wanted, host)
+    assert "b, c, d, ..." in found
+    (found,) = problems({**wanted, "/d/e": {"content": ""}}, {**host, "/d/e": FILE})
+    assert "b, c, d, ..." in found
+    (found,) = problems(wanted, {"/d": Found("directory", children=("d", "c", "b", "a"))})
+    assert "..." not in found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"content": "x"}, Found(unsafe="no way there")),
+        ({"state": "absent"}, Found(unsafe="no way there")),
+        ({"state": "directory"}, Found("link", unsafe_directory="no way there")),
+    ],
+)
+def test_what_is_unsafe_is_a_problem_of_its_own_path(wanted: Any, found: Found) -> None:
+    assert problems({"/a": wanted}, {"/a": found}) == ["/a: no way there"]
+    assert problems({"/a/b": {"content": ""}}, {"/a": Found("link", unsafe="no")}) == []
+
+
+def test_a_link_in_the_place_of_a_file_may_lie_anywhere() -> None:
+    found = Found("link", unsafe_directory="no way there")
+    assert problems({"/a": {"content": "x"}}, {"/a": found}) == []
+    assert problems({"/a/b": {"content": "x"}}, {"/a": found}) == []
+
+
+def test_the_difference_shows_kinds_and_only_what_differs() -> None:
+    link, file = {"state": "link", "target": "/new"}, {"content": "x"}
+    (change,) = plan({"/a": link}, {"/a": LINK})
+    (part,) = files.diff(change)
+    assert (part["before"], part["after"]) == ("link to /t\n", "link to /new\n")
+    (change,) = plan({"/a": file}, {})
+    content, attributes = files.diff(change)
+    assert (content["before"], content["after"]) == ("", "x")
+    assert (attributes["before"], attributes["after"]) == ("", "root:root 0644\n")
+    (change,) = plan({"/a": {"state": "absent"}}, {"/a": DIRECTORY})
+    (part,) = files.diff(change)
+    assert (part["before"], part["after"]) == ("directory\n", "")
+    (change,) = plan({"/a": {"state": "directory", "mode": "0700"}}, {"/a": DIRECTORY})
+    (part,) = files.diff(change)
+    assert "0755" in part["before"]
+
+
+def test_a_secret_that_comes_or_goes_is_nothing_on_the_other_side() -> None:
+    (change,) = plan({"/s": {"state": "absent", "secret": True}}, {"/s": FILE})
+    (part,) = files.diff(change)
+    assert part["before"]
+    assert not part["after"]
+    (change,) = plan({"/s": {"content": "hunter2", "secret": True}}, {})
+    part, _ = files.diff(change)
+    assert part["after"]
+    assert not part["before"]
+    (change,) = plan({"/s": {"state": "link", "target": "/t", "secret": True}}, {})
+    (part,) = files.diff(change)
+    assert "/t" in part["after"], "a link holds nothing"
+
+
+def test_accounts_are_numbers_or_names(tmp_path: Path) -> None:
+    for owner in (str(os.geteuid()), pwd.getpwuid(os.geteuid())[0], ""):
+        files.write(tmp_path / "file", b"x", 0o600, owner)
+        assert (tmp_path / "file").stat().st_uid == os.geteuid()
+    with pytest.raises(KeyError):
+        files.write(tmp_path / "file", b"y", 0o600, "no-such-user")
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def test_state_of_our_own_is_private_and_its_directory_is_made(tmp_path: Path) -> None:
+    files.write_own(tmp_path / "a/b", "ä")
+    assert (tmp_path / "a/b").read_text() == "ä"
+    assert stat.S_IMODE((tmp_path / "a/b").stat().st_mode) == 0o600
+    files.write_own(tmp_path / "a/b", "c", 0o644)
+    assert stat.S_IMODE((tmp_path / "a/b").stat().st_mode) == 0o644
