@@ -30,7 +30,7 @@ RELEASES = {
     "Debian 12": Release((17,), "3.11", "prometheus"),
     "Debian 13": Release((21, 25), "3.13"),
     "Ubuntu 24.04": Release((8, 11, 17, 21, 25), "3.12", "prometheus"),
-    "Java 25 alone": Release((25,), "3.13"),
+    "Java 25 alone": Release((25,), "3.14"),
 }
 JAVA = {"Debian 12": 17, "Debian 13": 21, "Ubuntu 24.04": 17, "Java 25 alone": 25}
 # Tools are missing until they are installed.

@@ -29,7 +29,7 @@ main(["ansible-playbook", *words])
 
 
 @pytest.mark.parametrize("core", ["2.19.0", "2.19.14", "2.21.5", "2.22.0rc1", "2.22.7"])
-@pytest.mark.parametrize("python", [(3, 11, 0), (3, 13, 5)])
+@pytest.mark.parametrize("python", [(3, 11, 0), (3, 13, 5), (3, 14, 9)])
 def test_what_is_supported_is_accepted(core: str, python: tuple[int, ...]) -> None:
     refuse_control_node(core, python, SUPPORTED)
 
@@ -47,7 +47,7 @@ def test_what_is_supported_is_accepted(core: str, python: tuple[int, ...]) -> No
 def test_what_is_not_supported_is_refused(core: str, python: tuple[int, ...]) -> None:
     with pytest.raises(AnsibleError) as refused:
         refuse_control_node(core, python, SUPPORTED)
-    for text in (core, ".".join(map(str, python)), SUPPORTED, "3.11", "requirements.txt"):
+    for text in (core, ".".join(map(str, python)), SUPPORTED, "3.11", "3.14", "requirements.txt"):
         assert text in str(refused.value)
 
 
