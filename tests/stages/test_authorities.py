@@ -131,7 +131,9 @@ def test_a_former_password_is_worth_nothing_once_its_login_has_ended(lab: Lab) -
             {topic: {"num_partitions": 1, "replication_factor": 3}}, wait_for_metadata=True
         )
     options = {"acks": "all", "request_timeout_ms": 3000, "delivery_timeout_ms": 4000}
-    with contextlib.closing(clients.producer(former, max_block_ms=3000, **options)) as producer:
+    with contextlib.ExitStack() as stack:
+        producer = clients.producer(former, max_block_ms=3000, **options)
+        stack.callback(producer.close, timeout=5)  # it would wait for a login for ever
 
         def serves() -> bool:
             try:
