@@ -107,7 +107,10 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "users": {
         f"{UTILS}/operations/users.py": [f"{OPERATIONS}/test_users.py"],
-        f"{UTILS}/kafka/users.py": [f"{UNIT}/kafka/test_scram.py"],
+        f"{UTILS}/kafka/users.py": [
+            f"{UNIT}/kafka/test_scram.py",
+            f"{OPERATIONS}/test_users.py",
+        ],
     },
     "schemas": {
         f"{UTILS}/operations/subjects.py": [f"{OPERATIONS}/test_subjects.py"],
