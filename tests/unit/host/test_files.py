@@ -20,6 +20,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.files impo
     Found,
 )
 
+from tests.unit.host.attacker import NAME, give, needs_root
+
 DIRECTORY = Found("directory", mode=0o755, owner="root", group="root")
 FILE = Found("file", content=b"x", mode=0o644, owner="root", group="root")
 LINK = Found("link", target="/t")
@@ -52,6 +54,8 @@ def test_defaults() -> None:
     assert [one.properties for one in (directory, properties, text)] == [False, True, False]
     assert (own.owner, own.group) == ("u", "g")
     assert (directory.owner, directory.group) == ("root", "root")
+    plain = Entry("/d")
+    assert (plain.mode, plain.properties, Found().mode) == (0o644, False, 0)
 
 
 @pytest.mark.parametrize(
@@ -345,6 +349,7 @@ def test_what_was_done_before_an_error_is_told(tmp_path: Path) -> None:
     assert raised.value.done == [f"{tmp_path}/a"]
     for part in (f"{tmp_path}/b/c", f"{tmp_path}/a", "No such file"):
         assert part in str(raised.value)
+    assert "Errno" not in str(raised.value), "the path is named once, and no number"
     assert (tmp_path / "a").exists()
     with pytest.raises(files.ApplyError, match="nothing"):
         files.make(files.plan(entries[1:], lambda _: Found()))
@@ -356,6 +361,17 @@ def test_a_host_is_read_once(tmp_path: Path) -> None:
     assert host.read(f"{tmp_path}/file").content == b"before"
     (tmp_path / "file").unlink()
     assert host.read(f"{tmp_path}/file").content == b"before"
+
+
+@needs_root
+def test_a_directory_that_may_be_another_one_is_found_before_a_change(tmp_path: Path) -> None:
+    """The account can have renamed root's directory that lies in its own."""
+    path = give(tmp_path / "shared") / "data"
+    path.mkdir()
+    (path / "x").touch()
+    host = files.Host(files.entries_of({str(path): {"state": "directory", "owner": NAME}}))
+    assert host.read(str(path)).unsafe_directory
+    assert not files.Host([]).read(str(path)).unsafe_directory
 
 
 def test_what_lies_at_a_path(tmp_path: Path) -> None:
