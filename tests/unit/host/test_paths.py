@@ -479,6 +479,39 @@ def test_parents_are_made_for_all_to_enter(tmp_path: Path, umask: int) -> None:
     shutil.rmtree(tmp_path / "a")
 
 
+def test_links_of_root_are_followed_to_directories(tmp_path: Path) -> None:
+    """What root alone can write may lie on another disk."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "data").symlink_to("disk")
+    paths.make_parents(tmp_path / "data/a/file")
+    assert (tmp_path / "disk/a").is_dir()
+    assert paths.names(tmp_path / "data") == ["a"]
+
+
+def test_as_many_links_are_followed_as_the_system_follows(tmp_path: Path) -> None:
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0/file").write_text("x")
+    number = 0
+    with contextlib.suppress(OSError):
+        while (tmp_path / str(number) / "file").read_text():
+            number += 1
+            (tmp_path / str(number)).symlink_to(str(number - 1))
+    assert paths.read_text(tmp_path / str(number - 1) / "file") == "x"
+    with pytest.raises(OSError, match=r".") as raised:
+        paths.read_text(tmp_path / str(number) / "file")
+    assert raised.value.errno == errno.ELOOP
+
+
+@needs_root
+def test_a_directory_of_an_account_can_be_given_back_to_root(shared: Path) -> None:
+    """Only one of root may be another one that was renamed."""
+    path = give(shared / "data")
+    (path / "x").touch()
+    entry = Entry.of(str(path), {"state": "directory", "owner": "root", "group": "root"})
+    files.make([Change(entry, Found(), content=True, attributes=True)])
+    assert path.stat().st_uid == 0
+
+
 def test_what_is_read_has_a_limit(tmp_path: Path) -> None:
     """A sparse file takes no space on a disk, but all of root's memory."""
     sparse = tmp_path / "sparse"
