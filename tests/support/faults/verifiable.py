@@ -25,7 +25,7 @@ from tests.support.wait import scaled, wait_for
 
 TOPIC = "millrace-verifiable"
 RATE = 50
-END_SECONDS = 60
+END_SECONDS = 180
 PACKAGE = "org.apache.kafka.tools"
 JAVA = ("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
