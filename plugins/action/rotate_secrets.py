@@ -10,7 +10,7 @@ from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
 from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
-from ..plugin_utils import run, secret_records, secrets
+from ..plugin_utils import run, secrets
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.users import password_problem
 
@@ -22,14 +22,13 @@ class ActionModule(LocalAction):
         """Check what is to be made anew, and with `make` make it."""
         users = list(dict.fromkeys(filter(None, map(str.strip, args["users"]))))
         spark = args["spark"]
-        found = [*secret_records.problems(self.cluster, args["records"])]
-        found += _of_users(self.cluster, users)
+        problems = [*_of_users(self.cluster, users)]
         confirmed = args["confirmed"] or self._task.check_mode
-        found += _of_spark(self.cluster, args["hosts"], confirmed=confirmed) if spark else ()
+        problems += _of_spark(self.cluster, args["hosts"], confirmed=confirmed) if spark else ()
         if not (users or spark):
-            found = [_choice(self.cluster)]
-        if found:
-            message = "no secret was changed:\n- " + "\n- ".join(found)
+            problems = [_choice(self.cluster)]
+        if problems:
+            message = "no secret was changed:\n- " + "\n- ".join(problems)
             raise AnsibleActionFail(message)
         if not args["make"]:
             return {"changed": False}

@@ -1,10 +1,20 @@
-"""Ansible action: refuse secrets that are older than those with which hosts were deployed."""
+"""Ansible action: refuse secrets that are older than those with which hosts were deployed.
 
+For playbooks that read the records by a task of their own; site.yml compares them in its preflight.
+"""
+
+import base64
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..plugin_utils import secret_records
+from ..module_utils.model import secret_store
+from ..module_utils.model.cluster import Cluster
+from ..module_utils.model.secret_store import Generation
+from ..module_utils.model.values import listing
 from ..plugin_utils.action import LocalAction
 
 
@@ -13,6 +23,27 @@ class ActionModule(LocalAction):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Compare the records of the hosts with the secrets of this control node."""
-        if problems := [*secret_records.problems(self.cluster, args["records"])]:
+        if problems := [*_newer(self.cluster, args["records"])]:
             raise AnsibleActionFail("\n- ".join(["no host was changed:", *problems]))
         return {"changed": False}
+
+
+def _newer(cluster: Cluster, records: Mapping[str, str]) -> Iterator[str]:
+    """Say on which hosts the secrets are newer.
+
+    `records` is host -> its record in base64; one that is empty or damaged says nothing.
+    """
+    secrets, recorded = cluster.inventory.secrets, dict[str, Generation | None]()
+    for host, text in records.items():
+        recorded[host] = None
+        with contextlib.suppress(ValueError, RecursionError):
+            record = json.loads(base64.b64decode(text))
+            recorded[host] = secret_store.deployed_with(record, cluster.deployed(host))
+    newer = secret_store.newer_hosts(secrets.store, recorded)
+    for deployed, hosts in newer.items():
+        yield (
+            f"{secrets.directory} is not newer than the secrets of {listing(hosts)}, {deployed}: "
+            "copy the directory from where that was made. If it is lost, run site.yml -e "
+            "secrets_accept=true, which replaces generated passwords."
+            f"{secret_store.doubt(newer, recorded)}"
+        )

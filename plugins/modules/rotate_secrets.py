@@ -29,11 +29,6 @@ options:
     type: list
     elements: str
     default: []
-  records:
-    description: Mapping of a host to its record of the secrets with which it was deployed, in
-      base64. New secrets are refused where those of a host are newer than the control node's.
-    type: dict
-    default: {}
   make:
     description: Whether the secrets are made; without it they are only checked.
     type: bool

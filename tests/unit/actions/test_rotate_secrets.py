@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.module_op
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
     FILE,
-    RECORD,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SECRET
@@ -80,31 +77,6 @@ def password(ansible: AnsibleRun, user: str) -> str:
     users = of_module("kafka_users", ansible.cluster("k1"), "k1")["users"]
     found: str = next(one["password"] for one in users if one["name"] == user)
     return found
-
-
-def recorded(ansible: AnsibleRun) -> dict[str, str]:
-    """What a task reads on a host that was deployed with the present secrets."""
-    store = ansible.cluster("k1").inventory.secrets.store
-    assert store
-    return {"k1": base64.b64encode(store.record(["kafka"]).encode()).decode(), "s1": ""}
-
-
-def test_an_older_copy_replaces_nothing(tmp_path: Path) -> None:
-    """A host without a record, and one with a damaged record, do not stand in the way."""
-    ansible = deployed(tmp_path)
-    former = tmp_path / "former"
-    rotate(ansible, users=["app"], make=True)
-    shutil.copytree(tmp_path / ".secrets", former)
-    ansible = ansible.next_run()
-    rotate(ansible, users=["app"], make=True, records={**recorded(ansible), "s2": "bm8ganNvbg=="})
-    records = recorded(ansible)
-    shutil.rmtree(tmp_path / ".secrets")
-    former.rename(tmp_path / ".secrets")
-    reason = refused(ansible.next_run(), tmp_path, users=["app"], records=records)
-    for part in ("k1", str(tmp_path / ".secrets"), "secrets_accept=true", RECORD):
-        assert part in reason
-    reason = refused(ansible.next_run(), tmp_path, users=["app"], records={"k1": records["k1"]})
-    assert RECORD not in reason, "every host has it"
 
 
 def test_users_of_a_task_alone_are_no_longer_to_be_replaced(tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import Store
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
+    RECORD,
+    Store,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils import secrets
 
 from tests.unit.actions.clean_cluster import clean, run_checks
@@ -51,7 +55,7 @@ def test_a_damaged_record_says_nothing(ansible: AnsibleRun, damage: str) -> None
     assert not ansible.task("secrets_check", "k1", records={"k1": record(damage)})["changed"]
 
 
-def test_newer_ones_are_named_with_the_way_out(ansible: AnsibleRun) -> None:
+def test_hosts_with_newer_secrets_are_named_with_the_way_out(ansible: AnsibleRun) -> None:
     newer = secrets._following(store(ansible)).record(["kafka"])
     records = {"k1": "", "k2": record(newer), "k3": record(store(ansible).record(["kafka"]))}
     with pytest.raises(AnsibleError) as refusal:
@@ -59,4 +63,24 @@ def test_newer_ones_are_named_with_the_way_out(ansible: AnsibleRun) -> None:
     text = str(refusal.value)
     assert "k2" in text
     assert "k3" not in text
-    assert "secrets_accept=true" in text
+    directory = ansible.cluster("k1").inventory.secrets.directory
+    for part in (directory, "secrets_accept=true", RECORD):
+        assert part in text
+    with pytest.raises(AnsibleError) as refusal:
+        ansible.next_run().task("secrets_check", "k1", records={"k2": records["k2"]})
+    assert RECORD not in str(refusal.value), "every host has it, so none of them is suspect"
+
+
+def test_a_copy_from_before_a_rotation_is_older(ansible: AnsibleRun) -> None:
+    """Whatever was made from it since, it is not what the host was deployed with."""
+    directory = Path(ansible.cluster("k1").inventory.secrets.directory)
+    former = directory.with_name("former")
+    shutil.copytree(directory, former)
+    secrets.replace(directory, ["admin"], [], store=True)
+    ansible = ansible.next_run()
+    records = {"k1": record(store(ansible).record(["kafka"]))}
+    shutil.rmtree(directory)
+    former.rename(directory)
+    secrets.replace(directory, ["admin"], [], store=True)
+    with pytest.raises(AnsibleError):
+        ansible.next_run().task("secrets_check", "k1", records=records)

@@ -11,7 +11,7 @@ import yaml
 from tests.support.lab.topology import ROOT
 
 ROTATE, USERS = "millrace.streaming.rotate_secrets", "millrace.streaming.kafka_users"
-SERVICE = "millrace.streaming.service"
+SERVICE, CHECK = "millrace.streaming.service", "millrace.streaming.secrets_check"
 RECORD = {"product": "host", "parts": ["secrets"]}
 
 
@@ -33,10 +33,10 @@ def test_a_lost_host_is_left_out_and_keeps_no_password_in_use(name: str) -> None
 
 
 def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None:
-    read, asked, made, recorded, given, _ = tasks("Passwords of Kafka's users")
+    read, checked, asked, made, recorded, given, _ = tasks("Passwords of Kafka's users")
     assert USERS in asked
     assert asked["check_mode"]
-    assert read["register"] in made[ROTATE]["records"]
+    assert read["register"] in checked[CHECK]["records"]
     assert made[ROTATE]["make"]
     assert recorded[SERVICE] == RECORD
     assert USERS in given
@@ -49,7 +49,7 @@ def parts(name: str) -> list[dict[str, Any]]:
 
 def test_older_secrets_are_refused_before_hosts_record_the_present_ones() -> None:
     ((read, checked, recorded),) = [play["tasks"] for play in parts("record_secrets")]
-    assert read["register"] in checked["millrace.streaming.secrets_check"]["records"]
+    assert read["register"] in checked[CHECK]["records"]
     assert recorded[SERVICE] == RECORD
 
 
