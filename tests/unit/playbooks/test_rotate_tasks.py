@@ -51,6 +51,10 @@ def test_older_secrets_are_refused_before_hosts_record_the_present_ones() -> Non
     ((read, checked, recorded),) = [play["tasks"] for play in parts("record_secrets")]
     assert read["register"] in checked[CHECK]["records"]
     assert recorded[SERVICE] == RECORD
+    (whole,) = parts("record_secrets")
+    assert "any_errors_fatal" not in whole, "a host that does not answer would end the run"
+    assert read["ignore_unreachable"]
+    assert recorded["any_errors_fatal"]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda x: x.stem)
