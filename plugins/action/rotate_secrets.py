@@ -64,20 +64,20 @@ def _of_spark(cluster: Cluster, hosts: Sequence[str], *, confirmed: bool) -> Ite
     if not any(host.is_secured for host in cluster.spark.values()):
         yield "Spark has no secret: the inventory has no host with spark_security: standard"
         return
-    kept = cluster.inventory.secrets
+    stored = cluster.inventory.secrets
     used = {str(host.config.get(SECRET, "")) for host in cluster.spark.values()}
     if missing := {name for host in cluster.spark.values() for name in host.missing_texts}:
         yield (
-            f"{kept.directory} has no {listing(sorted(missing))}: run site.yml, or copy the "
+            f"{stored.directory} has no {listing(sorted(missing))}: run site.yml, or copy the "
             "directory from the control node that made it"
         )
-    elif used != {kept.texts.get(SPARK_SECRET)}:
+    elif used != {stored.texts.get(SPARK_SECRET)}:
         yield (
             f"the inventory gives {SECRET}: change it there, remove Spark by teardown.yml, which "
             "keeps its data, and run site.yml"
         )
-    if left := [name for name in cluster.spark if name not in hosts]:
-        yield f"all processes of Spark share its secret, and --limit leaves out {listing(left)}"
+    if left_out := [name for name in cluster.spark if name not in hosts]:
+        yield f"all processes of Spark share its secret, and --limit leaves out {listing(left_out)}"
     if not confirmed:
         yield (
             "a new secret stops all of Spark, ends its jobs, and starts it without them. To go on: "
@@ -87,13 +87,13 @@ def _of_spark(cluster: Cluster, hosts: Sequence[str], *, confirmed: bool) -> Ite
 
 def _choice(cluster: Cluster) -> str:
     """Return what can be made anew, and how to say so."""
-    found = []
+    choices = []
     if names := [
         user.name
-        for user in next((one.users for one in cluster.brokers), [])
+        for user in next((broker.users for broker in cluster.brokers), [])
         if not [*_of_users(cluster, [user.name])]
     ]:
-        found.append(f"-e user=NAME, several with commas, for {listing(names)}")
+        choices.append(f"-e user=NAME, several with commas, for {listing(names)}")
     if not [*_of_spark(cluster, [*cluster.spark], confirmed=True)]:
-        found.append("-e secret=spark for what the processes of Spark share")
-    return f"say which: {', or '.join(found) or 'the inventory has none that Millrace makes'}"
+        choices.append("-e secret=spark for what the processes of Spark share")
+    return f"say which: {', or '.join(choices) or 'the inventory has none that Millrace makes'}"
