@@ -162,7 +162,8 @@ def format_command(node: Node, config: str, partly: bool) -> list[str]:
     command = [
         *(node.java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
         *("-cp", f"{node.home}/libs/*", _TOOL, "format"),
-        *("--cluster-id", node.cluster_id, "--config", node.config),
+        # One word: an id may begin with '-'.
+        *(f"--cluster-id={node.cluster_id}", "--config", node.config),
     ]
     if partly:
         command.append("--ignore-formatted")

@@ -18,10 +18,10 @@ _NAMESPACE = uuid.UUID("5f0c3f0e-4d0b-5d57-9d5e-6b1f8a2f6c11")
 def is_cluster_id(text: object) -> bool:
     """Return whether text is a cluster id: 16 bytes as 22 characters of base64url, canonical.
 
-    Reserved ids (Kafka's own, the first hundred numbers) and a leading '-', which the command line
-    tools take for an option, are refused.
+    Reserved ids (Kafka's own, the first hundred numbers) are refused. A leading '-' is legal: the
+    brokers of a cluster with ZooKeeper choose such ids too (kafka.utils.CoreUtils).
     """
-    if not isinstance(text, str) or len(text) != 22 or text.startswith("-"):
+    if not isinstance(text, str) or len(text) != 22:
         return False
     try:
         raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
@@ -52,7 +52,9 @@ def kafka_text(value: object) -> str:
 
 
 def _first_legal(ids: Iterator[uuid.UUID]) -> str:
-    return next(text for one in ids if is_cluster_id(text := _text(one.bytes)))
+    """Return the first id that is not reserved and that no command line takes for an option."""
+    texts = (_text(one.bytes) for one in ids)
+    return next(text for text in texts if is_cluster_id(text) and not text.startswith("-"))
 
 
 def _text(raw: bytes) -> str:

@@ -120,9 +120,15 @@ def test_the_configuration_must_agree() -> None:
 def test_command(changes: Any, config: str, expected: Any) -> None:
     command = storage.format_command(dataclasses.replace(NODE, **changes), config, partly=False)
     start = command.index("--config")
-    assert command[: start - 2][-2:] == ["kafka.tools.StorageTool", "format"]
+    assert command[: start - 1][-2:] == ["kafka.tools.StorageTool", "format"]
     assert command[command.index("-cp") + 1] == "/opt/kafka/libs/*"
     assert command[start + 2 :] == expected
+
+
+def test_an_id_that_begins_with_a_dash_is_no_option() -> None:
+    command = storage.format_command(dataclasses.replace(NODE, cluster_id="-x"), STATIC, partly=False)
+    assert "-x" not in command
+    assert "--cluster-id=-x" in command
 
 
 def test_a_replaced_disk_leaves_the_others_alone() -> None:

@@ -19,7 +19,7 @@ CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
     [
         (CLUSTER, True),
         ("_kU3OEVBNTcwNTJENDM2Qg", True),
-        ("-kU3OEVBNTcwNTJENDM2Qg", False),
+        ("-kU3OEVBNTcwNTJENDM2Qg", True),
         (CLUSTER + "==", False),
         (CLUSTER[:-1], False),
         (CLUSTER[:-1] + "h", False),
@@ -41,6 +41,7 @@ def test_random_ids_are_legal_and_differ() -> None:
     ids = {random_cluster_id() for _ in range(500)}
     assert len(ids) == 500
     assert all(map(is_cluster_id, ids))
+    assert not any(text.startswith("-") for text in ids), "which a command line takes for an option"
 
 
 def test_directory_ids_are_stable_distinct_and_legal() -> None:
