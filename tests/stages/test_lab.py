@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 
 from flights.source import events
 from tests.support.clients import guide
@@ -71,8 +72,8 @@ def test_wrong_inventory_is_refused_before_anything_starts() -> None:
 
 
 def test_wrong_checksum_stops_before_a_host_is_touched(tmp_path: Path) -> None:
-    checksum = (ROOT / "artifacts/kafka/4.3.1/SHA256").read_text()
-    artifact = tmp_path / f"artifacts/kafka-4.3.1-{checksum[:12]}.tar"
+    checksum = (ROOT / f"artifacts/kafka/{KAFKA.default}/SHA256").read_text()
+    artifact = tmp_path / f"artifacts/kafka-{KAFKA.default}-{checksum[:12]}.tar"
     artifact.parent.mkdir()
     artifact.write_text("not what was reviewed")
     done = lab("run", "site", seconds=60, env={"MILLRACE_CACHE": str(tmp_path)})

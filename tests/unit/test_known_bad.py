@@ -25,7 +25,7 @@ from tests.support.lab.topology import ROOT
 from tests.unit.tree import load
 
 ENTRIES: list[dict[str, Any]] = load(known_bad.LIST)
-POM = "artifacts/kafka/4.3.1/pom.xml"
+POM = f"artifacts/kafka/{versions.KAFKA.default}/pom.xml"
 LOG4J = "org.apache.logging.log4j:log4j-core"
 
 
@@ -41,7 +41,7 @@ def copy(folder: Path, name: str, old: str, new: str) -> Path:
 
 def test_nothing_bad_is_pinned() -> None:
     parts = list(known_bad.pinned(ROOT))
-    assert Part(LOG4J, "2.25.4", POM, "kafka-4.3.1") in parts
+    assert Part(LOG4J, "2.25.4", POM, f"kafka-{versions.KAFKA.default}") in parts
     assert {one.name for one in parts} >= {"pyspark", "kafka-python", "ansible-core"}
     assert not known_bad.problems(parts, ENTRIES)
     assert not [part for part in parts if not numbers(part.version)], "without a version"
@@ -71,7 +71,7 @@ def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
     ("name", "old", "new", "found"),
     [
         (POM, "<log4j.version>2.25.4", "<log4j.version>2.14.1", "CVE-2021-44228"),
-        (POM, "<kafka.version>4.3.1", "<kafka.version>4.1.1", "(OAUTHBEARER"),
+        (POM, f"<kafka.version>{versions.KAFKA.default}", "<kafka.version>4.1.1", "(OAUTHBEARER"),
         (
             "artifacts/kafka/3.9.2/pom.xml",
             "<groupId>org.slf4j</groupId><artifactId>slf4j-reload4j<",

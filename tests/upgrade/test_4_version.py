@@ -19,8 +19,8 @@ from tests.support.lab.topology import Topology
 from tests.support.recap import changed
 from tests.upgrade.conftest import Inventory
 
-OLD, NEW = "4.2.1", "4.3.1"
-METADATA = {OLD: 29, NEW: 30}
+OLD, NEW = "4.3.1", "4.4.0"
+METADATA = {"4.2.2": 29, OLD: 30, NEW: 33}
 CONFIRM = ("-e", f"finalize_confirm={NEW}")
 
 
@@ -64,7 +64,7 @@ def test_the_plan_of_an_upgrade_changes_nothing(
     inventory.set(kafka_version=NEW)
     plays.succeed("rolling_upgrade", "--check")
     assert starts(hosts, topology) == before
-    assert hosts["k1"].run("ls -d /opt/millrace/kafka-4.3*").failed
+    assert hosts["k1"].run(f"ls -d /opt/millrace/kafka-{NEW}*").failed
 
 
 def test_a_full_disk_of_programs_stops_nothing(
@@ -202,9 +202,12 @@ def test_finalize_wants_a_confirmation_and_then_is_final(
     inventory.set(kafka_version=NEW)
 
 
-@pytest.mark.parametrize("version", ["4.0.2", "3.9.2"])
+@pytest.mark.parametrize(
+    ("version", "target"), [("4.2.1", "4.2.2"), ("4.2.1", NEW), ("4.0.2", NEW), ("3.9.2", NEW)]
+)
 def test_older_clusters_are_upgraded_and_finalized(
     version: str,
+    target: str,
     plays: Plays,
     inventory: Inventory,
     topology: Topology,
@@ -216,12 +219,12 @@ def test_older_clusters_are_upgraded_and_finalized(
     inventory.set(kafka_version=version)
     plays.succeed("site")
     assert all_run(version, hosts, topology)
-    inventory.set(kafka_version=NEW)
+    inventory.set(kafka_version=target)
     with watching(topology) as watcher:
         plays.succeed("rolling_upgrade", *PROVE, "-e", "soak_seconds=1")
     assert watcher.most == 1, watcher.down
-    assert all_run(NEW, hosts, topology)
+    assert all_run(target, hosts, topology)
     kept_all(plays.proof())
-    plays.succeed("finalize", *CONFIRM)
-    assert finalized(topology)["metadata.version"] == METADATA[NEW]
+    plays.succeed("finalize", "-e", f"finalize_confirm={target}")
+    assert finalized(topology)["metadata.version"] == METADATA[target]
     plays.succeed("health")

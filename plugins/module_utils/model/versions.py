@@ -77,7 +77,7 @@ _FEATURES_4_4 = {**_FEATURES_4_2, "share.version": 2}
 
 KAFKA = Product(
     name="Kafka",
-    default="4.3.1",
+    default="4.4.0",
     supported={
         "4.4.0": Release(
             java=(17, 21, 25),

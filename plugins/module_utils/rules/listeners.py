@@ -188,8 +188,7 @@ def _is_one_machine(cluster: Cluster, hosts: list[str]) -> bool:
 @rule("plaintext-listener", where="kafka_listeners")
 def _plaintext_listener(cluster: Cluster) -> Findings:
     """Millrace binds listeners to all addresses. With PLAINTEXT anybody on the network can read,
-    write and administer, with SASL_PLAINTEXT anybody can read the passwords; and CVE-2026-111115
-    lets an unauthenticated client exhaust a broker's memory.
+    write and administer, and with SASL_PLAINTEXT anybody can read the passwords.
     """
     for name, node in nodes(cluster):
         known = not falls_back_to_default(cluster, name, *_PLAINTEXT_VARIABLES)

@@ -38,9 +38,7 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
 
 @rule("open-to-everybody")
 def _open_to_everybody(cluster: Cluster) -> Findings:
-    """Whoever reaches the address may read, write and administer, run code on Spark's hosts, and
-    exhaust a broker's memory (CVE-2026-111115).
-    """
+    """Whoever reaches the address may read, write and administer, and run code on Spark's hosts."""
     open_to_all: dict[str, dict[str, Service | Packaged]] = {}
     every: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
     every += [*cluster.metrics.items(), *cluster.monitoring.items()]

@@ -12,6 +12,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
     Distribution,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
 
 from tests.unit.model.small import cluster
@@ -120,7 +121,7 @@ def test_each_distribution_of_a_cluster_is_wanted_once() -> None:
     found = cluster(groups, {"k3": {"kafka_version": "4.2.1"}})
     wanted = sorted((one.product, one.version) for one in artifacts.wanted(found))
     assert [product for product, _ in wanted] == ["kafka", "kafka", "spark", "zookeeper"]
-    assert wanted[:2] == [("kafka", "4.2.1"), ("kafka", "4.3.1")]
+    assert wanted[:2] == [("kafka", "4.2.1"), ("kafka", KAFKA.default)]
 
 
 @pytest.mark.parametrize(

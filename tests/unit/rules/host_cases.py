@@ -27,6 +27,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.security 
     AUTHORITY_FILE,
     secret_digest,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
     Certificate,
@@ -692,13 +693,13 @@ CASES = [
     ),
     Case(
         "java",
-        ("Kafka 4.3.1 runs on Java 17, 21 or 25", "11.0.2", "java_package"),
+        (f"Kafka {KAFKA.default} runs on Java 17, 21 or 25", "11.0.2", "java_package"),
         host(javas={JAVA_17: "11.0.2"}),
         host(javas={JAVA_17: "17.0.9"}),
     ),
     Case(
         "java",
-        ("Kafka 4.3.1 runs on Java 17, 21 or 25", "would get 11"),
+        (f"Kafka {KAFKA.default} runs on Java 17, 21 or 25", "would get 11"),
         java(package="openjdk-11-jre-headless"),
         host(**DEBIAN_13),
     ),
@@ -810,7 +811,7 @@ CASES = [
     Case("disk-low", ("(14 %)",), host(free=14 * GIB), host(free=15 * GIB)),
     Case(
         "no-room-for-software",
-        ("100 MiB free", "/opt/millrace/kafka-4.3.1-", "400 MiB"),
+        ("100 MiB free", f"/opt/millrace/kafka-{KAFKA.default}-", "400 MiB"),
         with_home(unpacked=False, free=100 * MIB),
         with_home(unpacked=True, free=100 * MIB),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+
 from tests.unit.rules.draft import CLUSTER_ID, TMP, Draft, Legal
 
 
@@ -60,7 +62,7 @@ CASES: list[Legal] = [
     (
         "archive-incomplete",
         "file",
-        lambda d: d.archive(url="/srv/kafka_2.13-4.3.1.tgz", sha512="0aB" + "c" * 125),
+        lambda d: d.archive(url=f"/srv/kafka_2.13-{KAFKA.default}.tgz", sha512="0aB" + "c" * 125),
     ),
     (
         "archive-incomplete",

@@ -62,6 +62,12 @@ REFUSED: list[Case] = [
         for reason in ("", " ", None, True)
     ),
     (
+        "known-bad-version",
+        "supported",
+        on("4.3.1"),
+        (*RISKS, "Kafka 4.3.1", "Set kafka_version: 4.4.0; a cluster that runs"),
+    ),
+    (
         "outdated-version",
         "accepted",
         on("4.1.2", dict.fromkeys(RISKS, f"{REASON}.")),

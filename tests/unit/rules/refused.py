@@ -313,7 +313,7 @@ CASES: list[Case] = [
         "version",
         "bad",
         lambda d: d.variable("kafka_version", "4.2.0"),
-        ("Kafka 4.2.0 is refused", "KAFKA-20322", "4.3.1"),
+        ("Kafka 4.2.0 is refused", "KAFKA-20322", KAFKA.default),
     ),
     (
         "version",
@@ -331,7 +331,7 @@ CASES: list[Case] = [
         "version-differs",
         "kafka",
         lambda d: d.variable("kafka_version", "4.2.1", on=("k2",)),
-        ("4.3.1 on k1 and k3 and 4.2.1 on k2", "Set kafka_version: 4.3.1"),
+        (f"{KAFKA.default} on k1 and k3 and 4.2.1 on k2", f"Set kafka_version: {KAFKA.default}"),
     ),
     (
         "zookeeper-mode",
@@ -346,7 +346,7 @@ CASES: list[Case] = [
         "archive-incomplete",
         "no url",
         lambda d: d.archive(sha512="a" * 128),
-        ("kafka_archive.url", "kafka_2.13-4.3.1.tgz"),
+        ("kafka_archive.url", f"kafka_2.13-{KAFKA.default}.tgz"),
     ),
     (
         "archive-incomplete",
@@ -364,12 +364,12 @@ CASES: list[Case] = [
         "archive-name",
         "version",
         lambda d: d.archive(url="https://h/a/kafka_2.13-4.2.1.tgz", sha512="a" * 128),
-        ("Kafka 4.2.1 for Scala 2.13", "kafka_version is 4.3.1"),
+        ("Kafka 4.2.1 for Scala 2.13", f"kafka_version is {KAFKA.default}"),
     ),
     (
         "archive-name",
         "Scala",
-        lambda d: d.archive(url="/srv/kafka_2.12-4.3.1.tgz", sha512="a" * 128),
-        ("Kafka 4.3.1 for Scala 2.12", "Set kafka_archive.url to kafka_2.13-4.3.1.tgz"),
+        lambda d: d.archive(url=f"/srv/kafka_2.12-{KAFKA.default}.tgz", sha512="a" * 128),
+        (f"Kafka {KAFKA.default} for Scala 2.12", f"to kafka_2.13-{KAFKA.default}.tgz"),
     ),
 ]

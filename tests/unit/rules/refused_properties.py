@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+
 from tests.unit.rules.draft import TMP, Case
 
 CASES: list[Case] = [
@@ -21,7 +23,7 @@ CASES: list[Case] = [
         "unknown-key",
         "near",
         lambda d: d.own("num.partition", 3),
-        ("Kafka 4.3.1", "num.partition", "Did you mean num.partitions?"),
+        (f"Kafka {KAFKA.default}", "num.partition", "Did you mean num.partitions?"),
     ),
     (
         "unknown-key",
