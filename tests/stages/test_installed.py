@@ -128,38 +128,49 @@ def container(release: str, core: str, place: Path) -> ControlNode:
     return node
 
 
-Case = tuple[str, str]
-THIS_MACHINE: Case = ("", "")
-DEBIAN_13 = "trixie"
-CORES = sorted(path.name for path in ROOT.glob("requirements-core-*.txt"))
-"""The cores that are not the one of requirements.txt."""
-CASES: dict[str, tuple[str, Case, bool]] = {
-    "Debian 12 from this machine": ("bookworm", THIS_MACHINE, False),
-    "Debian 12 from Debian 13": ("bookworm", (DEBIAN_13, ""), False),
+@dataclass(frozen=True)
+class Case:
+    """A host and the control node that deploys it."""
+
+    host: Mapping[str, str]
+    """Variables of the host: its release of Debian, and its Java if that is not the release's."""
+    control: str = ""
+    """Release of the control node's container; empty for this machine."""
+    core: str = ""
+    """File with the control node's ansible-core; empty for that of requirements.txt."""
+    full: bool = True
+    """Whether it is part of --full alone."""
+
+
+DEBIAN_12 = {"lab_release": "bookworm"}
+DEBIAN_13 = {"lab_release": "trixie", "java_package": "openjdk-25-jre-headless"}
+CASES = {
+    "Debian 13 and Java 25 from Debian 13": Case(DEBIAN_13, "trixie", full=False),
+    "Debian 12 from this machine": Case(DEBIAN_12),
     # Its Python 3.9 is the oldest on a host.
-    "Debian 11 from this machine": ("bullseye", THIS_MACHINE, True),
+    "Debian 11 from this machine": Case({"lab_release": "bullseye"}),
     **{
-        f"Debian 12 from Debian 13, {core}": ("bookworm", (DEBIAN_13, core), True) for core in CORES
+        f"Debian 12 from Debian 13, {path.stem}": Case(DEBIAN_12, "trixie", path.name)
+        for path in sorted(ROOT.glob("requirements-core-*.txt"))
     },
 }
-"""Release of the host; release and core of the control node; whether it is part of --full alone."""
 
 
 @pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest) -> tuple[str, Case]:
-    release, node, full = CASES[request.param]
-    if full:
+def case(request: pytest.FixtureRequest) -> Case:
+    found = CASES[request.param]
+    if found.full:
         skip_unless_full()
-    return release, node
+    return found
 
 
 @pytest.fixture
-def host(case: tuple[str, Case]) -> Iterator[None]:
-    """A host of a release of Debian, which has nothing but Python and SSH."""
+def host(case: Case) -> Iterator[None]:
+    """A host that has nothing but Python and SSH."""
     succeed("down", seconds=120, env=LAB)
     INVENTORY.mkdir(parents=True)
-    variables = {"lab_release": case[0]}
-    (INVENTORY / "release.yml").write_text(yaml.safe_dump({"all": {"vars": variables}}))
+    variables = {"all": {"vars": dict(case.host)}}
+    (INVENTORY / "release.yml").write_text(yaml.safe_dump(variables))
     succeed("run", "../molecule/shared/create", seconds=600, env=LAB)
     yield
     # The control node too, which has the lab's label.
@@ -168,15 +179,12 @@ def host(case: tuple[str, Case]) -> Iterator[None]:
 
 
 @pytest.fixture
-def control(
-    case: tuple[str, Case], host: None, tmp_path_factory: pytest.TempPathFactory
-) -> ControlNode:
+def control(case: Case, host: None, tmp_path_factory: pytest.TempPathFactory) -> ControlNode:
     """The control node, with the collection installed."""
     del host  # it makes the directories that a container gets
-    release, core = case[1]
     # A short name: sockets lie below it.
     place = tmp_path_factory.mktemp("collection")
-    node = container(release, core, place) if release else ControlNode(place)
+    node = container(case.control, case.core, place) if case.control else ControlNode(place)
     node.install()
     return node
 

@@ -190,6 +190,16 @@ def _java(host: InspectedHost) -> Findings:
             yield Finding(what, fix, "java_home" if settings["java_home"] else "java_package")
 
 
+@host_rule("java-package-home", where="java_package")
+def _java_package_home(host: InspectedHost) -> Findings:
+    """The service would not start: its unit names the Java of the system's own package."""
+    settings, family = host.host.settings, host.host.family
+    package = settings["java_package"]
+    if package and not settings["java_home"] and not family.version_of_java(package):
+        fix = "Set java_home to the directory in which that package has bin/java."
+        yield Finding(f"Where {package} puts Java is not known.", fix)
+
+
 def java_version(host: InspectedHost) -> int | None:
     """Return the feature release of the Java that will run, None where it cannot be known."""
     found = host.found.javas.get(host.host.java.home)

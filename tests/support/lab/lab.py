@@ -7,6 +7,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+    cache_directory,
+)
 
 from tests.support.lab.topology import ROOT
 from tests.support.wait import scaled
@@ -99,8 +104,12 @@ rm $pattern
 
 
 def podman(*words: str) -> str:
-    """Run podman; returns its output."""
-    done = subprocess.run(["podman", *words], check=True, capture_output=True, text=True)  # noqa: S603, S607 - the podman on PATH, our own hosts
+    """Run podman as the lab does, with what molecule/shared/files/probe found; its output."""
+    conf = Path(cache_directory("")) / "containers.conf"
+    env = {**os.environ, "CONTAINERS_CONF": str(conf) if conf.is_file() else ""}
+    command = ["podman", *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env)  # noqa: S603 - the podman on PATH, our own hosts
+    assert done.returncode == 0, f"podman {' '.join(words)}: {done.stderr}"
     return done.stdout
 
 

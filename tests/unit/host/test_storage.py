@@ -126,7 +126,9 @@ def test_command(changes: Any, config: str, expected: Any) -> None:
 
 
 def test_an_id_that_begins_with_a_dash_is_no_option() -> None:
-    command = storage.format_command(dataclasses.replace(NODE, cluster_id="-x"), STATIC, partly=False)
+    command = storage.format_command(
+        dataclasses.replace(NODE, cluster_id="-x"), STATIC, partly=False
+    )
     assert "-x" not in command
     assert "--cluster-id=-x" in command
 

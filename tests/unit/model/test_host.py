@@ -123,6 +123,21 @@ def test_another_java_is_the_inventorys() -> None:
         assert (java.home, java.package) == ("/opt/java", "temurin-21-jre")
 
 
+@pytest.mark.parametrize(
+    ("release", "package", "home"),
+    [
+        (DEBIAN_12, "openjdk-21-jre-headless", "/usr/lib/jvm/java-21-openjdk-amd64"),
+        (DEBIAN_12, "openjdk-25-jdk", "/usr/lib/jvm/java-25-openjdk-amd64"),
+        (ROCKY_9, "java-21-openjdk", "/usr/lib/jvm/jre-21-openjdk"),
+    ],
+)
+def test_another_package_of_the_system_has_a_home_of_its_own(
+    release: dict[str, str], package: str, home: str
+) -> None:
+    java = host(Facts(release, "x86_64"), java_package=package).java
+    assert (java.package, java.home) == (package, home)
+
+
 @pytest.mark.parametrize("given", ["/opt/java/", "/opt//java"])
 def test_slashes_in_java_home_do_not_matter(given: str) -> None:
     java = host(Facts(DEBIAN_12), java_home=given).java

@@ -716,6 +716,18 @@ CASES = [
         host(lambda d: d.registry(), **DEBIAN_13),
     ),
     Case(
+        "java-package-home",
+        ("temurin-21-jre", "java_home"),
+        java(package="temurin-21-jre"),
+        java("/opt/java", "temurin-21-jre"),
+    ),
+    Case(
+        "java-package-home",
+        ("default-jre",),
+        java(package="default-jre"),
+        java(package="openjdk-21-jdk"),
+    ),
+    Case(
         "java-differs",
         ("Java 17 on k1 and k3 and Java 21 on k2",),
         javas(k1="17.0.9", k2="21.0.4", k3="17.0.2"),

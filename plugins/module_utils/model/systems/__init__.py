@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +19,9 @@ class Family:
     """A family of distributions, by their `ids`; the tests run on those that are `tested`.
 
     `release_field` is the field of /etc/os-release that names a release, `java_releases` release ->
-    feature release of its own OpenJDK. `java_package` and `java_home` are patterns. `monitoring`
-    is program -> its package, its path, and the unit by which the package would run it.
+    feature release of its own OpenJDK. `java_package` and `java_home` are patterns, `java_packages`
+    a regular expression of the packages that put Java there. `monitoring` is program -> its
+    package, its path, and the unit by which the package would run it.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Family:
     release_field: str
     java_releases: Mapping[str, int]
     java_package: str
+    java_packages: str
     java_home: str
     architectures: Mapping[str, str]
     monitoring: Mapping[str, Mapping[str, str]]
@@ -39,6 +42,11 @@ class Family:
     def package_of_java(self, version: int) -> str:
         """Return the package that brings this feature release of Java."""
         return self.java_package.format(version=version)
+
+    def version_of_java(self, package: str) -> int | None:
+        """Return the feature release that a package brings, None if it is not of the family."""
+        found = re.fullmatch(self.java_packages, package)
+        return int(found[1]) if found else None
 
     def home_of_java(self, version: int, machine: str) -> str:
         """Return where that package puts Java; `machine` as `uname -m` names it."""
