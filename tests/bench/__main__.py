@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import agent, deploy, rerun, roll, security, session, stream, throughput, validate
+from tests.bench import (
+    agent,
+    deploy,
+    rerun,
+    roll,
+    security,
+    session,
+    stream,
+    throughput,
+    validate,
+    versions,
+)
 
 BENCHMARKS = {
     "agent": agent,
@@ -16,6 +27,7 @@ BENCHMARKS = {
     "stream": stream,
     "throughput": throughput,
     "validate": validate,
+    "versions": versions,
 }
 PAIRS = 4
 

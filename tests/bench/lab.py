@@ -47,11 +47,10 @@ def _processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def secure(choice: str) -> None:
-    """Choose `kafka_security` for what is deployed next."""
+def choose(**variables: object) -> None:
+    """Set variables of all hosts for what is deployed next."""
     path = INVENTORY / "group_vars/all.yml"
-    variables = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump({**variables, "kafka_security": choice}))
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **variables}))
 
 
 @contextmanager

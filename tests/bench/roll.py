@@ -24,6 +24,11 @@ def rolled(deploy: Callable[[Topology], object], roll: Callable[[Topology], obje
     topology = fresh_hosts()
     deploy(topology)
     first_record(topology, time.monotonic())
+    return under_load(topology, roll)
+
+
+def under_load(topology: Topology, roll: Callable[[Topology], object]) -> Measured:
+    """Roll a cluster under a producer's load; the seconds, the longest gap and the errors."""
     with load(topology) as found:
         begun = time.monotonic()
         roll(topology)

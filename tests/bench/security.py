@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.bench.comparison import Measured, compare
 from tests.bench.deploy import deployed
-from tests.bench.lab import playbook, secure, three_nodes
+from tests.bench.lab import choose, playbook, three_nodes
 
 
 def of(choice: str) -> Measured:
     """Deploy with a choice of `kafka_security`; the seconds until the first record."""
-    secure(choice)
+    choose(kafka_security=choice)
     return deployed(lambda _: playbook("playbooks/site.yml"))
 
 

@@ -19,7 +19,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.security 
 )
 
 from tests.bench.comparison import Measured, compare
-from tests.bench.lab import INVENTORY, STATE, fresh_hosts, playbook, secure, three_nodes
+from tests.bench.lab import INVENTORY, STATE, choose, fresh_hosts, playbook, three_nodes
 from tests.bench.load import create_topic
 from tests.support.lab.topology import Topology, describe
 
@@ -72,7 +72,7 @@ def main(pairs: int) -> None:
         playbook("playbooks/site.yml")
         before = describe(INVENTORY)
         create_topic(before.connection, TOPIC)
-        secure(STANDARD)
+        choose(kafka_security=STANDARD)
         playbook("playbooks/secure.yml")
         topology = describe(INVENTORY)
         for kind, text in configurations(before, topology).items():
