@@ -6,6 +6,8 @@ one static property under a producer's load, and Kafka's own producer afterwards
 
 from __future__ import annotations
 
+from functools import partial
+
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.security import OPEN
@@ -61,9 +63,8 @@ def measured(version: str) -> Measured:
 
 def main(pairs: int) -> None:
     """Compare the two releases, the earlier one being the baseline."""
-    kinds = {
-        version: lambda v=version: measured(v) for version in (before(KAFKA.default), KAFKA.default)
-    }
+    releases = (before(KAFKA.default), KAFKA.default)
+    kinds = {release: partial(measured, release) for release in releases}
     upgrade = yaml.safe_load((ROOT / "inventories/upgrade/group_vars/all.yml").read_text())
     with three_nodes():
         choose(accepted_risks=upgrade["accepted_risks"])
