@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import operation_file
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+    OPEN,
+    STANDARD,
+)
 from testinfra.host import Host
 
-from tests.support.faults.target import FULL, skip_unless_full
+from tests.support.faults.ledger_run import checked, ledger_running
+from tests.support.faults.target import FULL, Target, skip_unless_full
 from tests.support.faults.verifiable import agrees, verifiable
 from tests.support.lab.change import PROVE, TASKS, Plays, kept_all, starts, watching
-from tests.support.lab.topology import Topology
+from tests.support.lab.topology import Topology, describe
 from tests.support.recap import changed
 from tests.upgrade.conftest import Inventory
 
@@ -203,28 +209,46 @@ def test_finalize_wants_a_confirmation_and_then_is_final(
 
 
 @pytest.mark.parametrize(
-    ("version", "target"), [("4.2.1", "4.2.2"), ("4.2.1", NEW), ("4.0.2", NEW), ("3.9.2", NEW)]
+    ("version", "target", "security"),
+    [
+        ("4.2.1", "4.2.2", STANDARD),
+        (OLD, NEW, OPEN),
+        ("4.2.1", NEW, STANDARD),
+        ("4.0.2", NEW, STANDARD),
+        ("3.9.2", NEW, STANDARD),
+    ],
 )
 def test_older_clusters_are_upgraded_and_finalized(
     version: str,
     target: str,
+    security: str,
     plays: Plays,
     inventory: Inventory,
     topology: Topology,
     hosts: dict[str, Host],
+    tmp_path: Path,
 ) -> None:
-    """A new cluster of that version on the same hosts, upgraded under the ledger and finalized."""
+    """A new cluster of that version on the same hosts, upgraded under two ledgers and finalized.
+
+    The second ledger writes transactions.
+    """
     skip_unless_full()
     plays.succeed("teardown", "-e", "teardown_confirm=true", "-e", "kafka_remove_data=true")
-    inventory.set(kafka_version=version)
+    inventory.set(kafka_version=version, kafka_security=security)
     plays.succeed("site")
     assert all_run(version, hosts, topology)
-    inventory.set(kafka_version=target)
-    with watching(topology) as watcher:
+    inventory.set(kafka_version=target, kafka_security=security)
+    present = describe(topology.inventory)  # its passwords are new, or it has none
+    with (
+        ledger_running(present, hosts, plays, tmp_path, Target, transactions=True, rate=50) as load,
+        watching(present) as watcher,
+    ):
         plays.succeed("rolling_upgrade", *PROVE, "-e", "soak_seconds=1")
+        transactions, text = checked(load)
     assert watcher.most == 1, watcher.down
     assert all_run(target, hosts, topology)
     kept_all(plays.proof())
+    assert transactions["verdict"] == "PASS", text
     plays.succeed("finalize", "-e", f"finalize_confirm={target}")
-    assert finalized(topology)["metadata.version"] == METADATA[target]
+    assert finalized(present)["metadata.version"] == METADATA[target]
     plays.succeed("health")
