@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import struct
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -18,12 +20,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.values im
     is_true,
     property_text,
 )
+from testinfra.host import Host
 
 from tests.support.lab.topology import Topology
 from tests.support.wait import wait_for
 
 # The broker reports these after changing them itself; a password it does not report at all.
 REWRITTEN = {"listener.security.protocol.map", "advertised.listeners", "listeners"}
+
+# 27 bytes in the format of snappy-java, whose one block announces 2 GB and has a byte.
+GIGABYTES = b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, 7) + b"\xff\xff\xff\xff\x07\0x"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +45,21 @@ def probe(topology: Topology, admin: Any) -> Iterator[str]:
     admin.create_topics({topic: {"assignments": assignments}}, wait_for_metadata=True)
     yield topic
     admin.delete_topics([topic])
+
+
+def test_a_batch_that_announces_gigabytes_is_refused_and_ends_no_broker(
+    topology: Topology, hosts: dict[str, Host], probe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anyone who may write to a topic can send one."""
+    pid = "systemctl show --property=MainPID --value kafka"
+    before = {name: hosts[name].check_output(pid) for name in topology.group("kafka_brokers")}
+    monkeypatch.setattr("kafka.record.default_records.snappy_encode", lambda _: GIGABYTES)
+    options = {"acks": "all", "compression_type": "snappy", "retries": 0}
+    with contextlib.closing(clients.producer(topology.connection, **options)) as producer:
+        for number in range(len(topology.brokers)):
+            with pytest.raises(errors.KafkaError):
+                producer.send(probe, bytes(10_000), partition=number).get(timeout=30)
+    assert {name: hosts[name].check_output(pid) for name in before} == before
 
 
 def test_every_broker_produces_and_consumes(topology: Topology, probe: str) -> None:
