@@ -127,7 +127,7 @@ def test_report_has_the_facts() -> None:
 
 def test_people_work_with_spark_and_kafka() -> None:
     """As the pages for them show, beside the stream."""
-    names = ["sessions", "jobs", "programs", *(["delta", "images"] if FULL else [])]
+    names = ["sessions", "jobs", *(["programs", "delta", "images"] if FULL else [])]
     pages = [f"tests/guide/test_{name}.py" for name in names]
     words = json.dumps({"smoke_tests": pages})
     succeed("run", "smoke", "-e", words, seconds=900 if not FULL else 3600)
@@ -251,6 +251,7 @@ def started_at() -> dict[str, str]:
 
 def test_blocks_of_killed_processes_are_removed() -> None:
     """Of a killed driver and a killed executor of a stream; those that run keep theirs."""
+    skip_unless_full()
     of_driver = f"{LOCAL}/spark-job-flights/*"
     former = entries("k1", of_driver)
     assert former
