@@ -251,26 +251,37 @@ def secrets() -> list[str]:
     return found
 
 
-def _close(found: Site) -> None:
-    """Close the open cluster while it is used, in phases (`secure.yml`)."""
-    leaver = {"name": "leaver", "grants": [{"topic": "orders", "operations": ["read"]}]}
+LEAVER = {"name": "leaver", "grants": [{"topic": "orders", "operations": ["read"]}]}
+TOPICS = {"orders": TOPIC, "invoices": TOPIC}
+
+
+def _deploy_closed(found: Site) -> None:
+    found.write(found.billing(PASSWORD, "read"), LEAVER)
+    lab("run", "site", seconds=600)
+    found.topology = describe(INVENTORY)
+    with contextlib.closing(found.admin("admin")) as admin:
+        admin.create_topics(TOPICS, wait_for_metadata=True)
+
+
+def _deploy_open_and_close(found: Site) -> None:
+    """Close an open cluster while it is used, in phases (`secure.yml`)."""
+    lab("run", "site", seconds=600)
     servers = ",".join(f"{address}:{OPEN}" for address in found.known.addresses.values())
     plain = Connection.of({"bootstrap.servers": servers})
     with contextlib.closing(clients.admin(plain)) as admin:
-        admin.create_topics({"orders": TOPIC, "invoices": TOPIC}, wait_for_metadata=True)
-    found.write(found.billing(PASSWORD, "read"), leaver)
+        admin.create_topics(TOPICS, wait_for_metadata=True)
+    found.write(found.billing(PASSWORD, "read"), LEAVER)
     assert "protocol-between-nodes" in refused("run", "site", seconds=120)
-    found.write(found.billing(PASSWORD, "read"), leaver, clients="CLIENT")
+    found.write(found.billing(PASSWORD, "read"), LEAVER, clients="CLIENT")
     assert "CLIENT://:9095" in refused("run", "secure", seconds=120)
-    found.write(found.billing(PASSWORD, "read"), leaver)
+    found.write(found.billing(PASSWORD, "read"), LEAVER)
     lab("run", "secure", "--diff", "-e", "prove=true", seconds=600)
     proved()
-    if FULL:
-        lab("run", "secure", "-e", "secure_back=true", "-e", "prove=true", seconds=600)
-        proved()
-        assert not reaches(found.known.addresses["k1"], CLIENTS)
-        lab("run", "secure", "-e", "prove=true", seconds=600)
-        proved()
+    lab("run", "secure", "-e", "secure_back=true", "-e", "prove=true", seconds=600)
+    proved()
+    assert not reaches(found.known.addresses["k1"], CLIENTS)
+    lab("run", "secure", "-e", "prove=true", seconds=600)
+    proved()
     lab("run", "secure", "-e", "prove=true", seconds=600)
     proved()
     with contextlib.closing(clients.producer(plain, acks="all")) as producer:
@@ -300,18 +311,20 @@ def proved() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The platform, deployed open and then closed, with a few variables of the site."""
+    """The platform with a few variables of the site; with --full it is open first, and closed."""
     folder = tmp_path_factory.mktemp("site")
     tls.authority(folder)
     found = Site(folder, tokens.Issuer("https://issuer.example.org"))
     lab("down", seconds=120)
     lab("run", "../molecule/shared/create", seconds=600)
     found.write_open()
-    lab("run", "site", seconds=600)
     found.topology = describe(INVENTORY)
     for host in HOSTS:
         on_host(host, f"cat > {TOKEN_KEYS} << 'EOF'\n{found.issuer.keys()}\nEOF\n")
-    _close(found)
+    if FULL:
+        _deploy_open_and_close(found)
+    else:
+        _deploy_closed(found)
     found.topology = describe(INVENTORY)
     yield found
     lab("down", seconds=120)
