@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,6 @@ class Psql:
 
     def __init__(self, module: AnsibleModule) -> None:
         """Take the options."""
-        self._module = module
         given = module.params
         self._user = given["user"]
         self._command = ["psql", "--no-psqlrc", "--no-password", "--tuples-only", "--no-align"]
@@ -43,11 +43,22 @@ class Psql:
 
         """
         command = as_user(self._user, self._user, [*self._command, f"--dbname={database}"])
-        # Not among the arguments, which everybody on the host can read.
-        code, out, err = self._module.run_command(command, data=statements, cwd="/")
-        if code:
-            raise PsqlError(last_output(out, err))
-        return [line for line in out.splitlines() if line]
+        # Not among the arguments, which everybody on the host can read. Ansible's own way to run a
+        # command fails when it ends before it has read them, as it does without a server.
+        try:
+            done = subprocess.run(  # noqa: S603 - fixed words and options of the module
+                command,
+                input=statements,
+                capture_output=True,
+                check=False,
+                encoding="utf-8",
+                cwd="/",
+            )
+        except OSError as error:
+            raise PsqlError(str(error)) from error
+        if done.returncode:
+            raise PsqlError(last_output(done.stdout, done.stderr))
+        return [line for line in done.stdout.splitlines() if line]
 
     def wait(self, database: str, seconds: float) -> None:
         """Wait until the server answers.

@@ -64,6 +64,14 @@ def test_in_check_mode_a_server_that_is_not_there_lacks_everything(asked: Path) 
     assert setup([{**STEP, "check": "refused"}], check=True)["done"] == ["the table"]
 
 
+def test_a_client_that_ends_before_it_has_read_is_no_answer(asked: Path) -> None:
+    """As psql does without a server, and runuser without the account."""
+    (asked.parent / "psql").write_text("#!/bin/sh\necho 'no account' >&2\nexit 1\n")
+    long = {**STEP, "check": "SELECT made " + "x" * 200_000}
+    assert setup([long], check=True)["done"] == ["the table"]
+    assert "no account" in setup([long])["msg"]
+
+
 def test_a_refused_statement_is_shown_without_the_others(asked: Path) -> None:
     result = setup([{**STEP, "apply": "refused 'SCRAM-SHA-256$1'"}])
     assert result["failed"]
