@@ -228,6 +228,14 @@ def test_a_digest_is_that_of_what_a_connector_refers_to() -> None:
     assert "1" * 8 not in first
     assert connectors.digest("n", {"a": "plain"}, {"/x": {"k": "1"}}) == ""
     assert connectors.digest("n", config, {}) == digest(), "a file that is not known has no value"
+    turned = dict(reversed([*config.items()]))
+    assert connectors.digest("n", turned, {"/x": {"k": "1"}, "/y": {"k": "other"}}) == first
+
+
+def test_a_digest_never_changes_between_releases() -> None:
+    """Each connector would be restarted, as if its secrets had changed."""
+    config = {"password": "${file:/x:k}"}
+    assert connectors.digest("n", config, {"/x": {"k": "1"}}) == "71d8ea9c53ef17ffaff614c350362bae"
 
 
 @pytest.mark.parametrize(
