@@ -228,8 +228,10 @@ def test_a_digest_is_that_of_what_a_connector_refers_to() -> None:
     assert "1" * 8 not in first
     assert connectors.digest("n", {"a": "plain"}, {"/x": {"k": "1"}}) == ""
     assert connectors.digest("n", config, {}) == digest(), "a file that is not known has no value"
-    turned = dict(reversed([*config.items()]))
-    assert connectors.digest("n", turned, {"/x": {"k": "1"}, "/y": {"k": "other"}}) == first
+    both = {"b": connectors.reference("/y", "k"), **config}
+    files = {"/x": {"k": "1"}, "/y": {"k": "2"}}
+    turned = dict(reversed(both.items()))
+    assert connectors.digest("n", both, files) == connectors.digest("n", turned, files)
 
 
 def test_a_digest_never_changes_between_releases() -> None:
