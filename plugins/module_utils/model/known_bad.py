@@ -52,6 +52,11 @@ def holes(product: str, version: str) -> Iterator[Entry]:
             yield entry
 
 
+def open_holes(product: str, version: str) -> list[Entry]:
+    """Return the holes of a version, without those that are none in its distribution."""
+    return [entry for entry in holes(product, version) if not is_accepted(entry, product, version)]
+
+
 def is_accepted(entry: Entry, product: str, version: str) -> bool:
     """Return whether the list accepts what comes with a distribution and cannot be chosen."""
     return f"{product}-{version}" in entry.get("accepted", {})

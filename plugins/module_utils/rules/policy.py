@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
-from ..model.known_bad import Entry, better_versions, holes, is_accepted
+from ..model.known_bad import Entry, better_versions, open_holes, recorded
 from ..model.service import Service
 from ..model.values import listing
 from ..model.versions import PRODUCTS
@@ -30,6 +30,7 @@ def _known_bad_version(service: Service) -> Findings:
     """Whoever reaches the service may use the hole; that must be a decision, with its reason."""
     if refused := _refused(service):
         what = f"{_name(service)} is known to be bad: {_listed(refused)}."
+        what += _unusable(service, refused)
         accepted = ", ".join(f"{entry['id']}: <why it is no danger here>" for entry in refused)
         fix = f"{_advice(service)}, or accept it: {_ACCEPTED}: {{{accepted}}}."
         yield Finding(what, fix, f"{service.product}_version")
@@ -44,7 +45,7 @@ def _outdated_version(service: Service) -> Findings:
     if PRODUCTS[service.product].supported[service.version].standing == "to upgrade from":
         parts.append("It is installed only to be upgraded from.")
     holes_by_reason: dict[str, list[Entry]] = {}
-    for entry in _holes(service):
+    for entry in open_holes(service.product, service.version):
         holes_by_reason.setdefault(_reason(service, entry), []).append(entry)
     parts += [
         f"{_listed(entries)} accepted: {reason}." for reason, entries in holes_by_reason.items()
@@ -56,19 +57,28 @@ def _outdated_version(service: Service) -> Findings:
 
 def _refused(service: Service) -> list[Entry]:
     """Return the holes that the inventory does not accept."""
-    return [entry for entry in _holes(service) if not _reason(service, entry)]
-
-
-def _holes(service: Service) -> list[Entry]:
-    """Return the holes of a version, without those that are none in its distribution."""
-    product, version = service.product, service.version
-    return [entry for entry in holes(product, version) if not is_accepted(entry, product, version)]
+    found = open_holes(service.product, service.version)
+    return [entry for entry in found if not _reason(service, entry)]
 
 
 def _reason(service: Service, entry: Entry) -> str:
-    """Return why the inventory accepts a hole, empty if it does not."""
+    """Return why the inventory accepts a hole, in one line; empty if it does not, in words."""
     reason = service.settings[_ACCEPTED].get(entry["id"])
-    return reason.strip().rstrip(".") if isinstance(reason, str) else ""
+    if not isinstance(reason, str) or not any(map(str.isalpha, reason)):
+        return ""
+    return "".join(filter(str.isprintable, " ".join(reason.split()))).strip().rstrip(".")
+
+
+def _unusable(service: Service, refused: list[Entry]) -> str:
+    """Return what the inventory accepts without effect: no reason in words, no id of the list."""
+    accepted = service.settings[_ACCEPTED]
+    known = {entry["id"] for entry in recorded()}
+    silent = [entry["id"] for entry in refused if entry["id"] in accepted]
+    strange = [repr(name) for name in accepted if name not in known]
+    what = f" {_ACCEPTED} gives no reason in words for {listing(silent)}." if silent else ""
+    if strange:
+        what += f" {_ACCEPTED} has {listing(strange)}, of which nothing is recorded."
+    return what
 
 
 def _name(service: Service) -> str:

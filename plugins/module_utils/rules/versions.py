@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from ..model.cluster import Cluster
 from ..model.kafka import KafkaNode
+from ..model.known_bad import open_holes
 from ..model.values import listing, yaml_type
-from ..model.versions import KAFKA, PRODUCTS, release_numbers
+from ..model.versions import KAFKA, PRODUCTS, Product, release_numbers
 from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import SCALA, differing, falls_back_to_default, nodes
@@ -18,6 +19,7 @@ _LAST_WITH_ZOOKEEPER = "3.9.2"
 _FEATURES_IN_CHECKPOINT = (4, 4)
 """The first release that formats the features of a controller into the first checkpoint of the
 metadata log, where earlier ones look for them in `bootstrap.checkpoint` alone (KIP-1170)."""
+_PLAIN = re.compile(r"[\w.+-]+", re.ASCII)
 _SHA512 = re.compile(r"[0-9a-fA-F]{128}")
 _ARCHIVE = re.compile(r"kafka_(?P<scala>\d+\.\d+)-(?P<version>\d+\.\d+\.\d+(?:-rc\d+)?)")
 _HOME = re.compile(r"kafka-(\d+\.\d+[.\d]*)-")
@@ -33,15 +35,25 @@ def _version(cluster: Cluster) -> Findings:
                 continue
             written = cluster.inventory.hosts[host].variables.get(variable)
             reason = product.blocked.get(service.version)
-            what = f"{product.name} {service.version} is not supported."
-            fix = f"Set {variable}: {listing(product.choices, 'or')}."
+            shown = service.version if _PLAIN.fullmatch(service.version) else repr(service.version)
+            good, risky = _choices(name, product)
+            what = f"{product.name} {shown} is not supported."
+            fix = f"Set {variable}: {listing(good, 'or')}"
             if reason:
                 what = f"{product.name} {service.version} is refused: {reason}."
             elif isinstance(written, (int, float)):
                 what = f"YAML read {variable} as {written!r} ({yaml_type(written)}), not as text: "
                 what += "3.10 becomes 3.1."
-                fix = f"Set {listing(map(repr, product.choices), 'or')}, in quotes."
-            yield Finding(what, fix, variable, (host,))
+                fix = f"Set {listing(map(repr, good), 'or')}, in quotes"
+            if risky:
+                fix += f"; {listing(risky)} can be had only with accepted_risks"
+            yield Finding(what, f"{fix}.", variable, (host,))
+
+
+def _choices(name: str, product: Product) -> tuple[list[str], list[str]]:
+    """Return the versions that can be set as they are, and those that are known to be bad."""
+    risky = [version for version in product.choices if open_holes(name, version)]
+    return [version for version in product.choices if version not in risky], risky
 
 
 @rule("version-differs")
@@ -68,7 +80,8 @@ def _zookeeper_mode(cluster: Cluster) -> Findings:
         if known and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
             what = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
             what += "Kafka 4.x has no ZooKeeper mode."
-            fix = f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER}."
+            fix = f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER} "
+            fix += "and accepted_risks."
             yield Finding(what, fix, hosts=(node.name,))
 
 

@@ -59,7 +59,22 @@ REFUSED: list[Case] = [
             on("4.1.2", dict.fromkeys(RISKS, reason)),
             RISKS,
         )
-        for reason in ("", " ", None, True)
+        for reason in ("", " ", None, True, 12, ["x"], {"a": "b"}, "...", "-", "\u200b")
+    ),
+    (
+        "known-bad-version",
+        "no reason in words, and ids of nothing",
+        on("4.1.2", {RISKS[0]: 12, RISKS[1].lower(): REASON, 7: REASON}),
+        (
+            f"gives no reason in words for {RISKS[0]}.",
+            f"accepted_risks has '{RISKS[1].lower()}' and 7, of which nothing is recorded",
+        ),
+    ),
+    (
+        "outdated-version",
+        "a reason of several lines",
+        on("4.1.2", dict.fromkeys(RISKS, "closed\n2. to \x1b[31mothers\n")),
+        ("accepted: closed 2. to [31mothers. ",),
     ),
     (
         "known-bad-version",

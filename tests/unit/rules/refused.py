@@ -301,13 +301,31 @@ CASES: list[Case] = [
         "version",
         "unknown",
         lambda d: d.variable("kafka_version", "4.9.9"),
-        ("Kafka 4.9.9", f"Set kafka_version: {KAFKA.default}, ", *KAFKA.supported),
+        (
+            "Kafka 4.9.9",
+            f"Set kafka_version: {KAFKA.default} or 4.2.2; 4.3.1, ",
+            "3.9.2 can be had only with accepted_risks",
+            *KAFKA.supported,
+        ),
+    ),
+    *(
+        (
+            "version",
+            f"written as {text!r}",
+            lambda d, text=text: d.variable("kafka_version", text),
+            (f"Kafka {shown} is not supported",),
+        )
+        for text, shown in (
+            ("", "''"),
+            ("4.4.0\n2. \x1b[31m", r"'4.4.0\n2. \x1b[31m'"),
+            ("v4.4.0",) * 2,
+        )
     ),
     (
         "version",
         "read as a number",
         lambda d: d.variable("kafka_version", 3.1),
-        ("kafka_version as 3.1 (number)", "'3.9.2', in quotes"),
+        ("kafka_version as 3.1 (number)", "'4.4.0' or '4.2.2', in quotes; 4.3.1"),
     ),
     (
         "version",
@@ -339,7 +357,7 @@ CASES: list[Case] = [
         lambda d: d.zookeeper_mode("4.3.1"),
         (
             "Kafka 4.3.1 on the ensemble z1, z2 and z3",
-            "Add the group kafka_controllers, or set kafka_version: 3.9.2",
+            "Add the group kafka_controllers, or set kafka_version: 3.9.2 and accepted_risks",
         ),
     ),
     (
