@@ -41,7 +41,7 @@ def copy(folder: Path, name: str, old: str, new: str) -> Path:
 
 def test_nothing_bad_is_pinned() -> None:
     parts = list(known_bad.pinned(ROOT))
-    assert Part(LOG4J, "2.25.4", POM, f"kafka-{versions.KAFKA.default}") in parts
+    assert Part(LOG4J, "2.25.5", POM, f"kafka-{versions.KAFKA.default}") in parts
     assert {one.name for one in parts} >= {"pyspark", "kafka-python", "ansible-core"}
     assert not known_bad.problems(parts, ENTRIES)
     assert not [part for part in parts if not numbers(part.version)], "without a version"
@@ -70,7 +70,7 @@ def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "found"),
     [
-        (POM, "<log4j.version>2.25.4", "<log4j.version>2.14.1", "CVE-2021-44228"),
+        (POM, "<log4j.version>2.25.5", "<log4j.version>2.14.1", "CVE-2021-44228"),
         (POM, f"<kafka.version>{versions.KAFKA.default}", "<kafka.version>4.1.1", "(OAUTHBEARER"),
         (
             "artifacts/kafka/3.9.2/pom.xml",
@@ -78,7 +78,7 @@ def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
             "<groupId>log4j</groupId><artifactId>log4j<",
             "CVE-2019-17571",
         ),
-        ("artifacts/zookeeper/3.9.5/pom.xml", "1.1.10.7", "1.1.10.3", "CVE-2023-43642"),
+        ("artifacts/zookeeper/3.9.5/pom.xml", "1.1.10.12", "1.1.10.3", "CVE-2023-43642"),
         ("artifacts/kafka/4.3.1/requirements.txt", "==3.0.12", "==2.3.1", "CVE-2026-10142"),
         ("requirements.txt", "jinja2==3.1.6", "Jinja2==3.1.5", "CVE-2025-27516"),
     ],
@@ -96,7 +96,7 @@ def test_the_command_fails_and_names_the_part(
 ) -> None:
     assert known_bad.main([]) == 0
     assert capsys.readouterr().out == ""
-    folder = copy(tmp_path, POM, "2.25.4", "2.17.0")
+    folder = copy(tmp_path, POM, "2.25.5", "2.17.0")
     monkeypatch.setattr(known_bad, "ROOT", folder)
     assert known_bad.main([]) == 1
     (line,) = capsys.readouterr().out.splitlines()
