@@ -96,7 +96,9 @@ def _selinux(host: InspectedHost) -> Findings:
 def _java_home(settings: HostSettings) -> Findings:
     """It is the directory above bin/java."""
     home = settings.settings["java_home"].rstrip("/")
-    if home and (found := _PROGRAM.search(home)):
+    if home and not home.startswith("/"):
+        yield Finding(f"java_home is {home}, which is no absolute path.", "Set it from / on.")
+    elif home and (found := _PROGRAM.search(home)):
         better = home[: found.start()]
         # /usr/bin has links to the Java of a package, whose home is elsewhere.
         fix = "Delete it for Java's package, or set the directory of the Java itself."

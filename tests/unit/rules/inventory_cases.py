@@ -117,6 +117,7 @@ REFUSED: list[Case] = [
     *(
         ("java-home", home, lambda d, home=home: d.variable("java_home", home), (fix,))
         for home, fix in (
+            ("lib/jvm/jdk-21", "from / on"),
             ("/opt/jdk-21/bin", "java_home: /opt/jdk-21"),
             ("/opt/jdk-21/bin/java", "java_home: /opt/jdk-21"),
             ("/usr/bin/java", "Delete it"),
