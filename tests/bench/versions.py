@@ -70,7 +70,7 @@ def main(pairs: int) -> None:
         choose(accepted_risks=upgrade["accepted_risks"])
         rounds = in_turn("versions", kinds, pairs)
     baseline, default = kinds
-    found = {name: ratios(rounds, default, baseline, name) for name in FIGURES}
-    save("versions", {"pairs": rounds, "ratios": found})
-    for name, figures in found.items():
+    compared = {name: ratios(rounds, default, baseline, name) for name in FIGURES}
+    save("versions", {"pairs": rounds, "ratios": compared})
+    for name, figures in compared.items():
         show(f"versions: {name}, {FIGURES[name]}", spread(figures))

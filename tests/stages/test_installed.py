@@ -22,7 +22,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts
 )
 
 from tests.support.faults.target import skip_unless_full
-from tests.support.lab.lab import leftovers, podman, succeed
+from tests.support.lab.lab import leftovers, podman, run_command, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.recap import changed
 
@@ -63,17 +63,7 @@ class ControlNode:
         if self.container:
             settings = [f"--env={name}={value}" for name, value in env.items()]
             command = ["podman", "exec", *settings, f"--workdir={folder}", self.container, *command]
-        done = subprocess.run(  # noqa: S603 - our own commands
-            command,
-            cwd=folder,
-            env={**os.environ, **env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=900,
-            check=False,
-        )
+        done = run_command(command, seconds=900, env=env, folder=folder)
         assert done.returncode == 0, done.stdout[-6000:]
         return done.stdout
 
@@ -158,10 +148,10 @@ CASES = {
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> Case:
-    found = CASES[request.param]
-    if found.full:
+    case = CASES[request.param]
+    if case.full:
         skip_unless_full()
-    return found
+    return case
 
 
 @pytest.fixture

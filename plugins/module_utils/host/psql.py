@@ -52,6 +52,7 @@ class Psql:
                 capture_output=True,
                 check=False,
                 encoding="utf-8",
+                errors="replace",  # messages have the language and the encoding of the server
                 cwd="/",
             )
         except OSError as error:

@@ -105,9 +105,9 @@ class HostSettings:
             return Java(home or Java.home, package)
         version = self.family.java_releases.get(self.facts.release)
         packaged = version or max(self.family.java_releases.values())
-        brought = self.family.version_of_java(package) or packaged
+        release = self.family.version_of_java(package) or packaged
         return Java(
-            home or self.family.home_of_java(brought, self.facts.machine),
+            home or self.family.home_of_java(release, self.facts.machine),
             package or self.family.package_of_java(packaged),
             version,
         )

@@ -57,8 +57,8 @@ def _outdated_version(service: Service) -> Findings:
 
 def _refused(service: Service) -> list[Entry]:
     """Return the holes that the inventory does not accept."""
-    found = open_holes(service.product, service.version)
-    return [entry for entry in found if not _reason(service, entry)]
+    entries = open_holes(service.product, service.version)
+    return [entry for entry in entries if not _reason(service, entry)]
 
 
 def _reason(service: Service, entry: Entry) -> str:
@@ -72,13 +72,15 @@ def _reason(service: Service, entry: Entry) -> str:
 def _unusable(service: Service, refused: list[Entry]) -> str:
     """Return what the inventory accepts without effect: no reason in words, no id of the list."""
     accepted = service.settings[_ACCEPTED]
-    known = {entry["id"] for entry in recorded()}
-    silent = [entry["id"] for entry in refused if entry["id"] in accepted]
-    strange = [repr(name) for name in accepted if name not in known]
-    what = f" {_ACCEPTED} gives no reason in words for {listing(silent)}." if silent else ""
-    if strange:
-        what += f" {_ACCEPTED} has {listing(strange)}, of which nothing is recorded."
-    return what
+    recorded_ids = {entry["id"] for entry in recorded()}
+    unexplained = [entry["id"] for entry in refused if entry["id"] in accepted]
+    unknown = [repr(name) for name in accepted if name not in recorded_ids]
+    message = (
+        f" {_ACCEPTED} gives no reason in words for {listing(unexplained)}." if unexplained else ""
+    )
+    if unknown:
+        message += f" {_ACCEPTED} has {listing(unknown)}, of which nothing is recorded."
+    return message
 
 
 def _name(service: Service) -> str:

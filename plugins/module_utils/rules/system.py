@@ -198,7 +198,8 @@ def _java_package_home(host: InspectedHost) -> Findings:
     settings, family = host.host.settings, host.host.family
     package = settings["java_package"]
     if package and not settings["java_home"] and not family.version_of_java(package):
-        fix = "Set java_home to the directory in which that package has bin/java."
+        fix = "Set java_home to the directory in which that package has bin/java, or delete "
+        fix += "java_package for the OpenJDK of the release."
         yield Finding(f"Where {package} puts Java is not known.", fix)
 
 

@@ -26,15 +26,16 @@ def lab(
     *arguments: str, seconds: float, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a verb; stdout and stderr come together in `stdout`."""
-    return _run(["./lab", *arguments], seconds, {"LAB_NAME": NAME, **(env or {})})
+    return run_command(["./lab", *arguments], seconds, {"LAB_NAME": NAME, **(env or {})})
 
 
-def _run(
-    command: Sequence[str], seconds: float, env: Mapping[str, str]
+def run_command(
+    command: Sequence[str], seconds: float, env: Mapping[str, str], folder: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; stdout and stderr come together in `stdout`."""
     return subprocess.run(  # noqa: S603 - our own commands
         command,
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, **env},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -66,7 +67,7 @@ def excerpt(output: str) -> str:
 def run_tests(*arguments: str, seconds: float) -> None:
     """Run tests on a lab that is up; all have to pass, and none may be skipped."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *arguments]
-    done = _run(command, seconds, {"PYTHONPATH": "collections:spark"})
+    done = run_command(command, seconds, {"PYTHONPATH": "collections:spark"})
     assert done.returncode == 0, excerpt(done.stdout)
     assert "skipped" not in done.stdout.splitlines()[-1], excerpt(done.stdout)
 

@@ -45,8 +45,8 @@ class Family:
 
     def version_of_java(self, package: str) -> int | None:
         """Return the feature release that a package brings, None if it is not of the family."""
-        found = re.fullmatch(self.java_packages, package)
-        return int(found[1]) if found else None
+        match = re.fullmatch(self.java_packages, package)
+        return int(match[1]) if match else None
 
     def home_of_java(self, version: int, machine: str) -> str:
         """Return where that package puts Java; `machine` as `uname -m` names it."""
