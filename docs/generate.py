@@ -28,8 +28,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def configuration() -> dict[Path, str]:
     """Return docs/configuration.md, written from the model: profiles, owned keys, versions."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.model import kafka
-    from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import kafka
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.profiles import (
+        PROFILES,
+    )
 
     keys = sorted({key for profile in PROFILES.values() for key in profile.settings})
     rows = []
@@ -41,7 +43,7 @@ def configuration() -> dict[Path, str]:
     lines = [
         "# Kafka's configuration",
         "",
-        _generated("configuration", "plugins/module_utils/model"),
+        _generated("configuration", "plugins/plugin_utils/cluster"),
         "",
         "A Kafka property is a key of `kafka_config`, never a variable of its own. Each line of",
         "`server.properties` comes from the last of these layers that has the key:",
@@ -103,7 +105,7 @@ def _key_changes() -> list[str]:
         "",
         "Removed keys are refused where the version does not know them, deprecated ones are a",
         "warning. The legal keys of each version, with type, default and update mode, are in",
-        "`plugins/module_utils/model/kafka_keys/`. `./lab keys VERSION` writes them from the",
+        "`plugins/plugin_utils/cluster/kafka_keys/`. `./lab keys VERSION` writes them from the",
         "binary.",
         "",
         *_table(["removed", "since", "instead"], removed),
@@ -129,7 +131,7 @@ def defaults_around(key: str, release: str) -> list[str]:
 
 def _other_products() -> list[str]:
     """Return the sections about the properties of ZooKeeper, Kafka Connect, Spark and HDFS."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
         connect,
         hdfs,
         schema_registry,
@@ -241,18 +243,20 @@ def _purpose(spec: Mapping[str, Any]) -> list[str]:
 
 def ports() -> dict[Path, str]:
     """Return docs/ports.md: what listens on each host of every inventory, from the model."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
-    from ansible_collections.millrace.streaming.plugins.module_utils.model.service import CALLERS
-    from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import CALLERS
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
+        from_directory,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import (
         explain,
         explain_report,
     )
-    from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
     lines = [
         "# Ports",
         "",
-        _generated("ports", "plugins/module_utils/model"),
+        _generated("ports", "plugins/plugin_utils/cluster"),
         "",
         "What listens on the hosts of each inventory of this repository, and who connects: what a",
         "firewall has to let through, besides SSH from the control node. Of your own inventory,",
@@ -325,7 +329,7 @@ def _sentence(text: str | Sequence[str]) -> str:
 
 
 def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
-    from ansible_collections.millrace.streaming.plugins.module_utils.model.files import parse_yaml
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import parse_yaml
 
     return parse_yaml(path.read_text(encoding="utf-8"))
 

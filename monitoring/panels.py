@@ -68,10 +68,10 @@ def views(file: Path = FILE) -> list[View]:
         TypeError: a panel or query has a key that is unknown, or lacks one.
 
     """
-    # Where the console runs it has JSON.
-    from ansible_collections.millrace.streaming.plugins.module_utils.model.files import parse_yaml
+    # Where the console runs there is none, and it has JSON.
+    import yaml
 
-    return of(parse_yaml(file.read_text(encoding="utf-8")))
+    return of(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 def of(found: Iterable[Mapping[str, Any]]) -> list[View]:

@@ -56,7 +56,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "snapshot": {f"{UTILS}/kafka/snapshot.py": [f"{UNIT}/kafka/test_snapshot.py"]},
     "roll": {
-        f"{UTILS}/operations/roll.py": [f"{OPERATIONS}/test_roll.py"],
+        "plugins/plugin_utils/operations/roll.py": [f"{OPERATIONS}/test_roll.py"],
         "plugins/modules/kafka_restart.py": [f"{UNIT}/modules/test_kafka_restart.py"],
         f"{UTILS}/host/operation_file.py": [
             f"{UNIT}/host/test_operation_lock.py",
@@ -80,19 +80,19 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "secrets": {
         f"{UTILS}/model/secret_store.py": [f"{UNIT}/model/test_secret_store.py"],
-        "plugins/plugin_utils/secrets.py": [
-            f"{UNIT}/plugin_utils/test_secret_generations.py",
-            f"{UNIT}/plugin_utils/test_secrets.py",
-            f"{UNIT}/plugin_utils/test_signing_requests.py",
+        "plugins/plugin_utils/secrets/store.py": [
+            f"{UNIT}/secrets/test_secret_generations.py",
+            f"{UNIT}/secrets/test_secrets.py",
+            f"{UNIT}/secrets/test_signing_requests.py",
             f"{UNIT}/plugin_utils/test_run.py",
             f"{UNIT}/actions/test_rotate_certificates.py",
             f"{UNIT}/actions/test_cluster_action.py",
         ],
     },
     "authorities": {
-        f"{UTILS}/model/ca_change.py": [f"{UNIT}/model/test_ca_change.py"],
-        "plugins/plugin_utils/authorities.py": [
-            f"{UNIT}/plugin_utils/test_{name}.py" for name in ("authorities", "secrets")
+        "plugins/plugin_utils/cluster/ca_change.py": [f"{UNIT}/cluster/test_ca_change.py"],
+        "plugins/plugin_utils/secrets/authorities.py": [
+            f"{UNIT}/secrets/test_{name}.py" for name in ("authorities", "secrets")
         ],
     },
     "removal": {
@@ -118,7 +118,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "connectors": {
         f"{UTILS}/operations/connectors.py": [f"{OPERATIONS}/test_connector_steps.py"],
-        f"{UTILS}/model/connectors.py": [f"{UNIT}/model/test_connectors.py"],
+        "plugins/plugin_utils/cluster/connectors.py": [f"{UNIT}/cluster/test_connectors.py"],
     },
     "storage": {
         f"{UTILS}/host/storage.py": [f"{UNIT}/host/test_storage.py"],

@@ -1,6 +1,6 @@
 """Write the table of the -XX options that releases of Java take, as the binaries themselves say.
 
-    python artifacts/java/flags.py plugins/module_utils/model/jvm_flags.json JAVA...
+    python artifacts/java/flags.py plugins/plugin_utils/cluster/jvm_flags.json JAVA...
 
 Each JAVA is a program `java`. What the table holds of releases that are not among them stays.
 """

@@ -6,15 +6,15 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.host.files import write_own
-from ..module_utils.kafka.client_formats import client_files
 from ..module_utils.kafka.connection import ConnectionDescriptionError
-from ..module_utils.model import files
-from ..module_utils.model.kafka import KafkaNode
-from ..module_utils.model.schema_registry import Registry
-from ..module_utils.model.security import AUTHORITY_FILE
 from ..plugin_utils.action import LocalAction
-from ..plugin_utils.inventory import plain
-from ..plugin_utils.users import password_problem
+from ..plugin_utils.cluster import files
+from ..plugin_utils.cluster.client_formats import client_files
+from ..plugin_utils.cluster.kafka import KafkaNode
+from ..plugin_utils.cluster.schema_registry import Registry
+from ..plugin_utils.cluster.security import AUTHORITY_FILE
+from ..plugin_utils.inventory.reading import plain
+from ..plugin_utils.secrets.users import password_problem
 
 REGISTRY = "schema-registry.conf"
 

@@ -7,13 +7,15 @@ from typing import Any
 from ansible.utils.display import Display
 
 from ..module_utils.model import secret_store
-from ..module_utils.model.inventory import CLUSTER_ID_FILE, Secrets
 from ..module_utils.model.uuids import random_cluster_id
-from ..module_utils.rules import RULES, engine
-from ..module_utils.rules.engine import Problem
-from ..module_utils.rules.inspection import InspectedHost, Inspection
-from ..plugin_utils import cluster_id, operation, run, secrets, validation
+from ..plugin_utils import operation, run, validation
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster.inventory import CLUSTER_ID_FILE, Secrets
+from ..plugin_utils.rules import RULES, engine
+from ..plugin_utils.rules.engine import Problem
+from ..plugin_utils.rules.inspection import InspectedHost, Inspection
+from ..plugin_utils.secrets import cluster_id
+from ..plugin_utils.secrets import store as secrets
 
 
 class ActionModule(LocalAction):

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from ..module_utils.operations.explain import explain
-from ..module_utils.operations.explain_report import report
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.files import write
-from ..plugin_utils.inventory import plain
+from ..plugin_utils.inventory.reading import plain
+from ..plugin_utils.operations.explain import explain
+from ..plugin_utils.operations.explain_report import report
 
 
 class ActionModule(LocalAction):

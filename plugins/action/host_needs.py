@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from ..module_utils.model import desired
-from ..plugin_utils import inventory, run
+from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster import desired
+from ..plugin_utils.inventory import reading as inventory
 
 OF_HOST = ("commands", "time_package", "time_unit")
 

@@ -5,9 +5,9 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils.host.operation_file import FINISHED, RUNNING
-from ..module_utils.model.security import pem_stores
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
+from ..plugin_utils.cluster.security import pem_stores
 
 
 class ActionModule(Action):

@@ -6,12 +6,13 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.host import storage
 from ..module_utils.host.storage import LogDir, Node
-from ..module_utils.model import files, module_options
-from ..module_utils.model.kafka import SERVER_PROPERTIES
-from ..module_utils.rules.inspection import InspectedHost
-from ..module_utils.rules.quorum import kafka_data, may_vote
-from ..plugin_utils import inventory, run
+from ..plugin_utils import run
 from ..plugin_utils.action import Action
+from ..plugin_utils.cluster import files, module_options
+from ..plugin_utils.cluster.kafka import SERVER_PROPERTIES
+from ..plugin_utils.inventory import reading as inventory
+from ..plugin_utils.rules.inspection import InspectedHost
+from ..plugin_utils.rules.quorum import kafka_data, may_vote
 
 
 class ActionModule(Action):

@@ -7,12 +7,12 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..module_utils.model import desired, firewall, stores
-from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.packaged import Packaged
-from ..module_utils.rules.inspection import InspectedHost, Inspection
-from ..module_utils.rules.quorum import holds_metadata
 from ..plugin_utils.action import Action
+from ..plugin_utils.cluster import desired, firewall, stores
+from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.cluster.packaged import Packaged
+from ..plugin_utils.rules.inspection import InspectedHost, Inspection
+from ..plugin_utils.rules.quorum import holds_metadata
 
 
 def clock_offset(before: float, answered: float, after: float) -> float:

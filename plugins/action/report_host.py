@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ..module_utils.model.packaged import Packaged
-from ..module_utils.model.service import Service, restart_mark
 from ..plugin_utils.action import Action
-from ..plugin_utils.service_stores import of_kafka, stores
+from ..plugin_utils.cluster.packaged import Packaged
+from ..plugin_utils.cluster.service import Service, restart_mark
+from ..plugin_utils.cluster.service_stores import of_kafka, stores
 
 
 class ActionModule(Action):

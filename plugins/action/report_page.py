@@ -3,11 +3,11 @@
 import time
 from typing import Any
 
-from ..module_utils.model.report_page import page
-from ..module_utils.operations import report
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster.report_page import page
 from ..plugin_utils.files import write
-from ..plugin_utils.inventory import plain
+from ..plugin_utils.inventory.reading import plain
+from ..plugin_utils.operations import report
 
 
 class ActionModule(LocalAction):

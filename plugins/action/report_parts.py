@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ..module_utils.model import module_options
-from ..module_utils.operations import report
 from ..plugin_utils.action import Action
-from ..plugin_utils.inventory import plain
+from ..plugin_utils.cluster import module_options
+from ..plugin_utils.inventory.reading import plain
+from ..plugin_utils.operations import report
 
 
 class ActionModule(Action):

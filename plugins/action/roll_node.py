@@ -12,11 +12,11 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils.host.operation_file import QUIET_SECONDS
-from ..module_utils.model import desired, module_options
-from ..module_utils.operations.roll import PHASE_TEXTS, HostUnreachableError, NodeRoll, StoppedError
 from ..plugin_utils import ansible_internals, operation
 from ..plugin_utils.action import Action
+from ..plugin_utils.cluster import desired, module_options
 from ..plugin_utils.files import write_event
+from ..plugin_utils.operations.roll import PHASE_TEXTS, HostUnreachableError, NodeRoll, StoppedError
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..module_utils.host.certificate_expiry import LEAST_DAYS
 from ..module_utils.host.operation_file import RUNNING
-from ..module_utils.model.cluster import Cluster
 from ..module_utils.operations import gate
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
-from ..plugin_utils.inventory import plain
+from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.inventory.reading import plain
 
 
 class ActionModule(Action):

@@ -6,15 +6,17 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import ca_change, desired
-from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.inventory import Secrets
-from ..module_utils.model.service import Certified
-from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
-from ..plugin_utils import authorities, run, secrets
+from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
-from ..plugin_utils.certificates import CertificateError
+from ..plugin_utils.cluster import ca_change, desired
+from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.cluster.inventory import Secrets
+from ..plugin_utils.cluster.service import Certified
+from ..plugin_utils.cluster.transition import Transition
+from ..plugin_utils.secrets import authorities
+from ..plugin_utils.secrets import store as secrets
+from ..plugin_utils.secrets.certificates import CertificateError
 
 CA = "ca"
 # Phase -> what a run brings to all hosts.

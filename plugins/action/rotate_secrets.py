@@ -6,13 +6,14 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.security import SPARK_SECRET, SPARK_UI_KEY
-from ..module_utils.model.spark import SECRET
 from ..module_utils.model.values import listing
-from ..plugin_utils import run, secrets
+from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
-from ..plugin_utils.users import password_problem
+from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.cluster.security import SPARK_SECRET, SPARK_UI_KEY
+from ..plugin_utils.cluster.spark import SECRET
+from ..plugin_utils.secrets import store as secrets
+from ..plugin_utils.secrets.users import password_problem
 
 
 class ActionModule(LocalAction):

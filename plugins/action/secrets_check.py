@@ -12,10 +12,10 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils.model import secret_store
-from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.secret_store import Generation
 from ..module_utils.model.values import listing
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster.cluster import Cluster
 
 
 class ActionModule(LocalAction):

@@ -6,15 +6,16 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import transition
-from ..module_utils.model.kafka import KafkaNode
-from ..module_utils.model.listeners import ADDED, ENDED, FORMER, MOVED, Listeners
-from ..module_utils.model.transition import Transition
 from ..module_utils.model.values import listing
-from ..module_utils.operations import security_change
-from ..module_utils.operations.security_change import ImpossibleError, Running
-from ..plugin_utils import run, secrets
+from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster import transition
+from ..plugin_utils.cluster.kafka import KafkaNode
+from ..plugin_utils.cluster.listeners import ADDED, ENDED, FORMER, MOVED, Listeners
+from ..plugin_utils.cluster.transition import Transition
+from ..plugin_utils.operations import security_change
+from ..plugin_utils.operations.security_change import ImpossibleError, Running
+from ..plugin_utils.secrets import store as secrets
 
 NOW = {
     FORMER: "The wanted listeners are removed; nodes and clients use {former}.",

@@ -6,15 +6,16 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 
-from ..module_utils.model import desired
-from ..module_utils.model.files import Entry
 from ..module_utils.model.key_table import nearest
-from ..module_utils.model.packaged import Packaged
-from ..module_utils.model.spark import SparkHost
-from ..module_utils.model.spark_jobs import Job
 from ..module_utils.model.values import listing
-from ..plugin_utils import ansible_internals, artifacts, inventory, run
+from ..plugin_utils import ansible_internals, artifacts, run
 from ..plugin_utils.action import Action
+from ..plugin_utils.cluster import desired
+from ..plugin_utils.cluster.files import Entry
+from ..plugin_utils.cluster.packaged import Packaged
+from ..plugin_utils.cluster.spark import SparkHost
+from ..plugin_utils.cluster.spark_jobs import Job
+from ..plugin_utils.inventory import reading as inventory
 
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 AUTHORITIES, SECRETS = "authorities", "secrets"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..plugin_utils.action import Action
-from ..plugin_utils.service_stores import stores
+from ..plugin_utils.cluster.service_stores import stores
 
 
 class ActionModule(Action):

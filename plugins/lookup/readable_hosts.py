@@ -7,10 +7,12 @@ from ansible import context
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ..module_utils.model import cluster
-from ..module_utils.rules import engine
-from ..plugin_utils import ansible_internals, inventory, inventory_sources, validation
+from ..plugin_utils import ansible_internals, validation
 from ..plugin_utils.ansible_internals import DataLoader
+from ..plugin_utils.cluster import cluster
+from ..plugin_utils.inventory import reading as inventory
+from ..plugin_utils.inventory import sources as inventory_sources
+from ..plugin_utils.rules import engine
 
 DOCUMENTATION = """
 name: readable_hosts

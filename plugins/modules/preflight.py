@@ -23,9 +23,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import files, key_stores, network, operation_file, paths, storage, unit
 from ..module_utils.host import mounts as mount_table
 from ..module_utils.model import secret_store
+from ..module_utils.model.digests import secret_digest
 from ..module_utils.model.pem import identities
 from ..module_utils.model.properties import parse_or_empty
-from ..module_utils.model.security import secret_digest
 from ..module_utils.model.spark_shared import MARK as SHARED_MARK
 
 DOCUMENTATION = r"""

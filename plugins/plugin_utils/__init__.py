@@ -1,4 +1,4 @@
-"""What plugins of the control node share: they may import Ansible, modules may not.
+"""The code of the control node, which may import Ansible; nothing of it reaches a host.
 
 Python runs this file before any other of the package, and so before an import that fails on an
 ansible-core or a Python that Millrace does not support.

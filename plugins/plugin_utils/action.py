@@ -11,10 +11,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from ..module_utils.model.cluster import Cluster, NoServiceError
-from ..module_utils.model.files import parse_yaml
 from ..module_utils.model.values import listing
-from . import inventory, operation, run
+from . import operation, run
+from .cluster.cluster import Cluster, NoServiceError
+from .cluster.files import parse_yaml
+from .inventory import reading as inventory
 
 PLUGINS = Path(__file__).resolve().parents[1]
 

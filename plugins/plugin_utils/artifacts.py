@@ -10,9 +10,9 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.host.distribution import sha256_of
 from ..module_utils.host.paths import naming
-from ..module_utils.model.artifacts import RECIPES, Distribution
-from ..module_utils.model.cluster import Cluster
 from ..module_utils.model.values import listing
+from .cluster.artifacts import RECIPES, Distribution
+from .cluster.cluster import Cluster
 
 
 def wanted(cluster: Cluster) -> list[Distribution]:

@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from ..module_utils.model import module_options
 from .action import Action
+from .cluster import module_options
 from .files import write_event
 
 

@@ -19,7 +19,7 @@ from ansible import constants, context
 
 from ..module_utils.host.operation_file import FINISHED, RUNNING, STOPPED, holder, is_silent
 from ..module_utils.host.paths import naming
-from ..module_utils.model.cluster import Cluster
+from .cluster.cluster import Cluster
 from .files import create
 
 LONG_QUIET_SECONDS = 3600

@@ -21,14 +21,14 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from ..module_utils.host import network
 from ..module_utils.host.paths import naming
-from ..module_utils.model import cluster
-from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.host import Facts
-from ..module_utils.model.inventory import Secrets
-from ..module_utils.rules.inspection import Inspection
-from . import inventory
 from .ansible_internals import HostVars
-from .secrets import authority_days, authority_error
+from .cluster import cluster
+from .cluster.cluster import Cluster
+from .cluster.host import Facts
+from .cluster.inventory import Secrets
+from .inventory import reading as inventory
+from .rules.inspection import Inspection
+from .secrets.store import authority_days, authority_error
 
 # Ansible imports an action before it starts the process of its first task, which inherits the key.
 _KEY = Fernet(Fernet.generate_key())

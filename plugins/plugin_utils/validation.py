@@ -7,12 +7,12 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
-from ..module_utils.model.cluster import Cluster
-from ..module_utils.model.inventory import GROUPS
 from ..module_utils.model.values import listing
-from ..module_utils.rules import RULES, engine
-from ..module_utils.rules.engine import Problem
+from .cluster.cluster import Cluster
+from .cluster.inventory import GROUPS
 from .files import write
+from .rules import RULES, engine
+from .rules.engine import Problem
 
 INVENTORY = ("The inventory has", "no host was touched")
 HOSTS = ("The hosts have", "nothing was changed")

@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client_formats import (
-    client_files,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.client_formats import (
+    client_files,
 )
 from confluent_kafka import Consumer, Producer, TopicPartition
 

@@ -10,8 +10,8 @@ import re
 import subprocess
 from functools import partial
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
     AUTHORITY,
     OPEN,
     STANDARD,

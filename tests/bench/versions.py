@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import partial
 
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import OPEN
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
     KAFKA,
     release_numbers,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import OPEN
 
 from tests.bench.comparison import Measured, in_turn, ratios, save, show, spread
 from tests.bench.deploy import deployed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.packaged import Packaged
-from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.packaged import Packaged
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.postgresql import (
     ACCOUNT,
     UNIT,
 )

@@ -7,10 +7,10 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
     SPARK_UI_TOKEN,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
 from testinfra.host import Host
 
 from tests.support.lab.topology import Topology

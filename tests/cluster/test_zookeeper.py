@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.zookeeper import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.zookeeper import (
     CLIENT_PROPERTIES,
 )
 from testinfra.host import Host

@@ -6,11 +6,11 @@ from collections import defaultdict
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import murmur2
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
-    CLIENT_PROPERTIES,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
     release_numbers,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+    CLIENT_PROPERTIES,
 )
 from testinfra.host import Host
 

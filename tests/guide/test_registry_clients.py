@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.module_utils.model.connect import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connect import (
     KAFKA_AUTHORITY,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.connectors import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connectors import (
     secret_file,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
     Registry,
 )
 from confluent_kafka.schema_registry import SchemaRegistryClient

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     cache_directory,
 )
 

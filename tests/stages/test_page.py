@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.report_page import page
 
 from console import views
 from console.reading import Reading

@@ -32,13 +32,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     KafkaAdminClient,
     errors,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model import security
-from ansible_collections.millrace.streaming.plugins.module_utils.model.files import properties
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
     replace as replace_secrets,
 )
 from confluent_kafka import Consumer, Producer

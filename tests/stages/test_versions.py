@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA, SPARK
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     jvm_options,
-    key_table,
     known_bad,
     spark_key_table,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     cache_directory,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA, SPARK
 
 from tests.support.lab import archive
 from tests.support.lab.lab import succeed

@@ -14,9 +14,9 @@ from typing import Any
 import uvicorn
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import connection
-from ansible_collections.millrace.streaming.plugins.module_utils.model.report_page import page
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
-from ansible_collections.millrace.streaming.plugins.plugin_utils import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.report_page import page
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
 
 from console.app import Clients, Console, secured
 from console.collector import Collector

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from ansible import constants
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     cache_directory,
 )
 from hypothesis import HealthCheck, settings

@@ -23,9 +23,11 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import trust_as_template
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
+    from_directory,
+)
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 Answer = dict[str, Any]

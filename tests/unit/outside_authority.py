@@ -6,7 +6,9 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import Authority
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    Authority,
+)
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
     HostVariables,
     Inventory,
 )

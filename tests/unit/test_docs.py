@@ -10,19 +10,19 @@ from typing import Any, NoReturn
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
     health_check,
     options,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import action
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
 
 from docs import generate
 from tests.support.lab.topology import ROOT
 from tests.unit import in_process
-from tests.unit.model import small
-from tests.unit.model.inventories import INVENTORIES, read
+from tests.unit.cluster import small
+from tests.unit.cluster.inventories import INVENTORIES, read
 
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))

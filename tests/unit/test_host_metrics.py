@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import readable
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,
 )

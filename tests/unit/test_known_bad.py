@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
-from ansible_collections.millrace.streaming.plugins.module_utils.model.known_bad import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.known_bad import (
     PARTS,
     better_versions,
     holes,

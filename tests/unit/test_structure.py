@@ -12,14 +12,24 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.console import Console
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.imports import (
+    import_closure,
+    imported_modules,
+    imported_names,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
     GROUPS,
     SPARK_GROUPS,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.lag_exporter import (
+    LagExporter,
 )
 
 from tests.support.lab.topology import ROOT
@@ -36,7 +46,6 @@ from tests.unit.tree import (
 
 PLAYBOOKS = [*ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/shared/*.yml")]
 TASKS = sorted(ROOT.glob("roles/*/tasks/*.yml"))
-MODULE_UTILS = ROOT / "plugins/module_utils"
 
 
 # Argument specs and entry points
@@ -311,7 +320,7 @@ def left_out(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
 
 def test_the_built_collection_has_what_its_playbooks_run() -> None:
     folders = (
-        *("artifacts", "console", "ledger", "monitoring", "spark", "templates"),
+        *("artifacts", "console", "ledger", "monitoring", "plugins", "spark", "templates"),
         *("tests/cluster", "tests/support"),
     )
     needed = [relative(path) for path in tracked() if relative(path).startswith(folders)]
@@ -321,58 +330,84 @@ def test_the_built_collection_has_what_its_playbooks_run() -> None:
 
 # Who may import whom
 
-# Each package of plugins/module_utils, and the others that it may know; plugins/plugin_utils, which
-# needs Ansible itself, is for plugins of the control node alone.
+# Each folder of plugins/ whose modules others import, and what these may import of plugins/. What a
+# host runs is in module_utils alone.
 MAY_IMPORT = {
-    "model": set(),
-    "kafka": {"model", "host"},
-    "host": {"model"},
-    "rules": {"model", "host"},
-    "operations": {"model", "kafka", "host", "rules"},
+    "module_utils.model": set(),
+    "module_utils.host": {"module_utils.model"},
+    "module_utils.kafka": {"module_utils.model", "module_utils.host"},
+    "module_utils.operations": {"module_utils.model", "module_utils.kafka", "module_utils.host"},
+    "plugin_utils.cluster": {"module_utils.model", "module_utils.kafka"},
+    "plugin_utils.rules": {"module_utils.model", "module_utils.host", "plugin_utils.cluster"},
+    "plugin_utils.secrets": {
+        *("module_utils.model", "module_utils.host", "plugin_utils.cluster"),
+        *("plugin_utils.files", "plugin_utils.operation"),
+    },
+    "plugin_utils.inventory": {
+        *("module_utils.model", "plugin_utils.cluster", "plugin_utils.secrets"),
+        "plugin_utils.ansible_internals",
+    },
+    "plugin_utils.operations": {
+        *("module_utils.model", "module_utils.kafka", "module_utils.host"),
+        *("module_utils.operations", "plugin_utils.cluster", "plugin_utils.rules"),
+    },
 }
+HOST_PROGRAMS = ("plugins/modules/*.py", *Console.sources, *LagExporter.sources)
+"""What starts on hosts, by patterns of its own modules."""
 
 
-def packages_imported(tree: ast.Module, place: str) -> Iterator[str]:
-    """The packages of the collection that a source in a folder imports: module_utils.model."""
-    parts = place.split("/")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            above = ["", *parts[: len(parts) + 1 - node.level]] if node.level else []
-            for alias in node.names:
-                name = ".".join([*above, *filter(None, [node.module]), alias.name])
-                if found := re.search(r"\.plugins\.(module_utils\.\w+|\w+)", name):
-                    yield found[1]
+def folders_imported(source: str, path: str) -> set[str]:
+    """The folders of plugins/ of which a source at a path imports something: module_utils.model."""
+    pattern = re.compile(r"plugins\.((?:module_utils|plugin_utils)\.\w+|\w+)(?:\.|$)")
+    matches = (pattern.match(name) for name in imported_names(source, path))
+    return {match[1] for match in matches if match} - {"module_utils", "plugin_utils"}
 
 
-def imported_by(path: Path) -> set[str]:
-    """The packages of the collection that a file imports."""
-    return {*packages_imported(ast.parse(path.read_text()), relative(path.parent))}
+def forbidden_imports(folder: str, folders: Iterable[str]) -> set[str]:
+    """What the modules of a folder import of plugins/ and must not."""
+    return {*folders} - {folder, *MAY_IMPORT[folder]}
 
 
-def forbidden_imports(package: str, found: Iterable[str]) -> set[str]:
-    """What a package of module_utils imports of the collection and must not know."""
-    return {*found} - {f"module_utils.{name}" for name in {package, *MAY_IMPORT[package]}}
+def test_each_folder_that_others_import_is_known() -> None:
+    folders = (x.parent for x in ROOT.glob("plugins/*_utils/*/__init__.py"))
+    assert {".".join(folder.parts[-2:]) for folder in folders} == MAY_IMPORT.keys()
 
 
-@pytest.mark.parametrize(
-    "package", sorted(path.parent.name for path in MODULE_UTILS.glob("*/__init__.py"))
-)
-def test_imports_go_one_way(package: str) -> None:
-    found = {
+@pytest.mark.parametrize("folder", sorted(MAY_IMPORT))
+def test_imports_go_one_way(folder: str) -> None:
+    paths = [*(ROOT / "plugins" / folder.replace(".", "/")).rglob("*.py")]
+    imports = {path: folders_imported(path.read_text(), relative(path)) for path in paths}
+    assert imports
+    assert not {
         relative(path): wrong
-        for path in (MODULE_UTILS / package).rglob("*.py")
-        if (wrong := forbidden_imports(package, imported_by(path)))
+        for path, folders in imports.items()
+        if (wrong := forbidden_imports(folder, folders))
     }
-    assert not found
 
 
-def test_modules_of_hosts_import_nothing_of_the_controller() -> None:
-    found = {
-        relative(path): wrong
-        for path in ROOT.glob("plugins/modules/*.py")
-        if (wrong := imported_by(path) & {"plugin_utils", "action"})
-    }
-    assert not found
+def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Modules of which each imports the one before it, the first also being the last."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        modules: list[str] = error.args[1]
+        return modules
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {relative(x): imported_modules(relative(x)) for x in ROOT.glob("plugins/**/*.py")}
+    assert any(graph.values())
+    assert not circle(graph)
+
+
+def test_hosts_run_module_utils_and_nothing_else_of_the_plugins() -> None:
+    """What no program of a host imports is the control node's, and lies in plugin_utils."""
+    closure = {path for path in import_closure(*HOST_PROGRAMS) if path.startswith("plugins/")}
+    shared = {relative(path) for path in ROOT.glob("plugins/module_utils/**/*.py")}
+    modules = {relative(path) for path in ROOT.glob("plugins/modules/*.py")}
+    assert modules
+    assert closure - modules == shared
 
 
 # What is used of ansible-core
@@ -430,16 +465,15 @@ SPECS = {
     "remove": {},
 }
 IMPORTS = """
-from ansible_collections.millrace.streaming.plugins.module_utils import rules
+from ansible_collections.millrace.streaming.plugins.plugin_utils import rules
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
-from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible.module_utils.basic import AnsibleModule
 from ..host import files
 from .gate import Policy
 from . import health
 from ...action import cluster
 """
-IMPORTED = {*packages_imported(ast.parse(IMPORTS), "plugins/module_utils/operations")}
+IMPORTED = folders_imported(IMPORTS, "plugins/module_utils/operations/gate.py")
 
 
 @pytest.mark.parametrize(
@@ -475,11 +509,15 @@ IMPORTED = {*packages_imported(ast.parse(IMPORTS), "plugins/module_utils/operati
                 "module_utils.host",
                 "module_utils.kafka",
                 "module_utils.operations",
-                "module_utils.rules",
-                "plugin_utils",
+                "plugin_utils.rules",
             ],
         ),
-        (sorted(forbidden_imports("operations", IMPORTED)), ["action", "plugin_utils"]),
+        (
+            sorted(forbidden_imports("module_utils.operations", IMPORTED)),
+            ["action", "plugin_utils.rules"],
+        ),
+        (circle({"a": ["b"], "b": ["c"], "c": []}), []),
+        (circle({"a": ["b", "c"], "b": ["a"]}), ["a", "b", "a"]),
         (private_uses("from ansible.errors import A\nself._x\nclass B: _y = a.__b"), []),
         (private_uses("from ansible.inventory.manager import A"), ["ansible.inventory.manager"]),
         (private_uses("import ansible.vars.manager"), ["ansible.vars.manager"]),

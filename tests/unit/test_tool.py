@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
 
 NOBODY = 65534
 NO_PERMISSION = 77

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import GROUPS
 
 from tests.support.lab.topology import ROOT
-from tests.unit.model.inventories import INVENTORIES
+from tests.unit.cluster.inventories import INVENTORIES
 from tests.unit.tree import load, walk
 
 TEXT = (ROOT / "docs/topologies.md").read_text()

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..host.files import shown_diff
 from ..model import secret_texts
-from ..model.connectors import references
+from ..model.config_providers import references
 from .connect_health import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, connectors
 
 HIDDEN = "(hidden)"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     cache_directory,
 )
 

@@ -9,22 +9,26 @@ from pathlib import Path
 
 import testinfra
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
-    Cluster,
-    resolve,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.console import PORT
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import advertised_host
-from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import (
-    ALERTMANAGER,
-    PROMETHEUS,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.ansible_internals import (
     DataLoader,
     InventoryManager,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.console import PORT
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+    advertised_host,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
+    ALERTMANAGER,
+    PROMETHEUS,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
+    from_directory,
+)
 from testinfra.host import Host
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
-from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
     ALERTMANAGER,
     PROMETHEUS,
     Monitoring,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
     AUTHORITY_FILE,
 )
 from testinfra.host import Host

@@ -9,11 +9,11 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
     Registry as Client,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
     Registry,
     RegistryUser,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
     AUTHORITY_FILE,
 )
 

@@ -7,7 +7,7 @@ import ssl
 import struct
 from pathlib import Path
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import zookeeper_tls
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import zookeeper_tls
 
 from tests.support.lab.topology import Topology
 

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 
 from tests.unit.in_process import Answer, Module, no_module
 

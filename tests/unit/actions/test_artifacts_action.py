@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     Distribution,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
 
 from tests.unit.in_process import AnsibleRun
 

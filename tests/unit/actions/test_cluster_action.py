@@ -13,14 +13,16 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES, engine
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES, engine
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    new_authority,
+)
 
 from tests.support.lab.topology import ROOT
 from tests.unit.actions.clean_cluster import CLEAN, NODES, clean, run_checks, secret_files, written
+from tests.unit.cluster.inventories import INVENTORIES
 from tests.unit.in_process import AnsibleRun
-from tests.unit.model.inventories import INVENTORIES
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 ID = "4L6g3nShT-eMCtK--X86sw"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model import module_options
 from ansible_collections.millrace.streaming.plugins.plugin_utils.action import Action
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
+from tests.unit.cluster.small import DEBIAN_12, ROCKY_9
 from tests.unit.in_process import AnsibleRun, Answer
-from tests.unit.model.small import DEBIAN_12, ROCKY_9
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 HOSTS = """\

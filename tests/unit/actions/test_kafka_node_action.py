@@ -10,7 +10,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action import kafka_node
 
 from tests.unit.actions.bare_task import Tasks
-from tests.unit.model import small
+from tests.unit.cluster import small
 
 CLUSTER = small.kafka(2, 3)
 TIMED_OUT = "timed out"

@@ -9,12 +9,12 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.millrace.streaming.plugins.action import kafka_storage
 from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import directory_id
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
 
 from tests.unit.actions.bare_task import Tasks
+from tests.unit.cluster import small
 from tests.unit.in_process import no_module
-from tests.unit.model import small
 
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
 DATA, METADATA = "/var/lib/kafka/data", "/var/lib/kafka/metadata"

@@ -11,11 +11,11 @@ from ansible_collections.millrace.streaming.plugins.action.preflight import (
     clock_offset,
     options,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import pem_stores
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import pem_stores
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
 
+from tests.unit.cluster.small import cluster
 from tests.unit.in_process import AnsibleRun, Answer, call_module
-from tests.unit.model.small import cluster
 
 TIMED_OUT = "timed out"
 STORES = {

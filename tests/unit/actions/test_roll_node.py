@@ -26,7 +26,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import operatio
 
 from tests.support.wait import wait_for
 from tests.unit.actions.bare_task import Tasks
-from tests.unit.model import small
+from tests.unit.cluster import small
 from tests.unit.module_runner import HANGS_SECONDS
 from tests.unit.operations.slices import answer
 

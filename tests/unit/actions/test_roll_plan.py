@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 
 from tests.unit.actions.bare_task import Tasks
-from tests.unit.model import small
+from tests.unit.cluster import small
 
 Node = dict[str, Any]
 

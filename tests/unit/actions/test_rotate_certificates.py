@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.plugin_utils import authorities
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import read
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import authorities
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import read
 from cryptography import x509
 
 from tests.unit.actions.clean_cluster import (

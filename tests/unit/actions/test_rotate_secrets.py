@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
-    of_module,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
     FILE,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import bearer_token
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark import SECRET
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.module_options import (
+    of_module,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
+    bearer_token,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark import SECRET
 
 from tests.unit.in_process import AnsibleRun, Answer
 

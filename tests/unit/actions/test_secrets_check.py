@@ -12,7 +12,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_st
     RECORD,
     Store,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils import secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 
 from tests.unit.actions.clean_cluster import clean, run_checks
 from tests.unit.in_process import AnsibleRun

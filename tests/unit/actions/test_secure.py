@@ -12,21 +12,24 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client_formats import (
-    client_files,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.kafka import (
-    SERVER_PROPERTIES,
-    KafkaNode,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import PRESETS
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import check_cluster
 from ansible_collections.millrace.streaming.plugins.modules.kafka_listeners import listeners
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import DIRECTORY, read
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.client_formats import (
+    client_files,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+    SERVER_PROPERTIES,
+    KafkaNode,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import PRESETS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import check_cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
+    DIRECTORY,
+    read,
+)
 
 from tests.unit.in_process import AnsibleRun, Answer
 

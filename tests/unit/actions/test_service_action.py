@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model import desired, security
-from ansible_collections.millrace.streaming.plugins.plugin_utils import (
-    operation,
-    run,
-    secrets,
-)
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import desired, security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 from tests.unit.module_runner import OWN, run_playbook

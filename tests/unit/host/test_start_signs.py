@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.start_sign
     kinds,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.host.unit import State
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.roll import (
     StartProgress,
 )
 

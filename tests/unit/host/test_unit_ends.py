@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import unit_ends
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
-from ansible_collections.millrace.streaming.plugins.module_utils.model.service import (
+from ansible_collections.millrace.streaming.plugins.modules import host_processes
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
     CRASH_REPORTS,
     RECORDED_ENDS,
 )
-from ansible_collections.millrace.streaming.plugins.modules import host_processes
 
 from tests.unit.in_process import call_module
 

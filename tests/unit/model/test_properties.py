@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model import files
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     changed_keys,
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
 
 
 @pytest.mark.parametrize(

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
 from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_shared import (
     MARK as SHARED_MARK,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.modules import preflight
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,
 )
 
+from tests.unit.cluster.small import kafka
 from tests.unit.in_process import call_module
-from tests.unit.model.small import kafka
 
 
 def found(**options: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import Certificate
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     Authority,
     issue,
     new_authority,

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.profiles import PROFILES
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.profiles import PROFILES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.explain import (
     EFFECTS,
     answers,
     effects,
     explain,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain_report import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.explain_report import (
     report,
 )
 

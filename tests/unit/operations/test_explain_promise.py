@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import files, restart
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
-from ansible_collections.millrace.streaming.plugins.module_utils.model import cluster as model
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_service
-from ansible_collections.millrace.streaming.plugins.module_utils.model.module_options import (
-    of_module,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import dynamic_config
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.explain import explain
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import cluster as model
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired import of_service
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.module_options import (
+    of_module,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.explain import explain
 
-from tests.unit.model.inventories import INVENTORIES, read
+from tests.unit.cluster.inventories import INVENTORIES, read
 from tests.unit.module_runner import OWN
 
 CHANGES: Mapping[str, Any] = {

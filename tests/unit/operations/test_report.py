@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import report
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import report
 
-from tests.unit.model import small
+from tests.unit.cluster import small
 
 GROUPS = {
     **dict.fromkeys(("kafka_controllers", "kafka_brokers"), ("k1", "k2", "k3")),

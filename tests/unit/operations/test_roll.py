@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.start_signs import LEAST_BYTES
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.roll import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.roll import (
     HostUnreachableError,
     NodeRoll,
     StoppedError,

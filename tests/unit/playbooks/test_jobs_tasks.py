@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.desired import of_job
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_jobs import Job
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired import of_job
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark_jobs import Job
 
 from tests.support.lab.topology import ROOT
-from tests.unit.model.small import spark
+from tests.unit.cluster.small import spark
 
 SERVICE = "millrace.streaming.service"
 PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/jobs.yml").read_text())

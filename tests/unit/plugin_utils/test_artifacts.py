@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.artifacts import (
-    Distribution,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
+    Distribution,
+)
 
-from tests.unit.model.small import cluster
+from tests.unit.cluster.small import cluster
 
 CONTENT = "a tarball\n"
 SUM = hashlib.sha256(CONTENT.encode()).hexdigest()

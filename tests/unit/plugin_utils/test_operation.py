@@ -19,7 +19,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 
-from tests.unit.model import small
+from tests.unit.cluster import small
 
 NO_PROCESS = 2**22 + 1
 

@@ -10,14 +10,19 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.host import network
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+from ansible_collections.millrace.streaming.plugins.plugin_utils import run
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
     Inventory,
     Secrets,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
-from ansible_collections.millrace.streaming.plugins.plugin_utils import inventory, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import (
+    reading as inventory,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    new_authority,
+)
 from cryptography.fernet import Fernet
 
 from tests.unit.in_process import AnsibleRun

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
     Cluster,
     resolve,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.host import Facts
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
     GROUPS,
     Expression,
     FileFinding,
@@ -19,8 +19,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory
     Inventory,
     Secrets,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,
 )

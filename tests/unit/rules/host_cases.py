@@ -7,35 +7,37 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import (
-    ca_change,
-    transition,
-    zookeeper_tls,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.module_utils.model.listeners import (
-    Listener,
-    Listeners,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.model.digests import secret_digest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
     Generation,
     Store,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.security import (
-    AUTHORITY_FILE,
-    secret_digest,
-)
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB, MIB
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
+    ca_change,
+    transition,
+    zookeeper_tls,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.listeners import (
+    Listener,
+    Listeners,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
+    AUTHORITY_FILE,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB, MIB
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Certificate,
     Directory,
     InspectedHost,
     Inspection,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.certificates import new_authority
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    new_authority,
+)
 
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
 from tests.unit.rules.firewall_cases import walled

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.disks import GIB
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_hosts,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Directory,
     InspectedHost,
     Inspection,

@@ -6,13 +6,13 @@ import re
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variables import (
     Option,
     convert,
     documented,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,
     errors,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     errors,
     report,
     warning_lines,
     warnings,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Directory,
     InspectedHost,
     Inspection,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.system import java_version
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.system import java_version
 
 from tests.unit.rules.draft import Draft
 from tests.unit.rules.host_cases import CASES, JAVA_17, Case, members

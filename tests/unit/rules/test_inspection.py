@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.inspection import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Certificate,
     Directory,
     Inspection,

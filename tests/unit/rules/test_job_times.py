@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.spark_jobs import wrong_time
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.spark_jobs import wrong_time
 
-from tests.unit.model.systemd_analyze import analyze, needs_systemd
+from tests.unit.cluster.systemd_analyze import analyze, needs_systemd
 
 TIMES = (
     *("daily", "Hourly", "Mon..Fri 06:30", "Sat,Sun 12:00", "Mon,Wed..Fri *-*-* 10:00:00"),

@@ -7,8 +7,8 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     REGISTERED,
     Problem,
     Severity,
@@ -27,7 +27,7 @@ def test_no_rule_is_left_out_and_no_name_is_given_twice() -> None:
     names = [rule.name for rule in RULES]
     assert sorted(names) == sorted(rule.name for rule in REGISTERED)
     assert len(set(names)) == len(names)
-    files = (ROOT / "plugins/module_utils/rules").glob("*.py")
+    files = (ROOT / "plugins/plugin_utils/rules").glob("*.py")
     subjects = {x.stem for x in files if re.search(r"^@(host_|hosts_)?rule\(", x.read_text(), re.M)}
     assert {rule.module.rpartition(".")[2] for rule in RULES} == subjects
 

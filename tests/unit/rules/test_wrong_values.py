@@ -13,18 +13,20 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.cluster import resolve
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Inventory
-from ansible_collections.millrace.streaming.plugins.module_utils.model.variables import documented
-from ansible_collections.millrace.streaming.plugins.module_utils.rules import RULES
-from ansible_collections.millrace.streaming.plugins.module_utils.rules.engine import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Inventory
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variables import documented
+from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
+    from_directory,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory import from_directory
 
 from tests.support.faults.target import FULL
-from tests.unit.model.inventories import INVENTORIES, read
+from tests.unit.cluster.inventories import INVENTORIES, read
 
 WRONG: dict[str, object] = {
     "text": "text",

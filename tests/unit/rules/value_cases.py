@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.inventory import Expression
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Expression
 
 from tests.unit.rules.connector_cases import connector, connectors, secrets
 from tests.unit.rules.draft import Case, Change, Draft, Legal

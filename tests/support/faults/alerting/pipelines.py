@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, users
-from ansible_collections.millrace.streaming.plugins.module_utils.model import connectors, security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import connectors, security
 
 from tests.support.faults.alerting.watched import (
     AlertingFault,

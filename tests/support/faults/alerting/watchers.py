@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model import java_agent
-from ansible_collections.millrace.streaming.plugins.module_utils.model.metrics import NODE_UNIT
-from ansible_collections.millrace.streaming.plugins.module_utils.model.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import java_agent
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.metrics import NODE_UNIT
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
     CONFIG,
     SETTINGS,
     UNITS,

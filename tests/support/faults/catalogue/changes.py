@@ -8,7 +8,10 @@ from __future__ import annotations
 import socket
 from functools import partial
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.postgresql import PORT, UNIT
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.postgresql import (
+    PORT,
+    UNIT,
+)
 
 from tests.support.faults.catalogue.entry import catalogue
 from tests.support.faults.changes_target import Changes

@@ -1,0 +1,1 @@
+"""The model: what follows from an inventory for each host, as plain values and pure functions."""

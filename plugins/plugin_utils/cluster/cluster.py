@@ -1,0 +1,369 @@
+"""A cluster, resolved once from its inventory: every host, node and service with all it derives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from ...module_utils.model import secret_store
+from ...module_utils.model.values import canonical, is_public
+from . import (
+    connect,
+    console,
+    firewall,
+    hdfs,
+    kafka,
+    lag_exporter,
+    metrics,
+    monitoring,
+    postgresql,
+    schema_registry,
+    spark,
+    spark_jobs,
+    variables,
+    zookeeper,
+    zookeeper_tls,
+)
+from .artifacts import Distribution
+from .connect import Worker
+from .console import Console
+from .files import Entry, directory, text
+from .firewall import Firewall
+from .hdfs import HdfsHost
+from .host import Facts, HostSettings
+from .inventory import Inventory
+from .kafka import KafkaNode
+from .lag_exporter import LagExporter
+from .metrics import Metrics
+from .monitoring import Monitoring
+from .postgresql import Database
+from .schema_registry import Registry
+from .security import Certificate
+from .service import Listening, Part, Service
+from .spark import SparkHost
+from .variables import Invalid
+from .zookeeper import Member
+from .zookeeper_tls import Identity
+
+
+@dataclass(frozen=True)
+class DataDirectory:
+    """A directory that holds data: its service, the variable that sets it, the path as written."""
+
+    service: str
+    variable: str
+    path: str
+
+
+class NoServiceError(Exception):
+    """A host does not have a service; the text says which."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """An inventory and what follows from it.
+
+    `invalid` is host -> its variables that were not taken, which have their defaults here.
+    """
+
+    inventory: Inventory
+    hosts: Mapping[str, HostSettings]
+    zookeeper: Mapping[str, Member] = field(default_factory=dict)
+    kafka: Mapping[str, KafkaNode] = field(default_factory=dict)
+    spark: Mapping[str, SparkHost] = field(default_factory=dict)
+    hdfs: Mapping[str, HdfsHost] = field(default_factory=dict)
+    connect: Mapping[str, Worker] = field(default_factory=dict)
+    schema_registry: Mapping[str, Registry] = field(default_factory=dict)
+    databases: Mapping[str, Database] = field(default_factory=dict)
+    metrics: Mapping[str, Metrics] = field(default_factory=dict)
+    monitoring: Mapping[str, Monitoring] = field(default_factory=dict)
+    lag_exporters: Mapping[str, LagExporter] = field(default_factory=dict)
+    consoles: Mapping[str, Console] = field(default_factory=dict)
+    invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
+
+    def host(self, name: str) -> HostSettings:
+        """Return a host.
+
+        Raises:
+            NoServiceError: it is in none of Millrace's groups.
+
+        """
+        if name not in self.hosts:
+            message = f"{name} is in no group of Millrace"
+            raise NoServiceError(message)
+        return self.hosts[name]
+
+    @cached_property
+    def by_product(self) -> dict[str, Mapping[str, Part]]:
+        """Product -> host -> what it is there."""
+        return {
+            "zookeeper": self.zookeeper,
+            "kafka": self.kafka,
+            "connect": self.connect,
+            "schema_registry": self.schema_registry,
+            "hdfs": self.hdfs,
+            "spark": self.spark,
+            postgresql.PRODUCT: self.databases,
+            metrics.PRODUCT: self.metrics,
+            monitoring.PRODUCT: self.monitoring,
+            lag_exporter.PRODUCT: self.lag_exporters,
+            console.PRODUCT: self.consoles,
+        }
+
+    def deployed(self, host: str) -> dict[str, Part]:
+        """Return product -> what it is on a host, of the products that the host has."""
+        return self._deployed.get(host, {})
+
+    @cached_property
+    def _deployed(self) -> dict[str, dict[str, Part]]:
+        found: dict[str, dict[str, Part]] = {}
+        for product, hosts in self.by_product.items():
+            for host, part in hosts.items():
+                found.setdefault(host, {})[product] = part
+        return found
+
+    def services(self, host: str) -> dict[str, Service]:
+        """Return service -> what it is on a host, of the services that the host has."""
+        return self._services.get(host, {})
+
+    @cached_property
+    def _services(self) -> dict[str, dict[str, Service]]:
+        return {
+            host: {name: one for name, one in parts.items() if isinstance(one, Service)}
+            for host, parts in self._deployed.items()
+        }
+
+    def part(self, host: str, product: str) -> Part:
+        """Return what a product is on a host.
+
+        Raises:
+            NoServiceError: the host does not have it.
+
+        """
+        found = self.deployed(host)
+        if product not in found:
+            message = f"{host} is in no group that gives it {product}"
+            raise NoServiceError(message)
+        return found[product]
+
+    def directories(self, host: str) -> list[DataDirectory]:
+        """Return each directory that holds data of a host's services."""
+        return [
+            DataDirectory(name, variable, path)
+            for name, part in self.deployed(host).items()
+            for variable, path in part.data_directories
+        ]
+
+    def distributions(self, host: str) -> list[Distribution]:
+        """Return what is unpacked on a host."""
+        found = (one.distribution for one in self.deployed(host).values())
+        return [one for one in found if one]
+
+    def ports(self, host: str) -> list[tuple[str, int]]:
+        """Return what a host's services listen on: a name for the message, and the port."""
+        return [item for one in self.deployed(host).values() for item in one.ports.items()]
+
+    def listening(self, host: str) -> list[Listening]:
+        """Return all that a host's services listen on, and who connects: the matrix of a firewall.
+
+        Not in it are drivers of Spark, which run anywhere.
+        """
+        return [found for one in self.deployed(host).values() for found in one.listening]
+
+    def names(self, host: str) -> list[str]:
+        """Return the names and addresses under which others reach a host, without brackets."""
+        own = self.host(host).settings["ansible_host"] or host
+        found = [own, *(one.address for one in self.deployed(host).values())]
+        return list(dict.fromkeys(canonical(str(one)) for one in found))
+
+    def addresses(self, host: str) -> list[str]:
+        """Return the addresses of a host: those that the inventory gives or its names have."""
+        resolved = self.inventory.resolved
+        found = [one for name in self.names(host) for one in resolved.get(name, [name])]
+        return [one for one in dict.fromkeys(found) if firewall.network(one)]
+
+    def public_addresses(self, host: str, ports: Iterable[int]) -> list[str]:
+        """Return the addresses by which the internet reaches ports of a host, each with its name.
+
+        There are none where a firewall knows who may connect to each of the ports.
+        """
+        resolved, own = self.inventory.resolved, self.firewalls.get(host)
+        if own is not None and not any(map(own.admits_everybody, ports)):
+            return []
+        return [
+            address if address == name else f"{name} ({address})"
+            for name in self.names(host)
+            for address in resolved.get(name, [name])
+            if is_public(address)
+        ]
+
+    @property
+    def unresolved_names(self) -> list[str]:
+        """The names of which the addresses matter: to a firewall, and to whoever connects."""
+        every = [one for host in self.hosts for one in self.deployed(host).values()]
+        opened = [one for one in every if one.is_open]
+        jvms = [one for one in every if isinstance(one, Service) and one.java_ports]
+        if not self.firewalls and not opened and not jvms:
+            return []
+        names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
+        return [one for one in names if not firewall.network(one)]
+
+    @cached_property
+    def firewalls(self) -> dict[str, Firewall]:
+        """Host -> its firewall, where the inventory wants one and something listens."""
+        wanted = [
+            name
+            for name, host in self.hosts.items()
+            if host.settings["host_firewall"] == firewall.NFTABLES
+        ]
+        nodes = [one for name in self.hosts for one in self.addresses(name)] if wanted else []
+        found = {
+            name: firewall.of_host(self.hosts[name].settings, self.listening(name), nodes)
+            for name in wanted
+        }
+        return {name: one for name, one in found.items() if one.callers}
+
+    def host_files(self, host: str) -> dict[str, Entry]:
+        """Return the files of a host that belong to none of its services."""
+        own = {**self.host(host).files(), **self.secrets_record(host)}
+        return {**own, **self.firewalls[host].files()} if host in self.firewalls else own
+
+    def secrets_record(self, host: str) -> dict[str, Entry]:
+        """Return the file that says with which generation of the secrets a host was deployed."""
+        store = self.inventory.secrets.store
+        if store is None:
+            return {}
+        return {
+            secret_store.DIRECTORY: directory(),
+            secret_store.RECORD: text(store.record(self.deployed(host)), mode="0600"),
+        }
+
+    def heaps(self, host: str) -> dict[str, str]:
+        """Return variable -> heap as written, of all JVMs of a host's services."""
+        services = self.services(host).values()
+        return {name: heap for service in services for name, heap in service.heaps.items()}
+
+    @property
+    def identities(self) -> list[Identity]:
+        """What members and clients of ZooKeeper show each other."""
+        services = [one for host in self.hosts for one in self.services(host).values()]
+        return [one.identity for one in services if one.identity]
+
+    @property
+    def rest_certificates(self) -> list[Certificate]:
+        """What workers of Kafka Connect, those who operate them, and databases show each other."""
+        found = [one for worker in self.connect.values() for one in worker.certificates]
+        of_databases = [
+            one for database in self.databases.values() for one in database.certificates
+        ]
+        return [*found, *([connect.admin_certificate()] if found else []), *of_databases]
+
+    @property
+    def web_certificates(self) -> list[Certificate]:
+        """What the schema registry, exporters, Prometheus and consoles show, of Kafka's CA."""
+        every = (self.schema_registry, self.metrics, self.monitoring, self.consoles)
+        return [one for found in every for part in found.values() for one in part.certificates]
+
+    @property
+    def registry_passwords(self) -> list[str]:
+        """The passwords of users of the schema registry that are not there yet, by their names."""
+        found = (one.users_without_password for one in self.schema_registry.values())
+        return sorted({name for names in found for name in names})
+
+    def missing_secrets(self, host: str, service: str) -> list[str]:
+        """Return what a service's files on a host need and the secrets do not have, by its name."""
+        found = self.deployed(host).get(service)  # the host itself needs nothing
+        if found is None:
+            return []
+        return [*self._missing_of_ensemble(found.identity), *found.missing_secrets]
+
+    def _missing_of_ensemble(self, identity: Identity | None) -> list[str]:
+        """Return what is missing of what a service shows the ensemble."""
+        if identity is None:
+            return []
+        name, secrets = identity.certificate.name, self.inventory.secrets
+        wanted = {
+            name: secrets.certificates.get(name),
+            zookeeper_tls.AUTHORITY_FILE: secrets.zookeeper_authority,
+        }
+        if identity.is_member:
+            wanted[zookeeper_tls.CLIENTS_AUTHORITY_FILE] = secrets.zookeeper_clients_authority
+        return [name for name, text in wanted.items() if not text]
+
+    @property
+    def brokers(self) -> list[KafkaNode]:
+        """The brokers in the order of their group."""
+        return [self.kafka[name] for name in self.inventory.members("kafka_brokers")]
+
+    @property
+    def controllers(self) -> list[KafkaNode]:
+        """The members of the quorum in the order of their group."""
+        return [self.kafka[name] for name in self.inventory.members("kafka_controllers")]
+
+
+def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> Cluster:
+    """Return the cluster of an inventory; `facts` is what was found on hosts so far."""
+    hosts: dict[str, HostSettings] = {}
+    invalid: dict[str, list[Invalid]] = {}
+    monitored = bool(inventory.members(monitoring.GROUP))
+    for name, host in inventory.hosts.items():
+        settings, wrong = variables.settings(host)
+        settings["ansible_host"] = host.connection.get("ansible_host")
+        found = (facts or {}).get(name)
+        hosts[name] = HostSettings(name, settings, found, monitored)
+        if wrong:
+            invalid[name] = wrong
+    members = zookeeper.resolve(inventory, hosts)
+    ensemble = next((one.client_addresses for one in members.values()), [])
+    secured = any(one.is_secured for one in members.values())
+    drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
+    job_users = [user for one in drivers for user in spark_jobs.users(spark_jobs.of_settings(one))]
+    workers = [hosts[name].settings for name in inventory.members(connect.GROUP)]
+    registries = [hosts[name].settings for name in inventory.members(schema_registry.GROUP)]
+    users = [*connect.users(workers), *schema_registry.kafka_users(registries), *job_users]
+    users += lag_exporter.kafka_users(inventory.members(lag_exporter.GROUP))
+    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=users)
+    broker = next((node for node in nodes.values() if node.is_broker), None)
+    stores = hdfs.resolve(inventory, hosts)
+    store = next(iter(stores.values()), None)
+    databases = postgresql.resolve(inventory, hosts)
+    schemas = schema_registry.resolve(inventory, hosts, broker)
+    registry = next(iter(schemas.values()), None)
+    connects = connect.resolve(
+        inventory, hosts, broker, registry=registry, has_database=bool(databases)
+    )
+    sparks = spark.resolve(
+        inventory, hosts, ensemble, broker, store, registry, ensemble_secured=secured
+    )
+    resolved = Cluster(
+        inventory,
+        hosts,
+        members,
+        nodes,
+        sparks,
+        stores,
+        connects,
+        schemas,
+        databases,
+        lag_exporters=lag_exporter.resolve(inventory, hosts, broker),
+        invalid=invalid,
+    )
+    return _with_metrics(resolved)
+
+
+def _with_metrics(found: Cluster) -> Cluster:
+    """Return a cluster with what watches it: the servers, and exporters of all that it has."""
+    inventory, hosts = found.inventory, found.hosts
+    broker = next((node for node in found.kafka.values() if node.is_broker), None)
+    registry = next(iter(found.schema_registry.values()), None)
+
+    def watched(exporters: Mapping[str, Metrics]) -> Cluster:
+        servers = monitoring.resolve(inventory, hosts, exporters)
+        consoles = console.resolve(inventory, hosts, broker, servers, registry, exporters)
+        return replace(found, metrics=exporters, monitoring=servers, consoles=consoles)
+
+    # An exporter says until when the certificates of the servers are valid, too.
+    unwatched = watched({})
+    parts = {name: unwatched.deployed(name) for name in hosts}
+    return watched(metrics.resolve(inventory, hosts, parts))

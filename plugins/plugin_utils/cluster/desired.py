@@ -1,0 +1,203 @@
+"""The desired state of a host as plain data: the options that modules get."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ...module_utils.model import pem
+from . import ca_change, files, firewall, spark_jobs
+from .artifacts import HOMES
+from .cluster import Cluster
+from .console import Console
+from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
+from .lag_exporter import LagExporter
+from .metrics import Metrics
+from .monitoring import Monitoring
+from .packaged import Packaged
+from .service import restart_mark
+from .spark import SparkHost
+from .spark_jobs import Job
+
+State = dict[str, Any]
+_ENABLED = "multi-user.target.wants"
+_PACKAGES = f"{HOMES}/{spark_jobs.PACKAGES}-"
+
+
+def of_service(cluster: Cluster, host: str, name: str) -> State:
+    """Return the options of the module `service` for a service of a host, or for the host itself.
+
+    Raises:
+        NoServiceError: the host does not have the service.
+
+    """
+    if name == "host":
+        return {"files": cluster.host_files(host)}
+    return cluster.part(host, name).state
+
+
+def authority_files(cluster: Cluster, host: str, names: Collection[str]) -> dict[str, Any]:
+    """Return the files of a host that hold certificates of CAs, by their paths.
+
+    `names` are those of the CAs' files among the secrets. Among them are files that jobs on Spark
+    read, and those with certificates that are followed by their CA's.
+    """
+    known = ca_change.authorities(cluster.inventory.secrets)
+    bodies = [body for name in names for body in pem.bodies(known[name])]
+    every = [part.files() for part in cluster.deployed(host).values()]
+    if host in cluster.spark:
+        every.append(cluster.spark[host].job_authorities())
+    return {
+        path: entry
+        for entries in every
+        for path, entry in entries.items()
+        if any(body in str(entry.get("content", "")) for body in bodies)
+    }
+
+
+def digest(wanted: Mapping[str, Any]) -> str:
+    """Return a digest by which two sets of files can be compared without their content."""
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
+
+
+def of_job(spark: SparkHost, job: Job) -> State:
+    """Return the options of the module `service` for a job on a Spark host."""
+    return {
+        "files": spark.job_files(job),
+        "units": job.started,
+        # Only a service runs on with older files: another one reads them at its next start.
+        "restart_marks": [restart_mark(unit) for unit in job.services],
+        "ready": dict.fromkeys(job.services, job.ready),
+        "previous": job.previous,
+    }
+
+
+def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
+    """Return the options of the module `service` that remove what jobs have left on a Spark host.
+
+    `found` are the names of the unit files of jobs that are there, and the paths of the files of
+    their programs and of the directories of Python packages. What the inventory has stays, and so
+    does what a job has written.
+    """
+    wanted = [job for job in spark.jobs if job.present and spark.runs_jobs]
+    kept = {file for job in wanted for file in job.unit_files}
+    names = {one.unit: one.name for one in wanted}
+    there = {file for file in found if file.startswith("/")}
+    # What has run all the time is enabled; with another schedule it would run at each boot.
+    enabled = {
+        f"{_ENABLED}/{file}"
+        for job in wanted
+        if (file := f"{job.unit}.service") in found and job.unit not in job.started
+    }
+    units = sorted({*found} - there - kept)
+    modules = {f"{job.directory}/{name}" for job in wanted for name in job.files}
+    own = tuple(f"{job.directory}/" for job in wanted)
+    packages = {x.home for job in spark.jobs if job.present and (x := spark.job_packages(job))}
+    former = dict.fromkeys(file.rpartition(".")[0] for file in units)
+    gone = [Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in names]
+    users = {job.user for job in spark.jobs if job.user} - {*spark.kafka_users}
+    return {
+        "state": "absent",
+        "units": [*units, *sorted(enabled)],
+        "removed": [
+            *(
+                path
+                for job in gone
+                for path in (
+                    *(job.directory, job.previous, job.environment, job.kafka_client),
+                    *(job.registry_client, job.registry_authority),
+                )
+            ),
+            *(spark_jobs.login_file(user) for user in sorted(users)),
+            # A module that its package has lost could still be imported.
+            *sorted(path for path in there - modules if path.startswith(own)),
+            *sorted(path for path in there - packages if path.startswith(_PACKAGES)),
+        ],
+    }
+
+
+def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:
+    """Return the parts of monitoring that the inventory does not give to the host."""
+    there, parts = cluster.host(host), cluster.deployed(host)
+    secrets = cluster.inventory.secrets
+    every: list[Packaged] = [
+        Console(there, secrets),
+        LagExporter(there, secrets),
+        Monitoring(there, secrets, {host: there}),
+        Metrics(there, secrets, parts),
+    ]
+    return [one for one in every if one.product not in parts]
+
+
+def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) -> State:
+    """Return the options of the module `service` that remove former monitoring from a host.
+
+    `found` are the paths of the account files (`account_file`) on the host.
+    """
+    gone = [one for one in former_monitoring(cluster, host) if one.account_file in found]
+    removals = [one.removal for one in gone]
+    lists = ("units", "masks", "removed")
+    return {"state": "absent", **{x: [y for one in removals for y in one[x]] for x in lists}}
+
+
+def removal(cluster: Cluster, host: str, name: str) -> State:
+    """Return the options of the module `service` that remove a service from a host.
+
+    Of the host itself that is the firewall.
+
+    Raises:
+        NoServiceError: the host does not have the service.
+
+    """
+    if name == "host":
+        return {
+            "state": "absent",
+            "units": [firewall.NAME],
+            "removed": [firewall.FILE, f"{firewall.DIRECTORY}/"],
+        }
+    return cluster.part(host, name).removal
+
+
+def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> State:
+    """Return what a host needs besides files: packages, and commands after each change.
+
+    `javas` are the homes of Java that were found there, `time_service` is the one that runs.
+    """
+    facts = host.facts
+    # A container shares its kernel and clock: what is set there belongs to its machine.
+    own = facts is None or not facts.container
+    wanted = host.time_service if own and not time_service else {}
+    load = [f"sysctl --quiet --load {SYSCTL_FILE}", f"systemd-tmpfiles --create {TMPFILES_FILE}"]
+    units = [shlex.quote(unit) for unit in host.mount_units()]
+    mount = files.render("mount.sh.j2", units=units).splitlines() if units else []
+    return {
+        "commands": [*(load if own else []), *mount],
+        "time_package": wanted.get("package", ""),
+        "time_unit": wanted.get("unit", ""),
+        "java_package": "" if host.java.home in javas else host.java.package,
+        "package_manager": host.family.package_manager,
+    }
+
+
+def of_packages(cluster: Cluster, host: str, programs: Collection[str]) -> State:
+    """Return product -> the packages that it lacks; `programs` are those that are there."""
+    found = cluster.deployed(host).items()
+    packaged = {name: one for name, one in found if isinstance(one, Packaged)}
+    return {"packages": {name: one.missing_packages(programs) for name, one in packaged.items()}}
+
+
+def of_firewall(cluster: Cluster, host: str, *, has_nft: bool, is_there: bool) -> State:
+    """Return what the firewall of a host needs besides files: a package, and commands.
+
+    `has_nft` says whether nftables is installed, `is_there` whether a firewall of ours is.
+    """
+    wanted = host in cluster.firewalls
+    load = files.render("firewall.sh.j2", file=firewall.FILE, unit=firewall.NAME).splitlines()
+    return {
+        "firewall_package": firewall.PACKAGE if wanted and not has_nft else "",
+        "firewall_commands": load if wanted else [],
+        "firewall_leftover": is_there and not wanted,
+    }

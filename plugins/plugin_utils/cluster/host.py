@@ -1,0 +1,152 @@
+"""What a host needs besides its services: Java, kernel settings, mounts and the time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from ...module_utils.model.values import bracketed
+from . import systems
+from .files import Entry, properties, render, text
+from .systems import Family
+
+SYSCTL_FILE = "/etc/sysctl.d/60-millrace.conf"
+TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was found on a host, as far as the model follows from it.
+
+    `os_release` are the fields of /etc/os-release, `machine` as `uname -m` says. `container` tells
+    that the kernel and the clock are another machine's. `disk_mb` is directory with data -> size
+    of the file system that it is on, in MiB. `python` is the minor version of /usr/bin/python3,
+    such as 3.11, empty where there is none.
+    """
+
+    os_release: Mapping[str, str] = field(default_factory=dict)
+    machine: str = "x86_64"
+    cores: int = 2
+    memory_mb: int | None = None
+    container: bool = False
+    disk_mb: Mapping[str, int] = field(default_factory=dict)
+    python: str = ""
+
+    @property
+    def family(self) -> Family | None:
+        """The family of the system, None if it is not known."""
+        return systems.family_of(self.os_release)
+
+    @property
+    def release(self) -> str:
+        """The release of the system, as its family names releases."""
+        family = self.family
+        found = self.os_release.get(family.release_field, "") if family else ""
+        return found.partition(".")[0] if found[:1].isdigit() else found
+
+
+@dataclass(frozen=True)
+class Java:
+    """The Java that services run on: its home, and the package that brings it if it is missing."""
+
+    home: str = "/usr"
+    package: str = ""
+    version: int | None = None
+
+    @property
+    def binary(self) -> str:
+        """The program."""
+        return f"{self.home}/bin/java"
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """A host by its own variables and by what was found on it; `facts` is None before that.
+
+    `monitored` says whether the inventory has a host that collects its metrics.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    facts: Facts | None = None
+    monitored: bool = False
+
+    def address(self, variable: str) -> str:
+        """Return where others reach the host: by a variable, else as Ansible does, else by name."""
+        return bracketed(str(self.settings[variable] or self.settings["ansible_host"] or self.name))
+
+    @property
+    def memory_mb(self) -> int | None:
+        """Memory in MiB, None while it is not known."""
+        given: int = self.settings["host_memory_mb"]
+        return given or (self.facts.memory_mb if self.facts else None) or None
+
+    @property
+    def cores(self) -> int:
+        """Number of cores, 2 before the host was inspected."""
+        return self.facts.cores if self.facts else 2
+
+    @property
+    def family(self) -> Family:
+        """The family of its system, the default one before the host was inspected."""
+        found = self.facts.family if self.facts else None
+        return found or systems.families()[systems.DEFAULT]
+
+    @property
+    def java(self) -> Java:
+        """The Java that runs its services; the system's own before the host was inspected."""
+        given, package = self.settings["java_home"], self.settings["java_package"]
+        # Compared with what the host reports: without a slash at its end.
+        home = str(PurePosixPath(given)) if given else ""
+        if self.facts is None:
+            return Java(home or Java.home, package)
+        version = self.family.java_releases.get(self.facts.release)
+        packaged = version or max(self.family.java_releases.values())
+        release = self.family.version_of_java(package) or packaged
+        return Java(
+            home or self.family.home_of_java(release, self.facts.machine),
+            package or self.family.package_of_java(packaged),
+            version,
+        )
+
+    @property
+    def mounts(self) -> list[Mapping[str, Any]]:
+        """The entries of host_mounts."""
+        return list(self.settings["host_mounts"])
+
+    @property
+    def time_service(self) -> Mapping[str, str]:
+        """Package and unit that keep the time, nothing where the inventory wants none."""
+        name = self.settings["host_time_service"]
+        if name is None:
+            return self.family.time_service
+        return {"package": name, "unit": name} if name else {}
+
+    def files(self) -> dict[str, Entry]:
+        """Return the files with kernel settings, and a unit for each mount that has a source."""
+        pages = self.settings["host_transparent_huge_pages"]
+        entries = {
+            SYSCTL_FILE: text(properties(self.settings["host_sysctl"])),
+            TMPFILES_FILE: text(f"w /sys/kernel/mm/transparent_hugepage/enabled - - - - {pages}\n"),
+        }
+        for unit, mount in self.mount_units().items():
+            entries[f"/etc/systemd/system/{unit}"] = text(render("mount.j2", mount=mount))
+        return entries
+
+    def mount_units(self) -> dict[str, Mapping[str, Any]]:
+        """Return unit -> what it mounts, of the mounts that have a source."""
+        return {mount_unit(mount["path"]): mount for mount in self.mounts if mount["src"]}
+
+
+def mount_unit(path: str) -> str:
+    """Return the name of the systemd unit that mounts a path, as `systemd-escape --path` does."""
+    parts = [part for part in path.split("/") if part]
+    escaped = "-".join(re.sub(r"[^\w:.]", _escape, part, flags=re.ASCII) for part in parts)
+    return (f"\\x2e{escaped[1:]}" if escaped.startswith(".") else escaped) + ".mount"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in found[0].encode())

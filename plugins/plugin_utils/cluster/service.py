@@ -1,0 +1,570 @@
+"""What all that runs on a host has in common; ZooKeeper, Kafka and Spark are a class each."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...module_utils.model.key_table import Table, nearest
+from ...module_utils.model.values import by_name, canonical
+from . import files, java_agent
+from .artifacts import HOMES, KEPT_HOMES, Distribution, cache_directory
+from .files import Entry
+from .host import HostSettings
+from .inventory import Secrets
+from .jvm_options import OpenedPort, java_words, opened_ports
+from .security import OPEN, STANDARD, Certificate
+from .zookeeper_tls import Identity
+
+STATE = "/var/lib/millrace"
+CRASHES = f"{STATE}/crash"
+CRASH_DAYS = 30
+CRASH_REPORTS = 10
+RECORDED_ENDS = 100
+_NEEDRESTART = "/etc/needrestart/conf.d"
+PRODUCTS = ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
+"""The products whose services run on a JVM."""
+# Who connects to a port, and who that is.
+CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
+CALLERS: Mapping[str, str] = {
+    CLIENTS: "applications, wherever they run, and the control node",
+    NODES: "other hosts of the inventory",
+    ADMINS: "people with a browser or a monitoring system",
+    LOOPBACK: "the host itself",
+}
+
+
+@dataclass(frozen=True)
+class Listening:
+    """What a service listens on: a name of it, the port as the inventory gives it, 0 for any.
+
+    `callers` are those that connect, of `CALLERS`.
+    """
+
+    service: str
+    name: str
+    port: int
+    callers: tuple[str, ...]
+
+
+class Part(ABC):
+    """What a product is on a host: a service, programs of packages, or a database.
+
+    `product` begins the names of its variables and paths, `title` is for people.
+    `address_variable` sets `address`, `port_variables` are those of `ports`, and `connecting` are
+    those who connect to any of them.
+    """
+
+    host: HostSettings
+    product: ClassVar[str]
+    title: ClassVar[str]
+    address_variable: ClassVar[str]
+    port_variables: ClassVar[tuple[str, ...]] = ()
+    connecting: ClassVar[tuple[str, ...]] = ()
+
+    def callers(self, port: str) -> tuple[str, ...]:
+        """Return who connects to one of `ports`, which is given by its name there."""
+        del port
+        return self.connecting
+
+    @abstractmethod
+    def files(self) -> dict[str, Entry]:
+        """Return its configuration files; `restart` marks what only a restart brings."""
+
+    @property
+    @abstractmethod
+    def units(self) -> list[str]:
+        """Its systemd units."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The options of the module `service` for it."""
+        unpacked = self.distribution.unpacked if self.distribution else {}
+        return {
+            **{name: {**options, "kept": KEPT_HOMES} for name, options in unpacked.items()},
+            "files": self._all_files(),
+            "units": self.units,
+            "restart_marks": self.marks,
+        }
+
+    def _all_files(self) -> dict[str, Entry]:
+        """Return its configuration files, and what else is written for it."""
+        return self.files()
+
+    @property
+    def marks(self) -> list[str]:
+        """The restart mark of each unit."""
+        return [restart_mark(unit) for unit in self.units]
+
+    @property
+    @abstractmethod
+    def removal(self) -> dict[str, Any]:
+        """The options of the module `service` that remove it."""
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """What it listens on: a name for messages -> port."""
+        return {name: self.settings[name] for name in self.port_variables}
+
+    @property
+    def name(self) -> str:
+        """The host's name in the inventory."""
+        return self.host.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The host's variables."""
+        return self.host.settings
+
+    @property
+    def address(self) -> str:
+        """The name or address under which others reach it."""
+        return self.host.address(self.address_variable)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the inventory wants it open to everybody who reaches it."""
+        return bool(self.settings[f"{self.product}_security"] == OPEN)
+
+    @property
+    def user(self) -> str:
+        """The account it runs as; its group has the same name."""
+        return self.product
+
+    @property
+    def config_dir(self) -> str:
+        """The directory of its configuration."""
+        return f"/etc/{self.product}"
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """What is unpacked for it."""
+        return None
+
+    @property
+    def data_directories(self) -> list[tuple[str, str]]:
+        """Variable and path of each directory that holds data."""
+        return []
+
+    @property
+    def identity(self) -> Identity | None:
+        """What it shows a closed ensemble of ZooKeeper, None where it need not."""
+        return None
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        return []
+
+    @property
+    def listening(self) -> list[Listening]:
+        """All that it listens on, and who connects."""
+        found = self.ports.items()
+        return [Listening(self.product, name, port, self.callers(name)) for name, port in found]
+
+    def addresses(self, hosts: Mapping[str, HostSettings], port: str) -> list[str]:
+        """Return where the product is on hosts, `host:port`, by the variable of the port."""
+        return [
+            f"{host.address(self.address_variable)}:{host.settings[port]}"
+            for host in hosts.values()
+        ]
+
+    def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+        """Return the file of a hardened systemd service."""
+        values = {
+            **{"name": name, "description": what, "user": self.user, "group": self.user},
+            **{"exec": command, "stop_timeout": 60, "write_paths": []},
+            **more,
+        }
+        text = files.render("service.j2", unit=values)
+        return {f"/etc/systemd/system/{name}.service": files.text(text, restart=True)}
+
+
+class Certified(Part):
+    """What shows certificates that Millrace makes, and has the secrets with their keys.
+
+    `of_connect` says whether they are of the CA of Kafka Connect's REST interface.
+    """
+
+    secrets: Secrets
+    of_connect: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def certificates(self) -> list[Certificate]:
+        """What it shows to those who connect."""
+
+    @property
+    def authorities(self) -> str:
+        """The certificates of the CAs by which others take what it shows."""
+        return self.secrets.connect_authority if self.of_connect else self.secrets.authority
+
+    @property
+    def certificate_names(self) -> tuple[str, ...]:
+        """The names in its certificates."""
+        names = (self.name, self.address, "localhost")
+        return tuple(dict.fromkeys(canonical(one) for one in names))
+
+    def server_certificate(self, path: str) -> Certificate:
+        """Return one that has the name of the host, of the CA that clients of Kafka trust."""
+        # Not for a client: with one that is, it could connect to Kafka by its common name.
+        name, names = f"{self.name}/{self.product}", self.certificate_names
+        return Certificate(name, path, self.name[:64], names, client=False)
+
+    def secret(self, text: str, **options: Any) -> Entry:  # noqa: ANN401 - as `files.text`
+        """Return the entry of a file that its account alone can read."""
+        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+        return files.text(text, **{**own, **options})
+
+    def certificate_files(self) -> dict[str, Entry]:
+        """Return its keys with their certificates, which are read at a start."""
+        kept = self.secrets.certificates
+        return {
+            one.path: self.secret(kept.get(one.name, ""), restart=True) for one in self.certificates
+        }
+
+    def lacking(self, texts: Mapping[str, str]) -> list[str]:
+        """Return the names of certificates and of texts, name -> text, that are not there."""
+        kept = self.secrets.certificates
+        wanted = {**{one.name: kept.get(one.name) for one in self.certificates}, **texts}
+        return [name for name, text in wanted.items() if not text]
+
+
+@dataclass(frozen=True)
+class Service(Part):
+    """A service on a host; a new one is one more such class.
+
+    `closed` is what to set its variable of security to, so that it is not open to everybody.
+    `scripts` are commands besides the distribution's tools, which `tool_template` starts.
+    `previous` is the file with what the service was started with, where one is kept. `leftovers` is
+    what teardown removes besides its files, such as files that another inventory brings; with a
+    slash at the end only if it is empty: what Millrace did not bring may be in it.
+    """
+
+    host: HostSettings
+    closed: ClassVar[str] = STANDARD
+    scripts: ClassVar[tuple[str, ...]] = ()
+    tool_template: ClassVar[str] = "tool.sh.j2"
+    previous: ClassVar[str] = ""
+    leftovers: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def owned(self) -> Mapping[str, str]:
+        """The keys that only Millrace writes here, with the variable that sets each."""
+
+    @property
+    @abstractmethod
+    def heaps(self) -> Mapping[str, str]:
+        """Variable -> heap, of each JVM."""
+
+    @abstractmethod
+    def _defaults(self) -> dict[str, dict[str, Any]]:
+        """Return the layers of properties below the inventory's."""
+
+    @abstractmethod
+    def _owned_config(self) -> dict[str, Any]:
+        """Return the properties that only Millrace writes."""
+
+    @property
+    def own_layers(self) -> tuple[str, ...]:
+        """The variables in which the inventory sets properties, the weakest first."""
+        return (f"{self.product}_config",)
+
+    @property
+    def heap_variable(self) -> str:
+        """The variable with the heap that options of its JVM may set, too."""
+        return f"{self.product}_heap"
+
+    @property
+    def version(self) -> str:
+        """The version of the product."""
+        return str(self.settings[f"{self.product}_version"])
+
+    @property
+    def table(self) -> Table:
+        """The keys that its version knows, none where they are not recorded."""
+        return {}
+
+    def knows(self, key: str) -> bool:
+        """Return whether its version reads a key, or hands it on to something that does."""
+        return key in self.table
+
+    def nearest_key(self, key: str) -> str:
+        """Return the most similar key that its version reads, empty if none is similar."""
+        return nearest(key, list(self.table))
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether the inventory wants what `standard` is for it."""
+        return bool(self.settings[f"{self.product}_security"] == STANDARD)
+
+    @property
+    def user(self) -> str:
+        """The account it runs as; its group has the same name."""
+        return str(self.settings[f"{self.product}_user"])
+
+    @property
+    def accounts(self) -> list[str]:
+        """Its groups and user, as lines of sysusers.d(5)."""
+        return [f'u {self.user} {self.uid} "{self.title}" /nonexistent /usr/sbin/nologin']
+
+    @property
+    def tool_values(self) -> dict[str, str]:
+        """What the template of its tools takes."""
+        return {
+            "home": self.distribution.link,
+            "service": self.product,
+            "java_home": self.host.java.home,
+        }
+
+    @property
+    def uid(self) -> str:
+        """The account's number, `-` for any."""
+        return str(self.settings.get(f"{self.product}_uid", "-"))
+
+    @property
+    def distribution(self) -> Distribution:
+        """What is installed."""
+        settings, archive = self.settings, {}
+        if settings.get(f"{self.product}_distribution_source") == "archive":
+            archive = settings[f"{self.product}_archive"]
+        cache = cache_directory(settings["service_cache"])
+        return Distribution(self.product, self.version, cache, archive)
+
+    @property
+    def state_dir(self) -> str:
+        """The directory of its data, where nothing else is set."""
+        return f"/var/lib/{self.product}"
+
+    @property
+    def units(self) -> list[str]:
+        """Its systemd units."""
+        return [self.product]
+
+    @property
+    def starts_after(self) -> Mapping[str, list[str]]:
+        """Unit -> `host:port` of the services of which one should listen before it is started."""
+        return {}
+
+    @property
+    def all_units(self) -> list[str]:
+        """Patterns of all units that teardown removes."""
+        return self.units
+
+    @property
+    def kept_units(self) -> list[str]:
+        """Patterns of its units that updates of packages do not restart."""
+        return self.all_units
+
+    @property
+    def java_ports(self) -> list[OpenedPort]:
+        """What the options of its JVM open besides."""
+        return opened_ports(java_words(self.settings[f"{self.product}_java_options"]))
+
+    @property
+    def listening(self) -> list[Listening]:
+        """All that it listens on, and who connects."""
+        product, options = self.product, f"{self.product}_java_options"
+        return super().listening + [
+            Listening(
+                product, f"{options} ({x.option})", x.port, (LOOPBACK if x.loopback else ADMINS,)
+            )
+            for x in self.java_ports
+        ]
+
+    @property
+    def write_paths(self) -> list[str]:
+        """The directories that its processes write to."""
+        return [self.state_dir, *(path for _, path in self.data_directories)]
+
+    @cached_property
+    def layers(self) -> dict[str, dict[str, Any]]:
+        """Layer -> key -> value, from the weakest to the strongest."""
+        own = {name: by_name(self.settings[name]) for name in self.own_layers}
+        return {**self._defaults(), **own, "owned": self._owned_config()}
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The effective properties."""
+        return {key: value for layer in self.layers.values() for key, value in layer.items()}
+
+    def directories(self) -> dict[str, Entry]:
+        """Return its directories; those with data are closed to others."""
+        own = (path for _, path in self.data_directories)
+        return {
+            self.config_dir: files.directory(),
+            self.state_dir: files.directory(),
+            STATE: files.directory(),
+            CRASHES: files.directory(),
+            # Reports and dumps are closed to others by their modes; that there are any is not.
+            self.crash_dir: files.directory(self.user),
+            **{path: self.own_directory() for path in own},
+        }
+
+    @property
+    def crash_dir(self) -> str:
+        """The directory of what its JVMs leave when they crash, and of records of such ends."""
+        return f"{CRASHES}/{self.product}"
+
+    @property
+    def _end_script(self) -> str:
+        """Path of what runs at each end of one of its units."""
+        return f"{HOMES}/{self.product}-unit-end"
+
+    def _crash_files(self) -> dict[str, Entry]:
+        """Return what limits, by number and age, what crashes leave."""
+        limits = {"ends": RECORDED_ENDS, "reports": CRASH_REPORTS}
+        script = files.render("unit-end.sh.j2", directory=self.crash_dir, **limits)
+        head = "# Written by Millrace; change the inventory, not this file.\n"
+        age = f"{head}e {self.crash_dir} - - - {CRASH_DAYS}d\n"
+        return {
+            "/etc/tmpfiles.d": files.directory(),
+            self._end_script: files.text(script, mode="0755"),
+            f"/etc/tmpfiles.d/millrace-{self.product}.conf": files.text(age),
+        }
+
+    def _needrestart_files(self) -> dict[str, Entry]:
+        """Return what keeps updates of packages from restarting its units, at once and ungated."""
+        patterns = [re.escape(unit).replace(r"\*", ".*") + r"\.service" for unit in self.kept_units]
+        text = files.render("needrestart.conf.j2", patterns=patterns)
+        return {
+            str(Path(_NEEDRESTART).parent): files.directory(),
+            _NEEDRESTART: files.directory(),
+            f"{_NEEDRESTART}/millrace-{self.product}.conf": files.text(text),
+        }
+
+    def own_directory(self) -> Entry:
+        """Return a directory of its account, closed to others."""
+        return files.directory(self.user, "0750")
+
+    def files(self) -> dict[str, Entry]:
+        """Return its configuration files; `restart` marks what only a restart brings."""
+        return {
+            self.distribution.link: files.link(self.distribution.home),
+            f"{self.config_dir}/environment": files.environment(self._environment()),
+        }
+
+    def _tools(self) -> dict[str, Entry]:
+        """Return the launcher of its tools, and a link for each name, also without .sh."""
+        launcher = f"{HOMES}/{self.product}-tool"
+        names = [*self.distribution.tools, *self.scripts]
+        if not names:
+            return {}
+        script = files.render(self.tool_template, **self.tool_values)
+        every = dict.fromkeys(one for name in names for one in (name, name.removesuffix(".sh")))
+        commands = [f"/usr/local/bin/{name}" for name in every]
+        return {
+            launcher: files.text(script, mode="0755"),
+            **{path: files.link(launcher) for path in commands},
+        }
+
+    def _all_files(self) -> dict[str, Entry]:
+        accounts = "".join(f"{line}\n" for line in self.accounts)
+        return {
+            "/etc/sysusers.d": files.directory(),
+            f"/etc/sysusers.d/millrace-{self.product}.conf": files.text(accounts),
+            HOMES: files.directory(),
+            **self._tools(),
+            **self._crash_files(),
+            **self._needrestart_files(),
+            **self.directories(),
+            **self.files(),
+        }
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The options of the module `service` for it."""
+        return {
+            **super().state,
+            "starts_after": self.starts_after,
+            **({"previous": self.previous} if self.previous else {}),
+        }
+
+    @property
+    def removal(self) -> dict[str, Any]:
+        """The options of the module `service` that remove it."""
+        own = [path for path, one in self._all_files().items() if one.get("state") != "directory"]
+        data = [*(path for _, path in self.data_directories), self.state_dir, self.crash_dir]
+        return {
+            "state": "absent",
+            "units": self.all_units,
+            "removed": [
+                *own,
+                *self.leftovers,
+                self.distribution.home,
+                *(data if self.settings[f"{self.product}_remove_data"] else []),
+                *(f"{path}/" for path in (self.crash_dir, CRASHES, STATE)),
+                *(f"{path}/" for path in (_NEEDRESTART, Path(_NEEDRESTART).parent)),
+            ],
+        }
+
+    @abstractmethod
+    def _environment(self) -> dict[str, str]:
+        """Return the environment of its processes."""
+
+    def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+        """Return the file of a hardened systemd service."""
+        values = {
+            "environment_file": f"{self.config_dir}/environment",
+            "stop_timeout": self.settings.get(f"{self.product}_stop_timeout", 60),
+            "write_paths": self.write_paths,
+            "crash_dir": self.crash_dir,
+            "end_script": self._end_script,
+            **more,
+        }
+        return super().unit(name, what, command, **values)
+
+    def copy(self, name: str) -> dict[str, Entry]:
+        """Return a file of the service's role as it lies among its configuration."""
+        text = files.read(f"roles/{self.product}/files/{name}")
+        return {f"{self.config_dir}/{name}": files.text(text, restart=True)}
+
+
+class Server(Service):
+    """A service that is one JVM, run from the libraries of its distribution."""
+
+    @property
+    def heap(self) -> str:
+        """The heap of its JVM."""
+        return str(self.settings[f"{self.product}_heap"])
+
+    @property
+    def heaps(self) -> dict[str, str]:
+        """Variable -> heap."""
+        return {f"{self.product}_heap": self.heap}
+
+    @property
+    def class_path(self) -> str:
+        """Where its JVM finds classes."""
+        return f"{self.distribution.home}/libs/*"
+
+    def _environment(self) -> dict[str, str]:
+        """Return the options of its JVM."""
+        agent = java_agent.options(self.product, self.host)
+        options = " ".join([*self.settings[f"{self.product}_java_options"], *agent])
+        return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
+
+    def server(self, who: str, logging: str, program: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`
+        """Return its systemd service: who it is, options of its logging, class and arguments."""
+        # A JVM that ran out of memory may go on without some of its threads: it exits instead, and
+        # systemd starts it again.
+        command = (
+            f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
+            f"-Djava.awt.headless=true {logging} -cp {self.class_path} {program}"
+        )
+        return self.unit(self.product, f"{self.title} {self.version} ({who})", command, **more)
+
+    @property
+    def _options(self) -> str:
+        return f"{self.product.upper()}_JVM_OPTIONS"
+
+
+def restart_mark(unit: str) -> str:
+    """Return the file that marks a unit as running with older files than it has."""
+    return f"/run/{unit}/restart-pending"

@@ -1,0 +1,1 @@
+"""Reading inventories: variables, the files that set them, and what they hold."""

@@ -1,0 +1,314 @@
+"""Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.template import Templar
+
+from ...module_utils.model.values import yaml_type
+from .. import ansible_internals
+from ..ansible_internals import CopiedLoader, DataLoader, HostVars
+from ..cluster import kafka
+from ..cluster.inventory import (
+    CLUSTER_ID_FILE,
+    CONNECTION,
+    GROUPS,
+    FileFinding,
+    HostVariables,
+    Inventory,
+    Secrets,
+)
+from ..cluster.variables import PREFIXES, defaults, documented
+from ..secrets import cluster_id
+from ..secrets import store as secrets
+from . import clear_text
+from . import files as inventory_files
+from . import layout as inventory_layout
+from . import sources as inventory_sources
+
+SECRETS_DIRECTORY = "kafka_secrets_dir"
+
+
+def from_hostvars(
+    hostvars: HostVars,
+    groups: Mapping[str, Iterable[str]],
+    overrides: Mapping[str, Any],
+    play: Mapping[str, Any] | None = None,
+) -> Inventory:
+    """Return the inventory of a run.
+
+    `overrides` are variables that a play sets for every host, which may refer to those of `play`.
+    """
+    hosts: dict[str, HostVariables] = {}
+    directory = ""
+    members = {str(group): [str(host) for host in names] for group, names in groups.items()}
+    manager = ansible_internals.inventory_of(hostvars)
+    loader = ansible_internals.loader_of(hostvars)
+    sources = ansible_internals.source_names(manager)
+    ours = {name for group in GROUPS for name in members.get(group, ())}
+    files = clear_text.Files(loader)
+    lost = inventory_sources.findings(manager, loader)
+    named = inventory_layout.places(sources)
+    for name in (str(host) for host in hostvars if str(host) in ours):
+        own, unreadable = raw_of(hostvars, name)
+        directory = directory or str(own.get("inventory_dir") or "")
+        found = read_host(name, own, hostvars, overrides, play or {}, files)
+        wrong = {**unreadable, **_wrong_bytes(unreadable)}
+        hosts[name] = dataclasses.replace(found, unreadable=wrong)
+    chosen = _given(hosts, SECRETS_DIRECTORY)
+    try:
+        kept = secrets.read(secrets.directory_of(chosen, directory, sources))
+    except AnsibleActionFail as error:
+        kept = Secrets()
+        where = named.get(SECRETS_DIRECTORY, [directory])[0]
+        lost.append(FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error)))
+    return Inventory(
+        members,
+        hosts,
+        directory,
+        *cluster_id.read(Path(directory) / CLUSTER_ID_FILE),
+        plain(ansible_internals.extra_variables(hostvars)),
+        [
+            *lost,
+            *inventory_files.findings(sources, ours),
+            *inventory_layout.findings(sources, members, members.get("all", ())),
+        ],
+        kept,
+        sources=sources,
+        places=named,
+    )
+
+
+def _wrong_bytes(unreadable: Iterable[str]) -> dict[str, str]:
+    """Return why files cannot be read that are no text in UTF-8; Ansible does not say where."""
+    found = {path: inventory_sources.wrong_bytes(Path(path)) for path in unreadable}
+    return {path: reason for path, reason in found.items() if reason}
+
+
+def _given(hosts: Mapping[str, HostVariables], variable: str) -> str:
+    """Return what the first host that sets a variable of the whole inventory sets it to."""
+    values = (host.variables.get(variable) for host in hosts.values())
+    return next((str(one) for one in values if one), "")
+
+
+def from_directory(path: Path) -> Inventory:
+    """Return the inventory of a directory or file, as a run with it and without a play sees it.
+
+    Raises:
+        AnsibleError: Ansible cannot read a file of it.
+
+    """
+    ansible_internals.load_plugins()
+    found = from_sources([str(path)], DataLoader())
+    if lost := found.unread_sources:
+        message = "; ".join(f"{one.where}: {one.text}" for one in lost)
+        raise AnsibleError(message)
+    return found
+
+
+def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
+    """Return the inventory of sources, as a run with them and without a play sees it.
+
+    What cannot be read of them is in its findings.
+    """
+    manager = ansible_internals.Sources(sources, loader)
+    groups: dict[str, list[str]] = manager.get_groups_dict()  # type: ignore[no-untyped-call]
+    return from_hostvars(ansible_internals.new_hostvars(manager, loader), groups, {})
+
+
+def is_readable(
+    sources: Iterable[str], groups: Mapping[str, Iterable[str]], loader: DataLoader
+) -> bool:
+    """Return whether the files of variables beside sources can be read, and keep what they hold.
+
+    They are those of the groups and their hosts, read as Ansible does it, which reads none again.
+    """
+    names = {"group_vars": groups, "host_vars": {one for hosts in groups.values() for one in hosts}}
+    try:
+        for directory in ansible_internals.directories_of(sources):
+            for kind, name in ((kind, name) for kind, found in names.items() for name in found):
+                for path in loader.find_vars_files(f"{directory}/{kind}", name):
+                    found = loader.load_from_file(path, unsafe=True, trusted_as_template=True)
+                    if found and not isinstance(found, Mapping):
+                        return False
+    except (AnsibleError, OSError, ValueError):
+        return False
+    return True
+
+
+class _PartialLoader(CopiedLoader):
+    """Reads files of variables; one that cannot be read is empty, and `unreadable` says why."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        super().__init__(loader)
+        self.unreadable: dict[str, str] = {}
+
+    def load_from_file(self, file_name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as there
+        """Return what a file holds."""
+        try:
+            found = super().load_from_file(file_name, *args, **options)
+        except (AnsibleError, OSError, ValueError) as error:
+            place = ansible_internals.error_position(error)
+            line = f" (line {place.line})" if place and place.line else ""
+            self.unreadable[file_name] = f"{error}".rstrip(". ") + line
+            return {}
+        if found and not isinstance(found, Mapping):
+            self.unreadable[file_name] = f"it is a {yaml_type(found)}, not a mapping of variables"
+            return {}
+        return found
+
+    def list_directory(self, path: str) -> list[str]:
+        """Return what is in a directory of files of variables."""
+        try:
+            return list(super().list_directory(path))
+        except OSError as error:
+            self.unreadable[path] = str(error.strerror)
+            return []
+
+
+def raw_of(hostvars: HostVars, name: str) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Return a host's variables as they are written, and file -> why it cannot be read.
+
+    Ansible reads all variables of a host or none: where a file of host_vars or group_vars fails,
+    they are read again without it. Ansible reads those of the host of a task before the task: a
+    play that begins with such a host needs the lookup `readable_hosts`.
+
+    Raises:
+        AnsibleActionFail: something else than such a file fails; names the host.
+
+    """
+    try:
+        found: Any = hostvars.raw_get(name)
+    except AnsibleError:
+        loader = _PartialLoader(ansible_internals.loader_of(hostvars))
+    else:
+        return found, {}
+    manager = ansible_internals.inventory_of(hostvars)
+    try:
+        found = ansible_internals.variables_of(manager, loader, name)
+    except AnsibleError as error:
+        message = f"The variables of {name} cannot be read: {error}"
+        raise AnsibleActionFail(message) from error
+    return found, loader.unreadable
+
+
+def read_host(
+    name: str,
+    own: Mapping[str, Any],
+    hostvars: HostVars,
+    overrides: Mapping[str, Any],
+    play: Mapping[str, Any],
+    files: clear_text.Files,
+) -> HostVariables:
+    """Return a host's variables, resolved one by one from how they are written."""
+    raw = {**own, **overrides}
+    scope = {**defaults(), **raw, "hostvars": hostvars}
+    loader = ansible_internals.loader_of(hostvars)
+    templar = Templar(loader=loader, variables=scope)
+    of_play = Templar(loader=loader, variables={**play, **scope})
+    values: dict[str, Any] = {}
+    unresolved: dict[str, str] = {}
+    for variable in sorted(str(one) for one in raw if str(one).startswith(PREFIXES)):
+        resolver = of_play if variable in overrides else templar
+        try:
+            values[variable] = plain(resolver.template(raw[variable]))
+        except AnsibleError as error:
+            parts = raw[variable]
+            if variable not in kafka.LAYERS or not isinstance(parts, Mapping):
+                unresolved[variable] = f"{error}".rstrip(". ") + source_location(parts)
+                continue
+            values[variable] = {}
+            for key, part in parts.items():
+                try:
+                    values[variable][str(key)] = plain(resolver.template(part))
+                except AnsibleError as wrong:
+                    # As if Kafka filled it in at its start: it is set, and no rule checks it.
+                    values[variable][str(key)] = "${unresolved}"
+                    reason = f"{wrong}".rstrip(". ") + source_location(part)
+                    unresolved[f"{variable}[{key}]"] = reason
+    connection: dict[str, Any] = {}
+    for variable in CONNECTION:
+        if variable in raw:
+            try:
+                connection[variable] = plain(templar.template(raw[variable]))
+            except AnsibleError as error:
+                unresolved[variable] = f"{error}".rstrip(". ") + source_location(raw[variable])
+    others = frozenset(
+        str(one) for one in raw if one not in CONNECTION and not str(one).startswith(PREFIXES)
+    )
+    given = ansible_internals.extra_variables(hostvars)
+    all_names = {**play, **raw, "hostvars": hostvars}
+    made_of = clear_text.expressions(raw, values, all_names, given, files)
+    places = {x: str(place) for x in raw if (place := _place(raw[x])) and x not in overrides}
+    for variable in values:
+        if variable not in overrides:
+            places |= _places(variable, raw[variable])
+    return HostVariables(
+        name, values, unresolved, connection, made_of, others=others, places=places
+    )
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
+    """Return a copy in Python's own types; Ansible's are filled in when they are read."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(part) for part in value]
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
+
+
+def source_location(value: object) -> str:
+    """Return where a value is written, as ` (file:line)`; empty where Ansible does not know."""
+    place = _place(value)
+    said = ansible_internals.description(value)
+    return f" ({place})" if place else f" ({said})" if said else ""
+
+
+def _place(value: object) -> ansible_internals.Position | None:
+    place = ansible_internals.origin(value)
+    if place is None and isinstance(value, Mapping):
+        places = (ansible_internals.origin(part) for part in value.values())
+        place = next((one for one in places if one), None)
+    return place
+
+
+def _places(variable: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield the places of a variable and of its parts, as rules name them, and where they are.
+
+    A part of a list has the name that it has itself, if any, or its number.
+    """
+    if place := _place(value):
+        yield variable, str(place)
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            name = f"{variable}[{key}]"
+            if place := _place(part) or ansible_internals.origin(key):
+                yield name, str(place)
+            yield from _places(name, part)
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            own = part.get("name", number) if isinstance(part, Mapping) else number
+            yield from _places(f"{variable}[{own}]", part)
+
+
+def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documented variables that this play sets itself, as they are written.
+
+    A role's defaults are no such variables: the model has them from the argument specs.
+    """
+    host = str(task_vars["inventory_hostname"])
+    own = task_vars["hostvars"].raw_get(host)
+    return {
+        name: task_vars[name]
+        for name, option in documented().items()
+        if name.startswith(PREFIXES)
+        and name in task_vars
+        and (name not in own or own[name] is not task_vars[name])
+        and task_vars[name] != own.get(name, option.get("default"))
+    }

@@ -1,0 +1,1 @@
+"""Operations of the control node: plans, phases, reports."""

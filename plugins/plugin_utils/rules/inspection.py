@@ -1,0 +1,272 @@
+"""What was found on a host before anything is changed there, beside what the model wants of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils.model.properties import parse_or_empty
+from ..cluster.cluster import Cluster, DataDirectory
+from ..cluster.hdfs import HdfsHost
+from ..cluster.host import Facts, HostSettings
+from ..cluster.kafka import KafkaNode
+from ..cluster.spark import SparkHost
+from ..cluster.zookeeper import Member
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A data directory as found; one that does not exist has the values of where it would be.
+
+    `parent` says whether the directory exists that it lies in. `names` are its children that are no
+    partitions, directories with a slash at their end; `partitions` are given only where `meta`, the
+    text of meta.properties, is missing. `device` is major:minor, `free` and `size` are in bytes,
+    `quorum` is the parsed quorum-state; `elected` says whether it holds records of a quorum that
+    once had a leader. `hdfs_id` is the cluster id of HDFS there, empty where it is not formatted.
+    """
+
+    path: str
+    exists: bool = False
+    parent: bool = True
+    meta: str | None = None
+    names: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    quorum: Mapping[str, Any] | None = None
+    myid: str | None = None
+    elected: bool = False
+    hdfs_id: str = ""
+    mount: str = "/"
+    device: str = ""
+    fstype: str = ""
+    options: tuple[str, ...] = ()
+    free: int = 0
+    size: int = 0
+    mounts_inside: tuple[str, ...] = ()
+    unmounted: str = ""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What meta.properties says, nothing where it is missing or damaged."""
+        return parse_or_empty(self.meta or "")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A PEM store that Kafka's configuration names, as the service's user may see it.
+
+    `wrong` is why Kafka would not start with it, `refused` why other nodes would not take it, both
+    empty if they may. `days_left`, `days_to_begin` and `names` are those of the first certificate,
+    and of a trust store the days of the last CA; `names` are None where they are not known.
+    `chain_days_left` is how long those are valid that follow it, None without any; all that count
+    if `chain_is_needed` up to one that is trusted, otherwise those that clients may need.
+    """
+
+    path: str
+    exists: bool = True
+    readable: bool = True
+    wrong: str = ""
+    refused: str = ""
+    days_left: float | None = None
+    days_to_begin: float = 0.0
+    chain_days_left: float | None = None
+    chain_is_needed: bool = False
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found on a host.
+
+    `python` is what Ansible runs there, `system_python` /usr/bin/python3, empty without one.
+    `shared_id` is the id in the shared directory of Spark, empty without one.
+    `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
+    wanted ports on which another process listens, `addresses` is what the host resolves its own
+    advertised names to, `sources` from which addresses it connects to others, by their names, `nft`
+    whether nftables is installed, `openssl` the same of OpenSSL, `refused_rules` why nftables
+    refuses the rules of the firewall, empty if it does not, `firewall` which files of a firewall of
+    ours are there, `homes` says whether a
+    distribution is unpacked, `installed` is service -> the name of the home that its link leads to.
+    `programs` are those of the wanted programs that are there, by their paths, `site_units` those
+    of the units of their packages that the site has enabled, or written itself.
+    `absent_sources` are devices of host_mounts that do not exist, `occupied` its paths that hold
+    something. `between_nodes` is how a Kafka node that is configured there talks to brokers and
+    controllers, role -> listener, `protocols` what it knows, listener -> protocol, `authorizer` its
+    own, empty without one, None without a node, `authorities` the identities of the CAs that it
+    trusts, as `model.pem` has them, none without the file that Millrace makes, `signed_by` those
+    that follow the node's own certificate there. `spark_secret` is the digest of the secret that
+    Spark has there, empty without one, None without Spark. `ensemble_secured` says whether the
+    member of ZooKeeper that is configured there speaks TLS, None without one,
+    `ensemble_client_secured` the same of a broker as its client, `ensemble_authorities`
+    are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
+    `ensemble_member_signed_by` and `ensemble_signed_by` those that have signed its certificate, and
+    those of clients there. `operation` is the record of the last rolling change, with its `age` in
+    seconds, `secrets` that of the generation of the secrets with which the host was deployed, both
+    empty without one.
+    `clock_offset` is in seconds against the control
+    node, less the transfer time of the answer; `time_service` is the one that runs.
+    """
+
+    python: tuple[int, ...] = (3, 11)
+    system_python: tuple[int, ...] = ()
+    shared_id: str = ""
+    os_release: Mapping[str, str] = field(
+        default_factory=lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"}
+    )
+    machine: str = "x86_64"
+    cores: int = 2
+    memory_mb: int | None = None
+    container: str = ""
+    systemd: bool = True
+    selinux: bool = False
+    swap: tuple[str, ...] = ()
+    open_files: int | None = None
+    tmp_options: tuple[str, ...] = ()
+    clock_synchronised: bool | None = None
+    clock_offset: float = 0.0
+    time_service: str = ""
+    javas: Mapping[str, str] = field(default_factory=dict)
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    nft: bool = False
+    openssl: bool = True
+    refused_rules: str = ""
+    firewall: tuple[str, ...] = ()
+    directories: tuple[Directory, ...] = ()
+    mount_points: tuple[str, ...] = ()
+    absent_sources: tuple[str, ...] = ()
+    occupied: tuple[str, ...] = ()
+    homes: Mapping[str, bool] = field(default_factory=dict)
+    installed: Mapping[str, str] = field(default_factory=dict)
+    opt_free: int = 0
+    between_nodes: Mapping[str, str] = field(default_factory=dict)
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    authorizer: str | None = None
+    programs: tuple[str, ...] = ()
+    site_units: tuple[str, ...] = ()
+    authorities: tuple[str, ...] = ()
+    signed_by: tuple[str, ...] = ()
+    spark_secret: str | None = None
+    ensemble_secured: bool | None = None
+    ensemble_client_secured: bool | None = None
+    ensemble_authorities: tuple[str, ...] = ()
+    ensemble_clients: tuple[str, ...] = ()
+    ensemble_member_signed_by: tuple[str, ...] = ()
+    ensemble_signed_by: tuple[str, ...] = ()
+    operation: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, Any] = field(default_factory=dict)
+    certificates: tuple[Certificate, ...] = ()
+
+    @property
+    def facts(self) -> Facts:
+        """What of it the model follows from."""
+        disks = {one.path: one.size >> 20 for one in self.directories}
+        container = bool(self.container)
+        python = ".".join(map(str, self.system_python[:2]))
+        return Facts(
+            self.os_release, self.machine, self.cores, self.memory_mb, container, disks, python
+        )
+
+    @property
+    def python_version(self) -> str:
+        """The version of Python in one text."""
+        return ".".join(map(str, self.python))
+
+    @property
+    def os_name(self) -> str:
+        """The system as it calls itself."""
+        names = (self.os_release.get(key) for key in ("PRETTY_NAME", "ID"))
+        return next(filter(None, names), "unknown")
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], clock_offset: float = 0.0) -> Inspection:
+        """Return a module's answer as an inspection; the control node measured the offset."""
+        parts = {
+            "clock_offset": clock_offset,
+            "directories": tuple(Directory(**_tuples(one)) for one in data["directories"]),
+            "certificates": tuple(Certificate(**_tuples(one)) for one in data["certificates"]),
+        }
+        return cls(**{**_tuples(data), **parts})
+
+
+@dataclass(frozen=True)
+class InspectedHost:
+    """A host: what the model wants of it, and what was found.
+
+    `allow_version_change` says which way Kafka's version may change over existing data: none, up,
+    down or any. `other_operation` describes the rolling change that has the lock of the cluster,
+    empty without one. `outside` are Kafka hosts that the run leaves out, where they were inspected
+    for their data alone.
+    """
+
+    cluster: Cluster
+    name: str
+    found: Inspection
+    allow_version_change: str = "none"
+    other_operation: str = ""
+    outside: tuple[InspectedHost, ...] = ()
+
+    @property
+    def host(self) -> HostSettings:
+        """The host by its own variables."""
+        return self.cluster.hosts[self.name]
+
+    @property
+    def kafka(self) -> KafkaNode | None:
+        """Its Kafka node, None if it is none."""
+        return self.cluster.kafka.get(self.name)
+
+    @property
+    def zookeeper(self) -> Member | None:
+        """Its member of ZooKeeper, None if it is none."""
+        return self.cluster.zookeeper.get(self.name)
+
+    @property
+    def spark(self) -> SparkHost | None:
+        """Its part of Spark, None if it has none."""
+        return self.cluster.spark.get(self.name)
+
+    @property
+    def hdfs(self) -> HdfsHost | None:
+        """Its part of HDFS, None if it has none."""
+        return self.cluster.hdfs.get(self.name)
+
+    @property
+    def kernel_is_its_own(self) -> bool:
+        """Whether kernel, limits and clock are the host's own, as they are not in a container."""
+        return not self.found.container
+
+    def directory(self, path: str) -> Directory | None:
+        """Return a data directory as it was found."""
+        return next((one for one in self.found.directories if one.path == path), None)
+
+    def data(self) -> Iterator[tuple[DataDirectory, Directory]]:
+        """Yield every data directory as it is wanted and as it was found, each path once."""
+        seen: set[str] = set()
+        for wanted in self.cluster.directories(self.name):
+            found = self.directory(wanted.path)
+            if found is not None and wanted.path not in seen:
+                seen.add(wanted.path)
+                yield wanted, found
+
+    def on_present_disks(self) -> Iterator[tuple[DataDirectory, Directory]]:
+        """Yield the data directories whose disk is there: not those that are yet to be mounted."""
+        pending = [
+            mount["path"]
+            for mount in self.host.mounts
+            if mount["src"] and mount["path"] not in self.found.mount_points
+        ]
+        for wanted, found in self.data():
+            if not any(is_below(found.path, path) for path in pending):
+                yield wanted, found
+
+
+def is_below(path: str, parent: str) -> bool:
+    """Return whether a path is `parent` or lies below it."""
+    return path == parent or path.startswith(parent.rstrip("/") + "/")
+
+
+def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data with its lists as tuples."""
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in data.items()}

@@ -1,0 +1,157 @@
+"""The rules about the options of JVMs: of the services, and of Spark's drivers and executors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ...module_utils.model.values import listing
+from ...module_utils.model.versions import PRODUCTS
+from ..cluster import jvm_options
+from ..cluster.cluster import Cluster
+from ..cluster.jvm_options import RemoteControl, heap_mb, java_words, remote_control
+from ..cluster.service import Service
+from .engine import Finding, Findings, rule
+from .shared import HEAP_OPTION, Place, all_services, java_options
+
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+# Options of Java that take the next word as their value.
+_OPTIONS_WITH_VALUE = (
+    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
+    *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
+    *("--enable-native-access", "--patch-module"),
+)
+_COLLECTOR = re.compile(
+    r"-XX:(?P<sign>[+-])(?P<name>Use(?:G1|Z|Parallel|Serial|Shenandoah|Epsilon)GC)"
+)
+_OPENJ9 = re.compile("openj9|semeru", re.IGNORECASE)  # another JVM, with options of its own
+_LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
+
+
+def _releases(service: Service) -> Sequence[int]:
+    """Return the releases of Java that may run a service; none where options are not recorded."""
+    settings = service.settings
+    for variable in ("java_home", "java_package"):
+        if settings[variable]:
+            text = str(settings[variable])
+            release = None if _OPENJ9.search(text) else jvm_options.release_in(text)
+            return [release] if release in jvm_options.RELEASES else []
+    return jvm_options.RELEASES
+
+
+@rule("java-package", where="java_package")
+def _java_package(cluster: Cluster) -> Findings:
+    """The service would not start, or would run on a Java version that it does not support."""
+    for host, settings in cluster.hosts.items():
+        package = str(settings.settings["java_package"])
+        found = jvm_options.releases_in(package)
+        supported = {
+            f"{PRODUCTS[name].name} {service.version}": version.java
+            for name, service in cluster.services(host).items()
+            if (version := PRODUCTS[name].supported.get(service.version))
+        }
+        refusing = [name for name, able in supported.items() if not {*found} & {*able}]
+        if found and refusing:
+            common = sorted(set.intersection(*map(set, supported.values())))
+            what = f"{package} brings Java {found[0]}; {listing(refusing)} "
+            what += f"{'run' if len(refusing) > 1 else 'runs'} on {listing(common, 'or')}."
+            fix = "Set a package that brings one of these, or delete java_package."
+            yield Finding(what, fix, hosts=(host,))
+
+
+@rule("java-option", each=java_options)
+def _java_option(service: Service, place: Place, words: list[str]) -> Findings:
+    """The service would not start. Java takes a word that does not begin with a hyphen for the
+    class to run; the cause is often a typographic dash copied from a document.
+    """
+    releases = _releases(service)
+    for number, word in enumerate(words):
+        before = words[:number]
+        found = None
+        if (before and before[-1] in _OPTIONS_WITH_VALUE) or word.startswith("@"):
+            continue
+        if not word.startswith("-"):
+            found = _without_hyphen(word, before)
+        elif releases and _LENIENT not in words:
+            found = jvm_options.problem(word, before, releases)
+        if found:
+            yield Finding(*found, place)
+
+
+def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
+    # What follows an equals sign, or a blank, may be a password.
+    if word[:1] and word[0] in _DASHES:
+        name = word.lstrip(_DASHES).partition("=")[0]
+        return f"{word[0]}{name} is not an option of Java.", f"Write -{name}."
+    after = before[-1].partition("=")[0] if before else "the beginning"
+    fix = "Begin it with a hyphen, put the value before it in quotes, or delete it."
+    return f"The word after {after} is not an option of Java.", fix
+
+
+@rule("jvm-port-shared", where="spark_java_options")
+def _jvm_port_shared(cluster: Cluster) -> Findings:
+    """All daemons of a host get the same options: the one that starts second does not start."""
+    for host, spark in cluster.spark.items():
+        for one in spark.java_ports:
+            if len(spark.units) > 1:
+                what = f"{listing(spark.units)} would all listen on port {one.port}."
+                chosen = "" if one.option == "-javaagent" else "; port 0 lets each JVM choose one"
+                fix = f"Remove {one.option}{chosen}."
+                yield Finding(what, fix, hosts=(host,))
+
+
+@rule("java-collectors", each=java_options)
+def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
+    """Java does not start with two garbage collectors."""
+    matches = filter(None, map(_COLLECTOR.fullmatch, words))
+    chosen = {match["name"]: match["sign"] == "+" for match in matches}  # the last one counts
+    found = [f"-XX:+{name}" for name, on in chosen.items() if on]
+    if len(found) > 1:
+        yield Finding(f"{listing(found)} are different garbage collectors.", "Keep one.", place)
+
+
+@rule("heap-option", each=all_services)
+def _heap_option(service: Service) -> Findings:
+    """The unit sets the heap from its own variable; of two such options the JVM takes the last."""
+    options, heap = f"{service.product}_java_options", service.heap_variable
+    for option in java_words(service.settings[options]):
+        match = HEAP_OPTION.match(option)
+        if match:
+            size = option[match.end() :]
+            value = f": {size}" if heap_mb(size) else ""
+            fix = f"Remove it from {options} and set {heap}{value}."
+            yield Finding(f"{options} sets the heap by {option}.", fix, options)
+
+
+def _controls(cluster: Cluster) -> Iterator[tuple[str, Cluster, Service, Place, RemoteControl]]:
+    """Yield what lets other hosts control a JVM of a service, with its place."""
+    for host, service, place, words in java_options(cluster):
+        for one in remote_control(words):
+            yield host, cluster, service, place, one
+
+
+@rule("jvm-open-to-everybody", each=_controls)
+def _jvm_open_to_everybody(
+    cluster: Cluster, service: Service, place: Place, one: RemoteControl
+) -> Findings:
+    """Whoever reaches the port may run code with the rights of the service, and the internet does
+    reach it.
+    """
+    if _is_on_the_internet(cluster, service, one):
+        what = f"{one.option} accepts connections from the internet without {one.missing}."
+        yield Finding(what, one.fix, place)
+
+
+@rule("jvm-open", each=_controls, severity="warning")
+def _jvm_open(cluster: Cluster, service: Service, place: Place, one: RemoteControl) -> Findings:
+    """Whoever reaches the port, or sees a login there, may run code with the rights of a service
+    that is closed otherwise.
+    """
+    if not service.is_open and not _is_on_the_internet(cluster, service, one):
+        what = f"{one.option} accepts connections from other hosts without {one.missing}."
+        yield Finding(what, one.fix, place)
+
+
+def _is_on_the_internet(cluster: Cluster, service: Service, one: RemoteControl) -> bool:
+    """Return whether the internet reaches a port that asks for no login."""
+    return one.by_anybody and bool(cluster.public_addresses(service.name, [one.port]))

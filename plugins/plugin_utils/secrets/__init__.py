@@ -1,0 +1,1 @@
+"""The secrets of a cluster on the control node: authorities, certificates, passwords."""

@@ -1,0 +1,363 @@
+"""Which CAs a cluster trusts, and which of them sign, on the control node.
+
+These are files of the secrets:
+
+    ca.pem, ca.key    what nodes and clients trust, and the key of the cluster's own CA
+    zookeeper-ca.pem, .key            the CA of ZooKeeper's members
+    zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
+    connect-ca.pem, .key              the CA of Kafka Connect's REST interface
+
+    ca_change.json    while CAs are changed, the record of that
+    *_next.key        the key of the next one of each, if it is the cluster's own
+"""
+
+import datetime
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ...module_utils.host.files import write_own
+from ...module_utils.model.pem import same_authority
+from ..cluster import ca_change, connect, transition, zookeeper_tls
+from ..cluster.ca_change import FORMER, NEXT, PhaseError
+from ..cluster.inventory import Secrets
+from ..cluster.security import AUTHORITY, AUTHORITY_FILE
+from ..cluster.transition import Transition
+from .certificates import Authority, CertificateError, has_key, new_authority
+
+CERTIFICATE = AUTHORITY_FILE
+ENSEMBLE_CERTIFICATE = zookeeper_tls.AUTHORITY_FILE
+CLIENTS_CERTIFICATE = zookeeper_tls.CLIENTS_AUTHORITY_FILE
+CONNECT_CERTIFICATE = connect.AUTHORITY_FILE
+PLAYBOOK = "rotate_certificates.yml -e rotate=ca"
+# The names of those that Millrace makes, besides Kafka's, which has that of the cluster.
+_NAMES = {
+    CONNECT_CERTIFICATE: "Millrace Kafka Connect",
+    ENSEMBLE_CERTIFICATE: "Millrace ZooKeeper",
+    # ZooKeeper keeps what it trusts by the names of the CAs, so that they differ.
+    CLIENTS_CERTIFICATE: "Millrace ZooKeeper clients",
+}
+Files = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Authorities:
+    """What is trusted (PEM), and the CA that signs, whose key is empty where it is not known.
+
+    With `outside` it is a CA of the site that signs by requests. `new` are the files that have to
+    be written, by their names, `certificate` is that of the CA.
+    """
+
+    trusted: str
+    signer: Authority
+    outside: bool = False
+    new: Mapping[str, str] = field(default_factory=dict, repr=False)
+    certificate: str = CERTIFICATE
+
+
+def key_file(certificate: str) -> str:
+    """Return the name of the file with the key of a CA."""
+    return f"{certificate.removesuffix('.pem')}.key"
+
+
+def next_key_file(certificate: str) -> str:
+    """Return the name of the file with the key of the one that follows it in a change."""
+    return f"{certificate.removesuffix('.pem')}_next.key"
+
+
+def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Authorities:
+    """Return the CAs of a cluster; `given` is the site's own.
+
+    Raises:
+        CertificateError: there is none that nodes would take.
+
+    """
+    change = _change(found)
+    if change and CERTIFICATE in ca_change.changed(change):
+        _refuse_third(change, given)
+        return _changing(found, given, change, CERTIFICATE)
+    if given:
+        _refuse_another(found, given)
+        # A line end that a lookup has removed is no reason to restart nodes.
+        same = found.authority.strip() == given.certificate.strip()
+        trusted = found.authority if same else given.certificate
+        return Authorities(trusted, given, outside=not given.key)
+    if found.authority:
+        key = _read(Path(found.directory) / key_file(CERTIFICATE))
+        return Authorities(found.authority, Authority(found.authority, key))
+    others = (zookeeper_tls.is_identity, connect.is_rest)
+    if any(not any(is_one(name) for is_one in others) for name in found.certificates):
+        raise CertificateError(_missing(CERTIFICATE, AUTHORITY))
+    made = new_authority(_name(CERTIFICATE, cluster_id))
+    return Authorities(made.certificate, made, new={key_file(CERTIFICATE): made.key})
+
+
+def of_members(found: Secrets) -> Authorities:
+    """Return the CA of ZooKeeper's members, made where there is none.
+
+    Raises:
+        CertificateError: its certificate is missing, and members and clients trust it.
+
+    """
+    if found.zookeeper_authority:
+        return _kept(found, ENSEMBLE_CERTIFICATE)
+    if any(map(zookeeper_tls.is_identity, found.certificates)):
+        _, on_hosts = zookeeper_tls.paths("zookeeper")
+        raise CertificateError(_missing(ENSEMBLE_CERTIFICATE, on_hosts))
+    return _made(ENSEMBLE_CERTIFICATE)
+
+
+def of_clients(found: Secrets) -> Authorities:
+    """Return the CA of ZooKeeper's clients, made where there is none.
+
+    Clients of an earlier state have certificates of the members' CA, which members take as well.
+
+    Raises:
+        CertificateError: its certificate is missing, and members trust it.
+
+    """
+    if found.zookeeper_clients_authority:
+        return _kept(found, CLIENTS_CERTIFICATE)
+    earlier = found.zookeeper_authority.strip()
+    names = filter(zookeeper_tls.is_identity, found.certificates)
+    if any(earlier not in found.certificates[name] for name in names):
+        raise CertificateError(_missing(CLIENTS_CERTIFICATE, zookeeper_tls.clients_path()))
+    return _made(CLIENTS_CERTIFICATE)
+
+
+def of_connect(found: Secrets) -> Authorities:
+    """Return the CA of Kafka Connect's REST interface, made where there is none.
+
+    Raises:
+        CertificateError: its certificate is missing, and workers trust it.
+
+    """
+    if found.connect_authority:
+        return _kept(found, CONNECT_CERTIFICATE)
+    if any(map(connect.is_rest, found.certificates)):
+        raise CertificateError(_missing(CONNECT_CERTIFICATE, connect.AUTHORITY))
+    return _made(CONNECT_CERTIFICATE)
+
+
+def _kept(found: Secrets, certificate: str) -> Authorities:
+    """Return a CA that is there, as the phase of a change wants it."""
+    change, text = _change(found), ca_change.authorities(found)[certificate]
+    if change and certificate in ca_change.changed(change):
+        return _changing(found, None, change, certificate)
+    key = _read(Path(found.directory) / key_file(certificate))
+    return Authorities(text, Authority(text, key), certificate=certificate)
+
+
+def _changing(
+    found: Secrets, given: Authority | None, change: Transition, certificate: str
+) -> Authorities:
+    """Return what the phase of a change wants of a CA; another run may have left out its file."""
+    trusted = ca_change.trusted(change, certificate)
+    signer = _with_key(found, given, ca_change.signer(change, certificate), certificate)
+    new = {} if trusted == ca_change.authorities(found)[certificate] else {certificate: trusted}
+    return Authorities(trusted, signer, new=new, certificate=certificate)
+
+
+def _made(certificate: str) -> Authorities:
+    made = new_authority(_name(certificate))
+    new = {key_file(certificate): made.key, certificate: made.certificate}
+    return Authorities(made.certificate, made, new=new, certificate=certificate)
+
+
+def missing_key(known: Authorities, directory: str) -> str:
+    """Return what to do where the key of the CA that signs is not known."""
+    text = (
+        f"the key of the CA is missing in {directory}, so no certificate can be made; copy "
+        f"{key_file(known.certificate)} from the control node that made it, and "
+        f"{next_key_file(known.certificate)} if it is there"
+    )
+    if known.certificate != CERTIFICATE:
+        return text
+    return (
+        f"{text}, or set kafka_ca_certificate and kafka_ca_key if the CA that signs is the site's"
+    )
+
+
+def _missing(file: str, on_hosts: str) -> str:
+    return (
+        f"{file} is missing, and nodes that trust it would not trust another; copy it from another "
+        f"control node, or from {on_hosts} of a node"
+    )
+
+
+def enter(
+    found: Secrets,
+    given: Authority | None,
+    cluster_id: str,
+    *,
+    back: bool,
+    chosen: Collection[str] = (),
+) -> Files:
+    """Return the files that bring the next phase of a change of the CAs; its first run begins it.
+
+    `chosen` are the CAs to change, by the names of their files; without any it is all that there
+    are.
+
+    Raises:
+        CertificateError: there is nothing to change, a new CA cannot sign, or others than those
+            chosen are being changed.
+
+    """
+    change = _change(found)
+    if change is None:
+        if back:
+            message = "no change of the CA is under way, so there is nothing to go back from"
+            raise CertificateError(message)
+        return _begin(found, given, cluster_id, chosen)
+    if chosen and {*chosen} != {*ca_change.changed(change)}:
+        under_way = ", ".join(ca_change.changed(change))
+        message = (
+            f"a change of {under_way} is under way, which must end before another one begins: "
+            "leave out rotate_ca"
+        )
+        raise CertificateError(message)
+    try:
+        entered = ca_change.following(change, back=back)
+    except PhaseError as error:
+        raise CertificateError(str(error)) from error
+    return {transition.AUTHORITY: entered.text()}
+
+
+def _begin(
+    found: Secrets, given: Authority | None, cluster_id: str, chosen: Collection[str]
+) -> Files:
+    there = {name: text for name, text in ca_change.authorities(found).items() if text}
+    former = {name: text for name, text in there.items() if not chosen or name in chosen}
+    if absent := [name for name in chosen or (() if there else [CERTIFICATE]) if name not in there]:
+        message = f"the cluster has no CA yet ({', '.join(absent)} is missing): run site.yml "
+        message += "first"
+        raise CertificateError(message)
+    if CERTIFICATE in former:
+        _refuse_given(found, given, others=len(there) > 1)
+    following = {name: _following(name, given, cluster_id) for name in former}
+    keys = {next_key_file(name): one.key for name, one in following.items() if one is not given}
+    record = ca_change.begin(former, {name: one.certificate for name, one in following.items()})
+    return {**keys, transition.AUTHORITY: record.text()}
+
+
+def _following(name: str, given: Authority | None, cluster_id: str) -> Authority:
+    """Return the CA that is to replace another one."""
+    if given and name == CERTIFICATE:
+        given.private_key()
+        return given
+    # Who trusts both finds one by its name first, so that those of two changes differ.
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    return new_authority(f"{_name(name, cluster_id)} {now}")
+
+
+def _refuse_given(found: Secrets, given: Authority | None, *, others: bool) -> None:
+    """Refuse a CA of the site to which Kafka's cannot be changed.
+
+    Raises:
+        CertificateError: says what to set.
+
+    """
+    instead = "; the other CAs can be changed alone, by -e rotate_ca=connect,zookeeper"
+    if given and same_authority(found.authority, given.certificate):
+        message = (
+            "kafka_ca_certificate is the CA that the nodes trust already; set "
+            "kafka_ca_certificate and kafka_ca_key to the new CA, or delete both: then Millrace "
+            "makes one"
+        )
+        raise CertificateError(message + (instead if others else ""))
+    if given and not given.key:
+        message = (
+            "kafka_ca_certificate is a new CA whose key is not given, and a CA can only be "
+            "changed to one that Millrace signs with; set kafka_ca_key, too, until the change is "
+            "complete"
+        )
+        raise CertificateError(message + (instead if others else ""))
+
+
+def entered(found: Secrets, files: Mapping[str, str]) -> Secrets:
+    """Return the secrets as they are with the files of the next phase."""
+    texts = {**found.texts, transition.AUTHORITY: files[transition.AUTHORITY].strip()}
+    return replace(found, texts=texts)
+
+
+def end_phase(found: Secrets, brought: Transition | None) -> Transition:
+    """Record that all nodes have the phase that a run has brought, and return it.
+
+    The last phase ends the change, with the keys of the CAs that are left.
+
+    Raises:
+        CertificateError: the record is damaged, or is that of another phase.
+        OSError: a file cannot be written.
+
+    """
+    change, directory = _change(found), Path(found.directory)
+    if change is None or change != brought:
+        message = "another run has changed the record since this run began; run this again"
+        raise CertificateError(message)
+    if change.phase not in (ca_change.FINISH, ca_change.WITHDRAW):
+        write_own(directory / transition.AUTHORITY, replace(change, complete=True).text())
+        return change
+    names = ca_change.changed(change)
+    if change.phase == ca_change.FINISH:
+        for name in names:
+            key = _with_key(found, None, ca_change.signer(change, name), name).key
+            if key:
+                write_own(directory / key_file(name), key)
+            else:  # the site keeps the key of its own
+                (directory / key_file(name)).unlink(missing_ok=True)
+    for name in (transition.AUTHORITY, *map(next_key_file, names)):
+        (directory / name).unlink(missing_ok=True)
+    return change
+
+
+def _change(found: Secrets) -> Transition | None:
+    try:
+        return ca_change.current(found)
+    except ValueError as error:
+        raise CertificateError(str(error)) from error
+
+
+def _with_key(found: Secrets, given: Authority | None, certificate: str, name: str) -> Authority:
+    """Return a CA with its key, wherever that is; a given one is not asked if it is another's.
+
+    `name` is that of its file.
+    """
+    directory = Path(found.directory)
+    keys = [given.key] if given else []
+    keys += [_read(directory / file) for file in (next_key_file(name), key_file(name))]
+    return Authority(certificate, next((one for one in keys if has_key(certificate, one)), ""))
+
+
+def _refuse_another(found: Secrets, given: Authority) -> None:
+    """Refuse a CA of the site that nodes do not trust; one with the same name and key is renewed.
+
+    Raises:
+        CertificateError: it is another one, or cannot be read.
+
+    """
+    _ = given.issuer
+    if found.authority and not same_authority(found.authority, given.certificate):
+        message = (
+            f"{found.directory}/{CERTIFICATE} is another CA than kafka_ca_certificate, and nodes "
+            f"that trust one do not trust the other; change it by {PLAYBOOK}, or, if no node was "
+            f"deployed yet, delete {found.directory}"
+        )
+        raise CertificateError(message)
+
+
+def _refuse_third(change: Transition, given: Authority | None) -> None:
+    known = [str(change.data[part][CERTIFICATE]) for part in (FORMER, NEXT)]
+    if given and not any(same_authority(given.certificate, one) for one in known):
+        message = (
+            "kafka_ca_certificate is neither the former nor the new CA of the change that is under "
+            f"way; set it to one of them until {PLAYBOOK} has completed the change"
+        )
+        raise CertificateError(message)
+
+
+def _name(certificate: str, cluster_id: str = "") -> str:
+    return _NAMES.get(certificate) or f"Millrace {cluster_id or 'Kafka'}"
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,0 +1,48 @@
+"""The Kafka cluster id that is kept beside an inventory: read, or generated once."""
+
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+
+from ...module_utils.model.uuids import is_cluster_id, random_cluster_id
+from ..files import create
+
+
+def read(path: Path) -> tuple[str, str]:
+    """Return the id in a file, and what is wrong with the file; without a file both are empty."""
+    try:
+        found = path.read_text(encoding="utf-8", errors="replace").strip()
+    except FileNotFoundError:
+        return "", ""
+    except OSError as error:
+        return "", f"{path} cannot be read ({error.strerror})"
+    if is_cluster_id(found):
+        return found, ""
+    shown = found if len(found) <= 60 else f"{found[:60]}..."
+    what = "which is not a cluster id (22 characters of URL-safe base64)"
+    return "", f"{path} holds {shown!r}, {what}"
+
+
+def keep(path: Path, cluster_id: str = "") -> str:
+    """Return the id that a file keeps; without a file, keep the given one or a random one.
+
+    The file appears with its content and never replaces one, so two runs agree on one id.
+
+    Raises:
+        AnsibleActionFail: there is a file with something else, or it cannot be written.
+
+    """
+    generated = cluster_id or random_cluster_id()
+    try:
+        if create(path, f"{generated}\n"):
+            return generated
+    except OSError as error:
+        message = (
+            f"{path} cannot be written ({error.strerror}). Make its directory writable, or set "
+            "kafka_cluster_id in the inventory."
+        )
+        raise AnsibleActionFail(message) from error
+    found, wrong = read(path)
+    if wrong:
+        raise AnsibleActionFail(wrong)
+    return found

@@ -1,0 +1,128 @@
+"""Certificates that an outside CA signs: requests for them, and those that have been signed.
+
+They are files of the secrets until a signed certificate is taken in:
+
+    requests/HOST/NAME.csr, .key    a request, and the key that it is for
+    signed/HOST/NAME.pem            the certificate, followed by those that signed it
+"""
+
+import datetime
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+
+from ..cluster.security import Certificate
+from .certificates import expires_soon, has_key, request, requests_it, signed, signed_problem
+
+REQUESTS, SIGNED = "requests", "signed"
+CERTIFICATES = "certificates"
+
+
+@dataclass
+class OutsideAuthority:
+    """An outside CA, and what became of the certificates that are to be signed by it.
+
+    `certificate` is PEM, `users` are the names of those that may log in. `new` and `removed` are
+    files by their names, `waiting` the certificates without which a node cannot go on, `refused`
+    file -> why what was signed is not taken.
+    """
+
+    directory: Path
+    certificate: str = field(repr=False)
+    users: Collection[str]
+    new: dict[str, str] = field(default_factory=dict, repr=False)
+    removed: list[str] = field(default_factory=list)
+    waiting: list[Certificate] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    now: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
+
+    def issue(self, wanted: Certificate, known: str, *, renew: bool) -> str:
+        """Return the key and certificate to use now, empty without one; request one if needed.
+
+        A known one that is as wanted stays in use until its successor has been signed.
+        """
+        problem = self._problem(known, known, wanted)
+        soon = renew or (not problem and expires_soon(known, self.now))
+        key, made = (self._read(REQUESTS, wanted, end) for end in ("key", "csr"))
+        pem = self._read(SIGNED, wanted, "pem")
+        if key and has_key(known, key) and not pem:  # of a run that ended while it took it in
+            self._remove(wanted)
+            key = made = ""
+        if not requests_it(key, made, wanted) and (problem or soon):
+            key, made = request(wanted)
+            # The request comes last: without it the key is of no use, and both are made anew.
+            self.new[_file(REQUESTS, wanted, "key")] = key
+            self.new[_file(REQUESTS, wanted, "csr")] = made
+        if pem and not (refusal := self._refusal(pem, key, wanted)):
+            found = signed(pem, key, self.certificate)
+            self.new[_file(CERTIFICATES, wanted, "pem")] = found
+            self._remove(wanted)
+            return found
+        if pem:
+            self.refused[str(self.directory / _file(SIGNED, wanted, "pem"))] = refusal
+        elif problem:
+            self.waiting.append(wanted)
+        return known
+
+    def refuse(self, *, stored: bool) -> None:
+        """End the run if a certificate is missing, or was not signed as requested.
+
+        Raises:
+            AnsibleActionFail: names all of them, and what to do.
+
+        """
+        lines = []
+        if self.refused:
+            lines.append("Certificates that were signed cannot be taken in:")
+            lines += [f"- {path}: {why}" for path, why in self.refused.items()]
+            lines.append(
+                "Replace each by one that is signed from its request as it is now, or delete it."
+            )
+        if self.waiting:
+            lines.append(
+                "Certificates are missing, since kafka_ca_certificate is set without "
+                "kafka_ca_key: its CA must sign these requests"
+                + ("" if stored else ", which a run without --check writes")
+                + ":"
+            )
+            lines += [_line(self.directory, one) for one in self.waiting]
+            lines.append(
+                "Put each certificate, followed by those that signed it, into its file, and run "
+                "site.yml again."
+            )
+        if lines:
+            raise AnsibleActionFail("\n".join(["No host was touched.", *lines]))
+
+    def _refusal(self, pem: str, key: str, wanted: Certificate) -> str:
+        if not key:
+            return f"there is no request for it, {self.directory / _file(REQUESTS, wanted, 'csr')}"
+        return self._problem(pem, key, wanted)
+
+    def _problem(self, pem: str, key: str, wanted: Certificate) -> str:
+        return signed_problem(pem, key, wanted, self.certificate, self.now, self.users)
+
+    def _remove(self, wanted: Certificate) -> None:
+        # What was signed goes first, so that a run that ends here does not miss its key.
+        self.removed.append(_file(SIGNED, wanted, "pem"))
+        self.removed += [_file(REQUESTS, wanted, end) for end in ("csr", "key")]
+
+    def _read(self, folder: str, wanted: Certificate, end: str) -> str:
+        path = self.directory / _file(folder, wanted, end)
+        return path.read_bytes().decode(errors="replace") if path.is_file() else ""
+
+
+def pending(directory: Path, wanted: Iterable[Certificate]) -> list[str]:
+    """Return a line for each request that waits to be signed."""
+    waiting = [one for one in wanted if (directory / _file(REQUESTS, one, "csr")).is_file()]
+    return [_line(directory, one) for one in waiting]
+
+
+def _line(directory: Path, wanted: Certificate) -> str:
+    request_file = directory / _file(REQUESTS, wanted, "csr")
+    return f"- {request_file} -> {directory / _file(SIGNED, wanted, 'pem')}"
+
+
+def _file(folder: str, wanted: Certificate, end: str) -> str:
+    return f"{folder}/{wanted.name}.{end}"

@@ -1,0 +1,587 @@
+"""The secrets of a cluster that the control node keeps: its CA, certificates and passwords.
+
+They are files of one directory that only its owner can read:
+
+    ca.pem, ca.key                the cluster's own CA; authorities.py has more of it
+    zookeeper-ca.pem, .key        the CA of ZooKeeper's members
+    zookeeper-clients-ca.pem, .key    the CA of ZooKeeper's clients
+    connect-ca.pem, .key          the CA of Kafka Connect's REST interface
+    certificates/connect-admin.pem    what people show that interface
+    certificates/HOST/NAME.pem    a key, its certificate and the CA's
+    requests, signed              signing_requests.py
+    passwords/USER                a generated password of a user of Kafka
+    passwords/schema_registry/USER    that of a user of the schema registry
+    spark_secret                  what the processes of Spark share
+    *_change.json                 the phase of a change of the running cluster
+    store.json                    the generations of the directory; secret_store.py has more of it
+    spark_ui_key                  what its web interfaces check a token with
+    spark_ui_token                the token, for people and monitoring
+    spark_session_ui_key          what the web interfaces of sessions check a token with
+    postgresql_USER               the password of a user of the database
+    spark_metastore               the password of the catalog of tables
+    spark_connect_token           what clients of Spark Connect show
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import fcntl
+import hashlib
+import json
+import secrets
+import stat
+import string
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+
+from ...module_utils.host.files import write_own
+from ...module_utils.model import secret_store
+from ...module_utils.model.secret_store import Generation, Store
+from ..cluster import monitoring, transition
+from ..cluster.cluster import Cluster
+from ..cluster.inventory import Secrets
+from ..cluster.kafka import KafkaNode
+from ..cluster.postgresql import missing_passwords
+from ..cluster.security import ADMIN, NODES, SPARK_UI_KEY, SPARK_UI_TOKEN, Certificate, bearer_token
+from ..operation import operator
+from . import authorities, signing_requests
+from .authorities import CERTIFICATE, Authorities
+from .certificates import (
+    Authority,
+    CertificateError,
+    authority_problem,
+    days_left,
+    issue,
+    renewal_reason,
+    signed_problem,
+    with_chain,
+)
+from .signing_requests import CERTIFICATES, REQUESTS, SIGNED, OutsideAuthority
+
+DIRECTORY = ".secrets"
+"""The name of the directory, beside the inventory. Ansible reads no hidden file as inventory."""
+IGNORED = ".gitignore"
+"""Keeps the directory out of the repository of an inventory."""
+_PASSWORDS = "passwords"
+_LETTERS = string.ascii_letters + string.digits
+_LENGTH = 44  # of a password: 262 bits
+_BCRYPT_ROUNDS = 6
+Step = Callable[[Secrets], Mapping[str, str]]
+"""Returns the files of a further phase of a change, its record among them."""
+
+
+def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Path:
+    """Return where the secrets of an inventory are, by the variable or beside the inventory.
+
+    `sources` are the files and directories that Ansible reads as inventory.
+
+    Raises:
+        AnsibleActionFail: the directory is in one of them.
+
+    """
+    directory = Path(inventory) / Path(given or DIRECTORY).expanduser()
+    for source in map(Path, sources):
+        if source.is_dir() and directory.is_relative_to(source):
+            (first, *_) = (*directory.relative_to(source).parts, "")
+            if not first.startswith("."):
+                message = (
+                    f"kafka_secrets_dir is {directory}, which Ansible reads as a part of the "
+                    "inventory, passwords as names of hosts: set a directory elsewhere, or one "
+                    "whose name begins with a dot"
+                )
+                raise AnsibleActionFail(message)
+    return directory
+
+
+def read(directory: Path) -> Secrets:
+    """Return the secrets that a directory holds; what is not there is empty.
+
+    Raises:
+        AnsibleActionFail: a file cannot be read.
+
+    """
+    files = _files(directory)
+
+    def below(folder: str) -> dict[str, str]:
+        return {
+            name.removeprefix(f"{folder}/"): text
+            for name, text in files.items()
+            if name.startswith(f"{folder}/")
+        }
+
+    pems = below(CERTIFICATES)
+    found = Secrets(
+        str(directory),
+        files.get(CERTIFICATE, ""),
+        {name.removesuffix(".pem"): text for name, text in pems.items()},
+        {user: text.strip() for user, text in below(_PASSWORDS).items()},
+        {
+            name: text.strip()
+            for name, text in files.items()
+            if "/" not in name and not name.endswith((".pem", ".key")) and name != secret_store.FILE
+        },
+        files.get(authorities.ENSEMBLE_CERTIFICATE, ""),
+        files.get(authorities.CLIENTS_CERTIFICATE, ""),
+        files.get(authorities.CONNECT_CERTIFICATE, ""),
+        _store_of(directory, files),
+        stat.S_IMODE(directory.stat().st_mode) if directory.is_dir() else 0,
+    )
+    try:
+        for record in transition.RECORDS:
+            transition.read(found, record)
+    except ValueError as error:
+        raise AnsibleActionFail(str(error)) from error
+    return found
+
+
+def _files(directory: Path) -> dict[str, str]:
+    """Return the files of secrets by their names.
+
+    Raises:
+        AnsibleActionFail: one cannot be read.
+
+    """
+    files: dict[str, str] = {}
+    for path in sorted(directory.rglob("*")):
+        try:
+            name = path.relative_to(directory)
+            foreign = name.parts[0] in (REQUESTS, SIGNED)
+            if path.is_file() and not path.name.startswith(".") and not foreign:
+                files[str(name)] = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            message = f"the secret {path} cannot be read: {error}"
+            raise AnsibleActionFail(message) from error
+    return files
+
+
+def _store_of(directory: Path, files: Mapping[str, str]) -> Store | None:
+    try:
+        return secret_store.parse(files.get(secret_store.FILE, ""))
+    except ValueError as error:
+        message = f"{directory / secret_store.FILE} cannot be read: {error}"
+        raise AnsibleActionFail(message) from error
+
+
+def given_authority(cluster: Cluster) -> Authority | None:
+    """Return the site's own CA, None where the cluster has one of its own."""
+    for node in cluster.kafka.values():
+        certificate, key = (node.settings[f"kafka_ca_{part}"] for part in ("certificate", "key"))
+        return Authority(certificate, key) if certificate else None
+    return None
+
+
+def authority_error(cluster: Cluster) -> str:
+    """Return why the site's own CA cannot be used, empty if it can or there is none."""
+    given = given_authority(cluster)
+    return authority_problem(given, datetime.datetime.now(datetime.UTC)) if given else ""
+
+
+def authority_days(cluster: Cluster) -> float | None:
+    """Return how long the site's own CA is valid, None if it cannot be read or there is none."""
+    given = given_authority(cluster)
+    try:
+        return days_left(given.issuer, datetime.datetime.now(datetime.UTC)) if given else None
+    except CertificateError:
+        return None
+
+
+def waiting_requests(cluster: Cluster) -> str:
+    """Return which requests wait for the signature of an outside CA, empty if none does."""
+    given = given_authority(cluster)
+    if given is None or given.key:
+        return ""
+    wanted = [one for node in cluster.kafka.values() for one in node.certificates]
+    wanted += cluster.web_certificates
+    lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
+    first = (
+        "Requests wait to be signed; until then Kafka's nodes and instances of the schema registry "
+        "keep their present certificates:"
+    )
+    return "\n".join([first, *lines]) if lines else ""
+
+
+def complete(
+    cluster: Cluster,
+    given: Authority | None,
+    *,
+    store: bool,
+    step: Step | None = None,
+    renewed: Collection[str] = (),
+) -> Secrets:
+    """Return the secrets of a cluster with all that it needs; what is new is stored.
+
+    `given` is the site's own CA. Certificates that are not as the cluster wants them, or expire
+    soon, are replaced, and those of the hosts `renewed`. `step` enters a further phase of the
+    change of the CA. Without `store` new ones are returned alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read or written, the CA cannot be used, or an outside
+            CA has not signed a certificate yet.
+
+    """
+    directory = Path(cluster.inventory.secrets.directory)
+    of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
+    texts = _new_texts(cluster, cluster.inventory.secrets.texts)
+    others = (
+        *(*cluster.identities, *cluster.rest_certificates),
+        *(*cluster.web_certificates, *cluster.registry_passwords),
+    )
+    if not any(of_kafka) and not texts and not others:
+        return read(directory) if store else cluster.inventory.secrets
+    try:
+        with lock(directory, store=store):
+            # In check mode nothing was stored of what the run has made so far.
+            found = read(directory) if store else cluster.inventory.secrets
+            work = _Work(directory, store, step, renewed)
+            completed = _complete(cluster, found, given, work)
+            changed = work.new or work.removed or found.store is None
+            new = stamp(directory) if store else _following(found.store) if changed else found.store
+            return dataclasses.replace(completed, store=new)
+    except (OSError, CertificateError) as error:
+        message = f"the secrets in {directory} cannot be made: {error}"
+        raise AnsibleActionFail(message) from error
+
+
+@dataclass
+class _Work:
+    """What is asked of a completion, and the files that it makes or removes, by their names."""
+
+    directory: Path
+    store: bool
+    step: Step | None
+    renewed: Collection[str]
+    new: dict[str, str] = field(default_factory=dict, repr=False)
+    removed: list[str] = field(default_factory=list)
+
+    def write(self) -> None:
+        """Store what is new in its order, and then remove what is done with."""
+        if self.store:
+            for name, text in self.new.items():
+                _write(self.directory / name, text)
+            for name in self.removed:
+                (self.directory / name).unlink(missing_ok=True)
+
+
+def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _Work) -> Secrets:
+    if work.step:
+        # Its record comes first: every run from then on makes what the phase wants.
+        work.new |= work.step(found)
+        found = authorities.entered(found, work.new)
+    nodes = [node for node in cluster.kafka.values() if node.certificates]
+    certificates, trusted = dict(found.certificates), found.authority
+    outside = None
+    if nodes or cluster.web_certificates:
+        cluster_id = next((one.cluster_id for one in cluster.kafka.values()), "")
+        known = authorities.now_valid(found, given, cluster_id)
+        trusted = known.trusted
+        work.new |= known.new
+        if trusted != found.authority:
+            work.new[CERTIFICATE] = trusted
+        if known.outside:
+            outside = OutsideAuthority(work.directory, trusted, _users(nodes))
+        every = [(node.name, one) for node in nodes for one in node.certificates]
+        every += [(one.name.partition("/")[0], one) for one in cluster.web_certificates]
+        for host, wanted in every:
+            renew, pem = host in work.renewed, certificates.get(wanted.name, "")
+            if outside:
+                certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
+            else:
+                certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
+    of_ensemble = found.zookeeper_authority, found.zookeeper_clients_authority
+    if cluster.identities:
+        members, clients = authorities.of_members(found), authorities.of_clients(found)
+        of_ensemble = members.trusted, clients.trusted
+        work.new |= {**members.new, **clients.new}
+        for one in cluster.identities:
+            own, wanted = members if one.is_member else clients, one.certificate
+            pem = certificates.get(wanted.name, "")
+            certificates[wanted.name] = _certificate(own, wanted, pem, work, renew=False)
+    of_connect = found.connect_authority
+    if cluster.rest_certificates:
+        rest = authorities.of_connect(found)
+        of_connect = rest.trusted
+        work.new |= rest.new
+        for wanted in cluster.rest_certificates:
+            renew = wanted.name.partition("/")[0] in work.renewed
+            pem = certificates.get(wanted.name, "")
+            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=renew)
+    # Another run may have made some of them since the cluster was resolved.
+    users = {
+        user.name
+        for node in cluster.kafka.values()
+        for user in node.users_without_password
+        if not found.passwords.get(user.name)
+    } | {name for name in cluster.registry_passwords if not found.passwords.get(name)}
+    passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
+    work.new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
+    texts = _new_texts(cluster, found.texts)
+    work.new |= texts
+    if outside:
+        work.new |= outside.new
+        work.removed += outside.removed
+    work.write()
+    if outside:
+        outside.refuse(stored=work.store)
+    all_texts = {**found.texts, **texts}
+    return Secrets(
+        str(work.directory),
+        trusted,
+        certificates,
+        passwords,
+        all_texts,
+        *of_ensemble,
+        of_connect,
+        mode=found.mode,
+    )
+
+
+def _users(nodes: Iterable[KafkaNode]) -> set[str]:
+    """Return the names of all who may log in: nodes, users, and super users of the inventory."""
+    found = {NODES, ADMIN}
+    for node in nodes:
+        super_users = str(node.config.get("super.users") or "").split(";")
+        found |= {one.strip().partition(":")[2] for one in super_users}
+        found |= {user.name for user in node.users}
+    return found - {""}
+
+
+def _certificate(
+    known: Authorities, wanted: Certificate, pem: str, work: _Work, *, renew: bool
+) -> str:
+    """Return a key and certificate as they are wanted, the present ones if they are."""
+    signer, now = known.signer, datetime.datetime.now(datetime.UTC)
+    if pem and not renew:
+        if not signer.key and not signed_problem(pem, pem, wanted, signer.certificate, now):
+            return pem  # a CA that cannot sign has to be content with what nodes take
+        if not renewal_reason(pem, wanted, signer.certificate, now):
+            found = with_chain(pem, signer.certificate)
+            if found != pem:
+                work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
+            return found
+    if not signer.key:
+        raise CertificateError(authorities.missing_key(known, str(work.directory)))
+    found = issue(signer, wanted)
+    work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
+    return found
+
+
+def keep(directory: Path, name: str, text: str) -> Secrets:
+    """Store one secret, and return all of them with the generation that this makes.
+
+    Raises:
+        AnsibleActionFail: it cannot be written.
+
+    """
+    try:
+        with lock(directory, store=True):
+            _write(directory / name, text)
+        return read(directory)
+    except OSError as error:
+        message = f"{directory / name} cannot be written: {error}"
+        raise AnsibleActionFail(message) from error
+
+
+def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark and databases need besides the texts that there are, by name."""
+    wanted = {name for host in cluster.spark.values() for name in host.missing_texts}
+    wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
+    servers, exporters = cluster.monitoring.values(), cluster.metrics.values()
+    wanted |= {*monitoring.missing_texts([*servers], [*exporters])}
+    new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
+    every = {**found, **new}
+    return {**new, **_token(every), **_hash(every)}
+
+
+def _hash(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return what Prometheus compares its password with by its name, unless it is there."""
+    import bcrypt  # where something is watched alone: elsewhere nobody needs to install it
+
+    password, kept = (texts.get(x, "") for x in (monitoring.PASSWORD, monitoring.PASSWORD_HASH))
+    with contextlib.suppress(ValueError):  # it is none
+        if not password or (kept and bcrypt.checkpw(password.encode(), kept.encode())):
+            return {}
+    # Each request costs the server as much; the password is long.
+    made = bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds=_BCRYPT_ROUNDS))
+    return {monitoring.PASSWORD_HASH: made.decode()}
+
+
+def _token(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the token of the web interfaces by its name, unless it is there."""
+    key = texts.get(SPARK_UI_KEY, "")
+    token = bearer_token(key) if key else ""
+    return {} if token == texts.get(SPARK_UI_TOKEN, "") else {SPARK_UI_TOKEN: token}
+
+
+def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, store: bool) -> Secrets:
+    """Return the secrets with new passwords of users and new texts by their names.
+
+    They are stored before anything uses them: whatever happens then, another run applies them.
+    Without `store` they are returned alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read or written.
+
+    """
+    passwords = {name: random_text() for name in users}
+    others = {name: random_text() for name in texts}
+    others |= _token(others)
+    try:
+        with lock(directory, store=store):
+            found = read(directory)
+            # First of all: a run that ends here must not leave a password that Kafka never gets.
+            new = _replacing(found.store or _first(""), passwords)
+            if store:
+                _write(directory / secret_store.FILE, new.text())
+                files = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
+                for name, text in files.items():
+                    _write(directory / name, text)
+                new = stamp(directory) or new
+    except OSError as error:
+        message = f"the secrets in {directory} cannot be made: {error}"
+        raise AnsibleActionFail(message) from error
+    return dataclasses.replace(
+        found,
+        passwords={**found.passwords, **passwords},
+        texts={**found.texts, **others},
+        store=new if store else _following(new),
+    )
+
+
+def replaced(directory: Path, users: Iterable[str]) -> None:
+    """Record that Kafka has the passwords of users: from now on they replace no other ones.
+
+    Raises:
+        AnsibleActionFail: it cannot be recorded.
+
+    """
+    try:
+        with lock(directory, store=True):
+            kept = read(directory).store
+            if kept and {*kept.replacing} & {*users}:
+                left = tuple(name for name in kept.replacing if name not in users)
+                new = dataclasses.replace(kept, replacing=left)
+                _write(directory / secret_store.FILE, new.text())
+    except OSError as error:
+        message = f"{directory / secret_store.FILE} cannot be written: {error}"
+        raise AnsibleActionFail(message) from error
+
+
+def accept(
+    found: Secrets, generations: Iterable[Generation], users: Iterable[str], *, store: bool
+) -> Secrets:
+    """Return the secrets as those that come after the generations of hosts that they lack.
+
+    The passwords of `users` may replace those that Kafka has. Without `store` this is returned
+    alone, for check mode.
+
+    Raises:
+        AnsibleActionFail: it cannot be stored.
+
+    """
+    directory = Path(found.directory)
+    try:
+        with lock(directory, store=store):
+            kept = (read(directory) if store else found).store or _first("")
+            missing = [one for one in generations if not secret_store.contains(kept, one)]
+            new = _replacing(kept, users)
+            if missing:
+                numbers = [one.number for one in (*kept.generations, *missing)]
+                following = _generation(max(numbers) + 1)
+                new = new.followed_by(*missing, following, digest=kept.digest)
+            if store:
+                _write(directory / secret_store.FILE, new.text())
+                new = stamp(directory) or new
+    except OSError as error:
+        message = f"{directory / secret_store.FILE} cannot be written: {error}"
+        raise AnsibleActionFail(message) from error
+    return dataclasses.replace(found, store=new)
+
+
+def stamp(directory: Path) -> Store | None:
+    """Return the generation of what a directory holds, recorded if it is a new one.
+
+    A change by hand is one, too. None for a directory without secrets.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read.
+        OSError: the generation cannot be written.
+
+    """
+    files = _files(directory)
+    kept = _store_of(directory, files)
+    texts = sorted((name, text) for name, text in files.items() if name != secret_store.FILE)
+    if not texts:
+        return kept
+    digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    if kept is None:
+        kept = _first(digest)
+    elif kept.digest != digest:
+        kept = _following(kept, digest)
+    else:
+        return kept
+    _write(directory / secret_store.FILE, kept.text())
+    return kept
+
+
+def _first(digest: str) -> Store:
+    """Return the first generation; copies of a directory from before there were any agree on it."""
+    name = hashlib.sha256(f"generation {digest}".encode()).hexdigest() if digest else ""
+    return Store((_generation(1, name),), digest)
+
+
+def _following(store: Store | None, digest: str = "") -> Store:
+    """Return a directory after a change."""
+    if store is None:
+        return _first("")
+    return store.followed_by(_generation(store.generation.number + 1), digest=digest)
+
+
+def _generation(number: int, name: str = "") -> Generation:
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    number = min(number, secret_store.MOST_NUMBER)
+    return Generation(name or uuid.uuid4().hex, number, made, operator())
+
+
+def _replacing(store: Store, users: Iterable[str]) -> Store:
+    return dataclasses.replace(store, replacing=tuple(sorted({*store.replacing, *users})))
+
+
+def random_text() -> str:
+    """Return a new password of letters and digits."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+
+
+def _write(path: Path, text: str) -> None:
+    _make(path.parent)
+    write_own(path, text)
+
+
+def _make(directory: Path) -> None:
+    """Make a directory that only its owner can enter, and those above it that are missing."""
+    if not directory.is_dir():
+        _make(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def lock(directory: Path, *, store: bool) -> Iterator[None]:
+    """Let one run change the secrets at a time, so that two runs agree on them.
+
+    What it has changed is a new generation.
+    """
+    if not store:
+        yield
+        return
+    _make(directory)
+    with (directory / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / IGNORED).exists():
+            _write(directory / IGNORED, "*\n")
+        stamp(directory)  # what has changed by hand since
+        yield
+        stamp(directory)

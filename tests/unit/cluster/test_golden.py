@@ -1,0 +1,181 @@
+"""What lands on the hosts of every inventory.
+
+`MILLRACE_UPDATE_GOLDEN=1 pytest tests/unit/cluster/test_golden.py` writes the golden files anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Entry
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired import (
+    of_service,
+    removal,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+    SERVER_PROPERTIES,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import CONFIG
+
+from tests.support.lab.topology import ROOT
+from tests.unit.cluster.inventories import INVENTORIES, all_entries, read
+
+GOLDEN = ROOT / "tests/unit/golden"
+SECRET = re.compile(r"(?m)^(spark\.authenticate\.secret|spark\..+\.secretKey)=.+")
+UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
+
+# One host of each kind, which has all its files here. Of every other one it is server.properties.
+ALL_FILES = {
+    "kraft_combined": ["k1"],  # broker and controller, Spark's only master, history server
+    "kraft_dedicated": ["b1", "c1"],  # broker in a rack, with two disks; controller
+    # broker and controller with a registry and a database; with a worker
+    "connect": ["k1", "k3"],
+    # Prometheus; broker with a worker and exporters of both
+    "monitoring": ["k2", "m1"],
+    "full": ["k2"],  # most services on one host
+    "mirror": ["m1"],  # the only broker, with the only worker
+    "hdfs": ["h1", "h2"],  # NameNode with a DataNode; DataNode alone
+    "spark_ha": ["s2"],  # ensemble, one of two masters, worker
+    # TLS, mounts; a secret; catalog and Connect server
+    "vms_example": ["kafka1.example.org", "worker1.example.org", "spark3.example.org"],
+    "zookeeper": ["b1", "z1"],  # broker of Kafka 3.9 on an ensemble; ensemble alone
+}
+
+
+def is_removed(path: str, removed: list[str]) -> bool:
+    """Whether a removal takes a path along, by its name or with a directory."""
+    above = [path, *map(str, Path(path).parents)]
+    return any(fnmatch.fnmatch(place, pattern) for pattern in removed for place in above)
+
+
+def test_a_removal_leaves_no_file_that_any_inventory_brings(tmp_path: Path) -> None:
+    """Of a service that was closed before, or had other roles; but what a site has added stays."""
+    clusters = [read(name, tmp_path) for name in INVENTORIES]
+    brought: dict[str, set[str]] = {}
+    removed: dict[str, list[list[str]]] = {}
+    for cluster in clusters:
+        for host in cluster.hosts:
+            for product in cluster.deployed(host):
+                entries = of_service(cluster, host, product)["files"].items()
+                paths = {path for path, one in entries if one.get("state") != "directory"}
+                config = cluster.part(host, product).config_dir
+                brought.setdefault(product, set()).update(
+                    path for path in paths if path.startswith(f"{config}/")
+                )
+                removed.setdefault(product, []).append(removal(cluster, host, product)["removed"])
+                assert not is_removed(f"{config}/of-the-site", removed[product][-1]), product
+    assert len(brought) > 8
+    left = {
+        path
+        for product, paths in brought.items()
+        for path in paths
+        for names in removed[product]
+        if not is_removed(path, names)
+    }
+    assert not left
+
+
+def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
+    """Return every golden file as `host/path` to its content without secrets."""
+    found: dict[str, str] = {}
+    for host in cluster.hosts:
+        entries = all_entries(cluster, host)
+        if host in complete:
+            found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
+        for path, entry in entries.items():
+            # Programs and rules of alerts are copies of files of this repository.
+            copied = path.endswith((".py", ".html")) or path.startswith(f"{CONFIG}/alerts/")
+            shown = path == SERVER_PROPERTIES or (host in complete and not copied)
+            if "content" in entry and shown:
+                found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
+    return found
+
+
+def line(path: str, wanted: dict[str, Any]) -> str:
+    """Return what is wanted at a path besides its content."""
+    one = Entry.of(path, wanted)
+    if one.state == "link":
+        return f"{path} -> {one.target}\n"
+    words = [word for word in ("restart", "secret") if getattr(one, word)]
+    return f"{path} {one.state} {one.mode:04o} {' '.join([one.owner, one.group, *words])}\n"
+
+
+def stored(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Make `folder` hold `files` and nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def differences(golden: dict[str, str], actual: dict[str, str]) -> str:
+    """Return a unified diff of all files; a file that only one side has is one too."""
+    lines: list[str] = []
+    for name in sorted(golden.keys() | actual.keys()):
+        if name not in actual:
+            lines.append(f"{name}: golden, but no longer rendered\n")
+        elif name not in golden:
+            lines.append(f"{name}: rendered, but without a golden file\n")
+        else:
+            old, new = golden[name].splitlines(True), actual[name].splitlines(True)
+            lines += difflib.unified_diff(old, new, f"golden {name}", f"rendered {name}")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_inventory_is_rendered_to_its_golden_files(name: str, tmp_path: Path) -> None:
+    actual = rendered(read(name, tmp_path), ALL_FILES.get(name, []))
+    if UPDATE:
+        write(GOLDEN / name, actual)
+    found = differences(stored(GOLDEN / name), actual)
+    assert not found, f"{found}\nif this is meant: MILLRACE_UPDATE_GOLDEN=1 pytest {__file__}"
+
+
+def test_golden_files_belong_to_an_inventory() -> None:
+    names = {path.name for path in GOLDEN.iterdir()}
+    if UPDATE:
+        for name in names - set(INVENTORIES):
+            shutil.rmtree(GOLDEN / name)
+        names &= set(INVENTORIES)
+    assert names <= set(INVENTORIES)
+
+
+def test_every_group_has_a_host_with_all_its_files(tmp_path: Path) -> None:
+    seen = set()
+    for name, hosts in ALL_FILES.items():
+        inventory = read(name, tmp_path).inventory
+        assert set(hosts) <= set(inventory.hosts)
+        seen |= {group for group in GROUPS if set(hosts) & set(inventory.members(group))}
+    assert seen == set(GROUPS)
+
+
+def test_every_kind_of_difference_is_shown(tmp_path: Path) -> None:
+    golden = {"k1/etc/a": "one\ntwo\n", "k1/etc/same": "x\n", "k1/etc/old": "x\n"}
+    write(tmp_path / "golden", {"k1/etc/left": "from before\n"})
+    write(tmp_path / "golden", golden)
+    assert stored(tmp_path / "golden") == golden
+    found = differences(golden, {"k1/etc/a": "one\n2\n", "k1/etc/same": "x\n", "k1/etc/new": ""})
+    assert "-two\n+2\n" in found
+    assert [name for name in ("a", "same", "old", "new") if f"k1/etc/{name}" in found] == [
+        "a",
+        "old",
+        "new",
+    ]

@@ -1,0 +1,33 @@
+"""A cluster with the secrets of a directory, and what that holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
+    Cluster,
+    resolve,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
+
+from tests.unit.cluster.small import kafka
+
+
+def closed(directory: Path, brokers: int = 1, **variables: Any) -> Cluster:
+    """Return a closed cluster with a controller of its own, and what its directory holds."""
+    own = {"kafka_security": security.STANDARD, **variables}
+    found = kafka(brokers, 1, **own)
+    return resolve(replace(found.inventory, secrets=secrets.read(directory)))
+
+
+def stored(directory: Path) -> dict[str, str]:
+    """Return each secret file's content, without the generations of the directory."""
+    return {
+        str(path.relative_to(directory)): path.read_text()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in (".lock", ".gitignore", FILE)
+    }
