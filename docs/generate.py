@@ -28,8 +28,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def configuration() -> dict[Path, str]:
     """Return docs/configuration.md, written from the model: profiles, owned keys, versions."""
-    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import kafka
-    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.profiles import (
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import (
+        node as kafka,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.profiles import (
         PROFILES,
     )
 
@@ -43,7 +45,7 @@ def configuration() -> dict[Path, str]:
     lines = [
         "# Kafka's configuration",
         "",
-        _generated("configuration", "plugins/plugin_utils/cluster"),
+        _generated("configuration", "plugins/plugin_utils/services/kafka"),
         "",
         "A Kafka property is a key of `kafka_config`, never a variable of its own. Each line of",
         "`server.properties` comes from the last of these layers that has the key:",
@@ -105,7 +107,7 @@ def _key_changes() -> list[str]:
         "",
         "Removed keys are refused where the version does not know them, deprecated ones are a",
         "warning. The legal keys of each version, with type, default and update mode, are in",
-        "`plugins/plugin_utils/cluster/kafka_keys/`. `./lab keys VERSION` writes them from the",
+        "`plugins/plugin_utils/services/kafka/keys/`. `./lab keys VERSION` writes them from the",
         "binary.",
         "",
         *_table(["removed", "since", "instead"], removed),
@@ -131,12 +133,20 @@ def defaults_around(key: str, release: str) -> list[str]:
 
 def _other_products() -> list[str]:
     """Return the sections about the properties of ZooKeeper, Kafka Connect, Spark and HDFS."""
-    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
-        connect,
-        hdfs,
-        schema_registry,
-        spark,
-        zookeeper,
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import (
+        model as connect,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.hdfs import (
+        model as hdfs,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry import (
+        model as schema_registry,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark import (
+        model as spark,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookeeper import (
+        model as zookeeper,
     )
 
     lines: list[str] = []

@@ -118,7 +118,9 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "connectors": {
         f"{UTILS}/operations/connectors.py": [f"{OPERATIONS}/test_connector_steps.py"],
-        "plugins/plugin_utils/cluster/connectors.py": [f"{UNIT}/cluster/test_connectors.py"],
+        "plugins/plugin_utils/services/connect/connectors.py": [
+            f"{UNIT}/services/connect/test_connectors.py"
+        ],
     },
     "storage": {
         f"{UTILS}/host/storage.py": [f"{UNIT}/host/test_storage.py"],

@@ -1,9 +1,9 @@
 """Write the table of the keys of a version of Kafka Connect, as the binary itself prints them.
 
-    python -m artifacts.connect.keys HOME plugins/plugin_utils/cluster/connect_keys/<version>.json
+    python -m artifacts.connect.keys HOME plugins/plugin_utils/services/connect/keys/<version>.json
 
 The keys of a worker's clients follow their prefixes. What converters, config providers and other
-plugins read is not in it (see plugins/plugin_utils/cluster/connect_key_table.py).
+plugins read is not in it (see plugins/plugin_utils/services/connect/key_table.py).
 """
 
 from __future__ import annotations

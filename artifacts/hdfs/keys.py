@@ -1,6 +1,6 @@
 """Write the table of the keys of a version of HDFS, as its jars have them.
 
-    python -m artifacts.hdfs.keys HOME plugins/plugin_utils/cluster/hdfs_keys/<version>.json
+    python -m artifacts.hdfs.keys HOME plugins/plugin_utils/services/hdfs/keys/<version>.json
 
 Hadoop's jars hold core-default.xml and hdfs-default.xml, with the default of most keys; of the
 others the name is among the texts of its classes. What the values are follows from the defaults.

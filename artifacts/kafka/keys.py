@@ -1,6 +1,6 @@
 """Write the table of a Kafka version's legal keys, as the binary itself prints them.
 
-    python -m artifacts.kafka.keys HOME plugins/plugin_utils/cluster/kafka_keys/<version>.json
+    python -m artifacts.kafka.keys HOME plugins/plugin_utils/services/kafka/keys/<version>.json
 
 `kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
 internal are not in it, nor are those that a plug-in reads

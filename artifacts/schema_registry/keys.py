@@ -1,7 +1,7 @@
 """Write the table of the keys of a version of Apicurio Registry, as its jars have them.
 
     python -m artifacts.schema_registry.keys HOME \
-        plugins/plugin_utils/cluster/schema_registry_keys/<version>.json
+        plugins/plugin_utils/services/schema_registry/keys/<version>.json
 
 Each extension of Quarkus describes its keys in its jar (quarkus-config-model.json), with types.
 Those of Apicurio itself are in its own properties, and among the texts of its classes.

@@ -1,11 +1,11 @@
 """Write the table of a Spark version's keys, as the binary itself converts their values.
 
-    python -m artifacts.spark.keys HOME plugins/plugin_utils/cluster/spark_keys/<version>.json
+    python -m artifacts.spark.keys HOME plugins/plugin_utils/services/spark/keys/<version>.json
 
 Spark registers most keys (`org.apache.spark.internal.config.ConfigEntry`): each converts a text to
 its value, or says what it wants. Those that it reads without registering them are among the texts
 of its classes; of these only the name is known. What is built of parts, such as `spark.ssl.<name>`,
-is in neither (see plugins/plugin_utils/cluster/spark_key_table.py).
+is in neither (see plugins/plugin_utils/services/spark/key_table.py).
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from ..module_utils.host.files import write_own
 from ..module_utils.kafka.connection import ConnectionDescriptionError
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.cluster import files
-from ..plugin_utils.cluster.client_formats import client_files
-from ..plugin_utils.cluster.kafka import KafkaNode
-from ..plugin_utils.cluster.schema_registry import Registry
-from ..plugin_utils.cluster.security import AUTHORITY_FILE
 from ..plugin_utils.inventory.reading import plain
 from ..plugin_utils.secrets.users import password_problem
+from ..plugin_utils.services.kafka.client_formats import client_files
+from ..plugin_utils.services.kafka.node import KafkaNode
+from ..plugin_utils.services.kafka.security import AUTHORITY_FILE
+from ..plugin_utils.services.schema_registry.model import Registry
 
 REGISTRY = "schema-registry.conf"
 

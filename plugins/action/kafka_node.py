@@ -7,7 +7,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ..module_utils.host.operation_file import FINISHED, RUNNING
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
-from ..plugin_utils.cluster.security import pem_stores
+from ..plugin_utils.services.kafka.security import pem_stores
 
 
 class ActionModule(Action):

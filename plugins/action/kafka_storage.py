@@ -9,10 +9,10 @@ from ..module_utils.host.storage import LogDir, Node
 from ..plugin_utils import run
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import files, module_options
-from ..plugin_utils.cluster.kafka import SERVER_PROPERTIES
 from ..plugin_utils.inventory import reading as inventory
 from ..plugin_utils.rules.inspection import InspectedHost
-from ..plugin_utils.rules.quorum import kafka_data, may_vote
+from ..plugin_utils.services.kafka.node import SERVER_PROPERTIES
+from ..plugin_utils.services.kafka.rules.quorum import kafka_data, may_vote
 
 
 class ActionModule(Action):

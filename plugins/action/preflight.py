@@ -8,11 +8,12 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 
 from ..plugin_utils.action import Action
-from ..plugin_utils.cluster import desired, firewall, stores
+from ..plugin_utils.cluster import desired, firewall
 from ..plugin_utils.cluster.cluster import Cluster
-from ..plugin_utils.cluster.packaged import Packaged
 from ..plugin_utils.rules.inspection import InspectedHost, Inspection
-from ..plugin_utils.rules.quorum import holds_metadata
+from ..plugin_utils.services.kafka import stores
+from ..plugin_utils.services.kafka.rules.quorum import holds_metadata
+from ..plugin_utils.services.monitoring.packaged import Packaged
 
 
 def clock_offset(before: float, answered: float, after: float) -> float:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..plugin_utils.action import Action
-from ..plugin_utils.cluster.packaged import Packaged
 from ..plugin_utils.cluster.service import Service, restart_mark
 from ..plugin_utils.cluster.service_stores import of_kafka, stores
+from ..plugin_utils.services.monitoring.packaged import Packaged
 
 
 class ActionModule(Action):

@@ -4,10 +4,10 @@ import time
 from typing import Any
 
 from ..plugin_utils.action import LocalAction
-from ..plugin_utils.cluster.report_page import page
 from ..plugin_utils.files import write
 from ..plugin_utils.inventory.reading import plain
 from ..plugin_utils.operations import report
+from ..plugin_utils.services.console.report_page import page
 
 
 class ActionModule(LocalAction):

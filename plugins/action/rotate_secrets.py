@@ -10,10 +10,10 @@ from ..module_utils.model.values import listing
 from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.cluster.cluster import Cluster
-from ..plugin_utils.cluster.security import SPARK_SECRET, SPARK_UI_KEY
-from ..plugin_utils.cluster.spark import SECRET
 from ..plugin_utils.secrets import store as secrets
 from ..plugin_utils.secrets.users import password_problem
+from ..plugin_utils.services.kafka.security import SPARK_SECRET, SPARK_UI_KEY
+from ..plugin_utils.services.spark.model import SECRET
 
 
 class ActionModule(LocalAction):

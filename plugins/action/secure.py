@@ -10,12 +10,12 @@ from ..module_utils.model.values import listing
 from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.cluster import transition
-from ..plugin_utils.cluster.kafka import KafkaNode
-from ..plugin_utils.cluster.listeners import ADDED, ENDED, FORMER, MOVED, Listeners
 from ..plugin_utils.cluster.transition import Transition
 from ..plugin_utils.operations import security_change
 from ..plugin_utils.operations.security_change import ImpossibleError, Running
 from ..plugin_utils.secrets import store as secrets
+from ..plugin_utils.services.kafka.listeners import ADDED, ENDED, FORMER, MOVED, Listeners
+from ..plugin_utils.services.kafka.node import KafkaNode
 
 NOW = {
     FORMER: "The wanted listeners are removed; nodes and clients use {former}.",

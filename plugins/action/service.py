@@ -12,10 +12,10 @@ from ..plugin_utils import ansible_internals, artifacts, run
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired
 from ..plugin_utils.cluster.files import Entry
-from ..plugin_utils.cluster.packaged import Packaged
-from ..plugin_utils.cluster.spark import SparkHost
-from ..plugin_utils.cluster.spark_jobs import Job
 from ..plugin_utils.inventory import reading as inventory
+from ..plugin_utils.services.monitoring.packaged import Packaged
+from ..plugin_utils.services.spark.jobs import Job
+from ..plugin_utils.services.spark.model import SparkHost
 
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 AUTHORITIES, SECRETS = "authorities", "secrets"

@@ -21,7 +21,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connectio
 from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
     parse_properties,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.client_formats import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.client_formats import (
     client_files,
 )
 from confluent_kafka import Consumer, Producer, TopicPartition

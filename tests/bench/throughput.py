@@ -11,7 +11,7 @@ import subprocess
 from functools import partial
 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     AUTHORITY,
     OPEN,
     STANDARD,

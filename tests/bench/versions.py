@@ -14,7 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.versions 
     release_numbers,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import OPEN
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import OPEN
 
 from tests.bench.comparison import Measured, in_turn, ratios, save, show, spread
 from tests.bench.deploy import deployed

@@ -13,7 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     ConfigResource,
     ConfigResourceType,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connect import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.model import (
     AUTHORITY_FILE,
     Worker,
     internal_topics,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.packaged import Packaged
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.postgresql import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.packaged import (
+    Packaged,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql.model import (
     ACCOUNT,
     UNIT,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.lag_exporter import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.lag_exporter.model import (
     LagExporter,
 )
 from testinfra.host import Host

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connectors import CLASS
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.connectors import (
+    CLASS,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
     Monitoring,
 )
 

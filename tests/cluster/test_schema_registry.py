@@ -22,13 +22,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     ConfigResource,
     ConfigResourceType,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     CONFIG,
     KAFKA_USER,
     RegistryUser,
     topics,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     Registry as Instance,
 )
 from testinfra.host import Host

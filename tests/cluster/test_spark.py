@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     SPARK_UI_TOKEN,
 )
 from testinfra.host import Host

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.zookeeper import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookeeper.model import (
     CLIENT_PROPERTIES,
 )
 from testinfra.host import Host

@@ -9,7 +9,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
     release_numbers,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     CLIENT_PROPERTIES,
 )
 from testinfra.host import Host

@@ -22,7 +22,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     ConfigResource,
     ConfigResourceType,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import mirrors
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import mirrors
 from testinfra.host import Host
 
 from ledger import journal

@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.packaged import Packaged
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.packaged import (
+    Packaged,
+)
 from testinfra.host import Host
 
 from tests.support.faults.ledger_run import checked, ledger_running

@@ -13,7 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
     CONFLUENT,
     Registry,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     topics,
 )
 from testinfra.host import Host

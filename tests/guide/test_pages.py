@@ -22,8 +22,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
     Registry,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.console import PORT
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.model import PORT
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
     PROMETHEUS,
     Monitoring,
 )

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connect import (
-    KAFKA_AUTHORITY,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connectors import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.connectors import (
     secret_file,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.model import (
+    KAFKA_AUTHORITY,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     Registry,
 )
 from confluent_kafka.schema_registry import SchemaRegistryClient

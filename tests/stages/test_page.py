@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.report_page import page
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.report_page import (
+    page,
+)
 
 from console import views
 from console.reading import Reading

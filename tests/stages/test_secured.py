@@ -36,11 +36,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import security
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
     replace as replace_secrets,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 from confluent_kafka import Consumer, Producer
 
 from tests.support.clients import tokens

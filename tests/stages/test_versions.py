@@ -17,10 +17,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.versions 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     jvm_options,
     known_bad,
-    spark_key_table,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     cache_directory,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark import (
+    key_table as spark_key_table,
 )
 
 from tests.support.lab import archive

@@ -14,9 +14,13 @@ from typing import Any
 import uvicorn
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import connection
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.report_page import page
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.report_page import (
+    page,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 from console.app import Clients, Console, secured
 from console.collector import Collector

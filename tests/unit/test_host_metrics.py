@@ -21,10 +21,12 @@ from typing import Any, ClassVar
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import readable
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
 )
 
 from tests.support.lab.topology import ROOT

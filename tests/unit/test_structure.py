@@ -18,18 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.console import Console
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.imports import (
-    import_closure,
-    imported_modules,
-    imported_names,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
     GROUPS,
     SPARK_GROUPS,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.lag_exporter import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.model import (
+    Console,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.lag_exporter.model import (
     LagExporter,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.imports import (
+    import_closure,
+    imported_modules,
+    imported_names,
 )
 
 from tests.support.lab.topology import ROOT
@@ -337,19 +339,30 @@ MAY_IMPORT = {
     "module_utils.host": {"module_utils.model"},
     "module_utils.kafka": {"module_utils.model", "module_utils.host"},
     "module_utils.operations": {"module_utils.model", "module_utils.kafka", "module_utils.host"},
-    "plugin_utils.cluster": {"module_utils.model", "module_utils.kafka"},
-    "plugin_utils.rules": {"module_utils.model", "module_utils.host", "plugin_utils.cluster"},
+    # Of the model: what services have in common, the services, and the cluster made of them. Which
+    # of their modules come first says the test of circles.
+    "plugin_utils.cluster": {"module_utils.model", "plugin_utils.services"},
+    "plugin_utils.services": {
+        *("module_utils.model", "module_utils.host", "module_utils.kafka"),
+        *("plugin_utils.cluster", "plugin_utils.rules"),
+    },
+    "plugin_utils.rules": {
+        *("module_utils.model", "module_utils.host"),
+        *("plugin_utils.cluster", "plugin_utils.services"),
+    },
     "plugin_utils.secrets": {
-        *("module_utils.model", "module_utils.host", "plugin_utils.cluster"),
+        *("module_utils.model", "module_utils.host"),
+        *("plugin_utils.cluster", "plugin_utils.services"),
         *("plugin_utils.files", "plugin_utils.operation"),
     },
     "plugin_utils.inventory": {
-        *("module_utils.model", "plugin_utils.cluster", "plugin_utils.secrets"),
-        "plugin_utils.ansible_internals",
+        *("module_utils.model", "plugin_utils.cluster", "plugin_utils.services"),
+        *("plugin_utils.secrets", "plugin_utils.ansible_internals"),
     },
     "plugin_utils.operations": {
         *("module_utils.model", "module_utils.kafka", "module_utils.host"),
-        *("module_utils.operations", "plugin_utils.cluster", "plugin_utils.rules"),
+        *("module_utils.operations", "plugin_utils.cluster", "plugin_utils.services"),
+        "plugin_utils.rules",
     },
 }
 HOST_PROGRAMS = ("plugins/modules/*.py", *Console.sources, *LagExporter.sources)

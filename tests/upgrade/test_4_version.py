@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import operation_file
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     OPEN,
     STANDARD,
 )

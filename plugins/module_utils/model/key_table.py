@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 from .values import integer
 
-TABLES = Path(__file__).parents[2] / "plugin_utils/cluster/kafka_keys"
+TABLES = Path(__file__).parents[2] / "plugin_utils/services/kafka/keys"
 """On the control node alone: hosts have no tables."""
 
 # Read by plug-ins or by a part of the broker outside KafkaConfig, so absent from the table.

@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from . import connect, transition, zookeeper_tls
+from ..services.connect import model as connect
+from ..services.kafka.security import AUTHORITY_FILE
+from ..services.zookeeper import tls as zookeeper_tls
+from . import transition
 from .inventory import Secrets
-from .security import AUTHORITY_FILE
 from .transition import Transition
 
 TRUST, LEAVES, FINISH, WITHDRAW = "trust", "leaves", "finish", "withdraw"

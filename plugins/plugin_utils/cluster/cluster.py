@@ -8,43 +8,40 @@ from functools import cached_property
 
 from ...module_utils.model import secret_store
 from ...module_utils.model.values import canonical, is_public
-from . import (
-    connect,
-    console,
-    firewall,
-    hdfs,
-    kafka,
-    lag_exporter,
-    metrics,
-    monitoring,
-    postgresql,
-    schema_registry,
-    spark,
-    spark_jobs,
-    variables,
-    zookeeper,
-    zookeeper_tls,
-)
+from ..services.connect import model as connect
+from ..services.connect.model import Worker
+from ..services.console import model as console
+from ..services.console.model import Console
+from ..services.hdfs import model as hdfs
+from ..services.hdfs.model import HdfsHost
+from ..services.kafka import node as kafka
+from ..services.kafka.node import KafkaNode
+from ..services.kafka.security import Certificate
+from ..services.lag_exporter import model as lag_exporter
+from ..services.lag_exporter.model import LagExporter
+from ..services.monitoring import metrics
+from ..services.monitoring import model as monitoring
+from ..services.monitoring.metrics import Metrics
+from ..services.monitoring.model import Monitoring
+from ..services.postgresql import model as postgresql
+from ..services.postgresql.model import Database
+from ..services.schema_registry import model as schema_registry
+from ..services.schema_registry.model import Registry
+from ..services.spark import jobs as spark_jobs
+from ..services.spark import model as spark
+from ..services.spark.model import SparkHost
+from ..services.zookeeper import model as zookeeper
+from ..services.zookeeper import tls as zookeeper_tls
+from ..services.zookeeper.model import Member
+from ..services.zookeeper.tls import Identity
+from . import firewall, variables
 from .artifacts import Distribution
-from .connect import Worker
-from .console import Console
 from .files import Entry, directory, text
 from .firewall import Firewall
-from .hdfs import HdfsHost
 from .host import Facts, HostSettings
 from .inventory import Inventory
-from .kafka import KafkaNode
-from .lag_exporter import LagExporter
-from .metrics import Metrics
-from .monitoring import Monitoring
-from .postgresql import Database
-from .schema_registry import Registry
-from .security import Certificate
 from .service import Listening, Part, Service
-from .spark import SparkHost
 from .variables import Invalid
-from .zookeeper import Member
-from .zookeeper_tls import Identity
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,19 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...module_utils.model import pem
-from . import ca_change, files, firewall, spark_jobs
+from ..services.console.model import Console
+from ..services.lag_exporter.model import LagExporter
+from ..services.monitoring.metrics import Metrics
+from ..services.monitoring.model import Monitoring
+from ..services.monitoring.packaged import Packaged
+from ..services.spark import jobs as spark_jobs
+from ..services.spark.jobs import Job
+from ..services.spark.model import SparkHost
+from . import ca_change, files, firewall
 from .artifacts import HOMES
 from .cluster import Cluster
-from .console import Console
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
-from .lag_exporter import LagExporter
-from .metrics import Metrics
-from .monitoring import Monitoring
-from .packaged import Packaged
 from .service import restart_mark
-from .spark import SparkHost
-from .spark_jobs import Job
 
 State = dict[str, Any]
 _ENABLED = "multi-user.target.wants"

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import connect, connectors, kafka, monitoring, schema_registry, security
+from ..services.connect import connectors
+from ..services.connect import model as connect
+from ..services.connect.model import Worker
+from ..services.hdfs.model import CHECKPOINT_PERIOD, HdfsHost, seconds
+from ..services.kafka import node as kafka
+from ..services.kafka import security
+from ..services.kafka.listeners import MOVED
+from ..services.kafka.node import KafkaNode
+from ..services.kafka.security import User
+from ..services.monitoring import model as monitoring
+from ..services.monitoring.model import Monitoring
+from ..services.postgresql.model import Database
+from ..services.schema_registry import model as schema_registry
+from ..services.schema_registry.model import Registry
+from ..services.spark.jobs import SERVICE
+from ..services.spark.model import SparkHost
+from ..services.zookeeper.model import Member
 from .cluster import Cluster
-from .connect import Worker
-from .hdfs import CHECKPOINT_PERIOD, HdfsHost, seconds
-from .kafka import KafkaNode
-from .listeners import MOVED
-from .monitoring import Monitoring
-from .postgresql import Database
-from .schema_registry import Registry
-from .security import User
-from .spark import SparkHost
-from .spark_jobs import SERVICE
-from .zookeeper import Member
 
 Options = dict[str, Any]
 

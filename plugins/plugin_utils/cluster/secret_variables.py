@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import kafka
+from ..services.kafka import node as kafka
 from .service import PRODUCTS
 
 USERS = "kafka_users"

@@ -12,14 +12,15 @@ from typing import Any, ClassVar
 
 from ...module_utils.model.key_table import Table, nearest
 from ...module_utils.model.values import by_name, canonical
-from . import files, java_agent
+from ..services.kafka.security import OPEN, STANDARD, Certificate
+from ..services.monitoring import java_agent
+from ..services.zookeeper.tls import Identity
+from . import files
 from .artifacts import HOMES, KEPT_HOMES, Distribution, cache_directory
 from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
 from .jvm_options import OpenedPort, java_words, opened_ports
-from .security import OPEN, STANDARD, Certificate
-from .zookeeper_tls import Identity
 
 STATE = "/var/lib/millrace"
 CRASHES = f"{STATE}/crash"

@@ -11,7 +11,6 @@ from ansible.template import Templar
 from ...module_utils.model.values import yaml_type
 from .. import ansible_internals
 from ..ansible_internals import CopiedLoader, DataLoader, HostVars
-from ..cluster import kafka
 from ..cluster.inventory import (
     CLUSTER_ID_FILE,
     CONNECTION,
@@ -24,6 +23,7 @@ from ..cluster.inventory import (
 from ..cluster.variables import PREFIXES, defaults, documented
 from ..secrets import cluster_id
 from ..secrets import store as secrets
+from ..services.kafka import node as kafka
 from . import clear_text
 from . import files as inventory_files
 from . import layout as inventory_layout

@@ -17,10 +17,10 @@ from ..cluster import cluster as model
 from ..cluster import files
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import HostVariables
-from ..cluster.kafka import SERVER_PROPERTIES, KafkaNode
-from ..cluster.profiles import PROFILES
 from ..rules import RULES
 from ..rules.engine import Problem, check_cluster
+from ..services.kafka.node import SERVER_PROPERTIES, KafkaNode
+from ..services.kafka.profiles import PROFILES
 
 CHANGED_LAYER = "kafka_config"
 DEFAULT_LAYER = "Kafka's default"

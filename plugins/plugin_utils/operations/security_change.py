@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...module_utils.model.values import listing
-from ..cluster.listeners import ADDED, ENDED, FORMER, MOVED, Listener, Listeners, conflict
 from ..cluster.transition import Transition
+from ..services.kafka.listeners import ADDED, ENDED, FORMER, MOVED, Listener, Listeners, conflict
 
 AFTER = {FORMER: ADDED, ADDED: MOVED}
 BEFORE = {ADDED: FORMER, MOVED: ADDED}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ...module_utils.model import secret_texts
 from ...module_utils.model.values import mapping, sequence
-from ..cluster import kafka
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import Expression, HostVariables
 from ..cluster.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, RECEIVERS, TEXTS
-from ..cluster.spark import SECRET
+from ..services.kafka import node as kafka
+from ..services.spark.model import SECRET
 from .engine import Finding, Findings, rule
 from .shared import host_variables
 

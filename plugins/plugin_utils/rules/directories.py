@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import PurePosixPath
 
 from ..cluster.cluster import Cluster, DataDirectory
-from ..cluster.kafka import KafkaNode
+from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings, rule
 from .shared import nodes
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...module_utils.model.properties import parse_or_empty
 from ..cluster.cluster import Cluster, DataDirectory
-from ..cluster.hdfs import HdfsHost
 from ..cluster.host import Facts, HostSettings
-from ..cluster.kafka import KafkaNode
-from ..cluster.spark import SparkHost
-from ..cluster.zookeeper import Member
+from ..services.hdfs.model import HdfsHost
+from ..services.kafka.node import KafkaNode
+from ..services.spark.model import SparkHost
+from ..services.zookeeper.model import Member
 
 
 @dataclass(frozen=True)

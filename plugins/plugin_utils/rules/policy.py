@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ...module_utils.model.values import listing
 from ...module_utils.model.versions import PRODUCTS
 from ..cluster.cluster import Cluster
-from ..cluster.kafka import KafkaNode
 from ..cluster.known_bad import Entry, better_versions, open_holes, recorded
 from ..cluster.service import Service
+from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default
 

@@ -10,12 +10,12 @@ from typing import Any
 from ...module_utils.model.key_table import table_key
 from ...module_utils.model.values import by_name, is_true, listing, property_text, texts
 from ..cluster.cluster import Cluster
-from ..cluster.connect import ALLOWED_PATHS, CLIENT_AUTHENTICATION
-from ..cluster.connectors import SECRETS
-from ..cluster.schema_registry import BASIC, HOST_CHECK, INSECURE, PROTOCOLS, ROLE_BASED
-from ..cluster.security import REAUTHENTICATION
 from ..cluster.service import Service
-from ..cluster.spark import UI_FILTERS
+from ..services.connect.connectors import SECRETS
+from ..services.connect.model import ALLOWED_PATHS, CLIENT_AUTHENTICATION
+from ..services.kafka.security import REAUTHENTICATION
+from ..services.schema_registry.model import BASIC, HOST_CHECK, INSECURE, PROTOCOLS, ROLE_BASED
+from ..services.spark.model import UI_FILTERS
 from .engine import Finding, Findings, rule
 from .shared import CLIENT_SETTINGS, all_services
 

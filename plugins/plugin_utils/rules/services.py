@@ -10,8 +10,8 @@ from ...module_utils.model.values import integer, listing, mapping
 from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.jvm_options import heap_mb
-from ..cluster.kafka import KafkaNode
 from ..cluster.service import Service
+from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings, host_rule, rule
 from .groups import no_address
 from .inspection import InspectedHost

@@ -13,8 +13,8 @@ from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.inventory import HostVariables
 from ..cluster.jvm_options import java_words
-from ..cluster.kafka import KafkaNode
 from ..cluster.service import Part, Service
+from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings
 
 HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%A-Za-z]+\]")

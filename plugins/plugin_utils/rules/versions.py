@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from ...module_utils.model.values import listing, yaml_type
 from ...module_utils.model.versions import KAFKA, PRODUCTS, Product, release_numbers
 from ..cluster.cluster import Cluster
-from ..cluster.kafka import KafkaNode
 from ..cluster.known_bad import open_holes
+from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings, host_rule, hosts_rule, rule
 from .inspection import InspectedHost
 from .shared import SCALA, differing, falls_back_to_default, nodes

@@ -18,11 +18,13 @@ from pathlib import Path
 
 from ...module_utils.host.files import write_own
 from ...module_utils.model.pem import same_authority
-from ..cluster import ca_change, connect, transition, zookeeper_tls
+from ..cluster import ca_change, transition
 from ..cluster.ca_change import FORMER, NEXT, PhaseError
 from ..cluster.inventory import Secrets
-from ..cluster.security import AUTHORITY, AUTHORITY_FILE
 from ..cluster.transition import Transition
+from ..services.connect import model as connect
+from ..services.kafka.security import AUTHORITY, AUTHORITY_FILE
+from ..services.zookeeper import tls as zookeeper_tls
 from .certificates import Authority, CertificateError, has_key, new_authority
 
 CERTIFICATE = AUTHORITY_FILE

@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ...module_utils.model.pem import is_for
 from ...module_utils.model.values import is_address
-from ..cluster.security import ADMIN, NODES, Certificate
+from ..services.kafka.security import ADMIN, NODES, Certificate
 
 AUTHORITY_DAYS, LEAF_DAYS = 3650, 397
 RENEWED_DAYS = 30

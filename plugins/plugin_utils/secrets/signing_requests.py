@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
-from ..cluster.security import Certificate
+from ..services.kafka.security import Certificate
 from .certificates import expires_soon, has_key, request, requests_it, signed, signed_problem
 
 REQUESTS, SIGNED = "requests", "signed"

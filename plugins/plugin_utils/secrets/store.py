@@ -42,13 +42,21 @@ from ansible.errors import AnsibleActionFail
 from ...module_utils.host.files import write_own
 from ...module_utils.model import secret_store
 from ...module_utils.model.secret_store import Generation, Store
-from ..cluster import monitoring, transition
+from ..cluster import transition
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import Secrets
-from ..cluster.kafka import KafkaNode
-from ..cluster.postgresql import missing_passwords
-from ..cluster.security import ADMIN, NODES, SPARK_UI_KEY, SPARK_UI_TOKEN, Certificate, bearer_token
 from ..operation import operator
+from ..services.kafka.node import KafkaNode
+from ..services.kafka.security import (
+    ADMIN,
+    NODES,
+    SPARK_UI_KEY,
+    SPARK_UI_TOKEN,
+    Certificate,
+    bearer_token,
+)
+from ..services.monitoring import model as monitoring
+from ..services.postgresql.model import missing_passwords
 from . import authorities, signing_requests
 from .authorities import CERTIFICATE, Authorities
 from .certificates import (

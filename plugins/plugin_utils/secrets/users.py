@@ -1,7 +1,7 @@
 """Why a user of Kafka has no password on the control node."""
 
 from ...module_utils.model.values import listing
-from ..cluster.kafka import KafkaNode
+from ..services.kafka.node import KafkaNode
 
 
 def password_problem(broker: KafkaNode, user: str) -> str:

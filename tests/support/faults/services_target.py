@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.postgresql import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql.model import (
     UNIT as DATABASE,
 )
 

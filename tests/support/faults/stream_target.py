@@ -13,8 +13,10 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import TopicPartition
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import ADMIN
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    ADMIN,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import (
     KAFKA_AUTHORITY,
 )
 from testinfra.host import Host

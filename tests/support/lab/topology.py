@@ -18,16 +18,16 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster
     Cluster,
     resolve,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.console import PORT
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
-    advertised_host,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
-    ALERTMANAGER,
-    PROMETHEUS,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
     from_directory,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.model import PORT
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
+    advertised_host,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
+    ALERTMANAGER,
+    PROMETHEUS,
 )
 from testinfra.host import Host
 

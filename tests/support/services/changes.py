@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.postgresql import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql.model import (
     STATE,
     Database,
 )

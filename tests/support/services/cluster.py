@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.network import listens
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import Cluster
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     CLIENT_PROPERTIES,
 )
 from testinfra.host import Host

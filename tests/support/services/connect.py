@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.connect import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.model import (
     ADMIN_CERTIFICATE,
     AUTHORITY_FILE,
     Worker,

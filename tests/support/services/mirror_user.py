@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.mirrors import Mirror
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.mirrors import (
+    Mirror,
+)
 
 Grant = dict[str, Any]
 

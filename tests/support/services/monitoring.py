@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    AUTHORITY_FILE,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
     ALERTMANAGER,
     PROMETHEUS,
     Monitoring,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
-    AUTHORITY_FILE,
 )
 from testinfra.host import Host
 

@@ -9,12 +9,12 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import (
     Registry as Client,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.schema_registry import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    AUTHORITY_FILE,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     Registry,
     RegistryUser,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
-    AUTHORITY_FILE,
 )
 
 from tests.support.lab.topology import Topology

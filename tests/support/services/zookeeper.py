@@ -7,7 +7,9 @@ import ssl
 import struct
 from pathlib import Path
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import zookeeper_tls
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookeeper import (
+    tls as zookeeper_tls,
+)
 
 from tests.support.lab.topology import Topology
 

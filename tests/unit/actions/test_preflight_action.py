@@ -11,8 +11,10 @@ from ansible_collections.millrace.streaming.plugins.action.preflight import (
     clock_offset,
     options,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import pem_stores
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    pem_stores,
+)
 
 from tests.unit.cluster.small import cluster
 from tests.unit.in_process import AnsibleRun, Answer, call_module

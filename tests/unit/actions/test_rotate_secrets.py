@@ -16,10 +16,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_st
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.module_options import (
     of_module,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     bearer_token,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark import SECRET
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import SECRET
 
 from tests.unit.in_process import AnsibleRun, Answer
 

@@ -16,19 +16,21 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.propertie
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.modules.kafka_listeners import listeners
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.client_formats import (
-    client_files,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
-    SERVER_PROPERTIES,
-    KafkaNode,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import PRESETS
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import check_cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
     DIRECTORY,
     read,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.client_formats import (
+    client_files,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
+    SERVER_PROPERTIES,
+    KafkaNode,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    PRESETS,
 )
 
 from tests.unit.in_process import AnsibleRun, Answer

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import desired, security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import desired
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 from tests.unit.module_runner import OWN, run_playbook

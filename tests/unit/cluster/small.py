@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import postgresql
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
     Cluster,
     resolve,
@@ -17,8 +16,15 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
     Inventory,
     Secrets,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import KafkaNode
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark import SparkHost
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
+    KafkaNode,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql import (
+    model as postgresql,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import (
+    SparkHost,
+)
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 Variables = Mapping[str, Any]

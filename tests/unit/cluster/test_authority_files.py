@@ -18,11 +18,13 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired
     authority_files,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import CONFIG
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import complete
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
+    CONFIG,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import (
     KAFKA_AUTHORITY,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import complete
 
 from tests.support.lab.topology import ROOT
 from tests.unit.cluster import inventories

@@ -21,10 +21,12 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired
     removal,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import GROUPS
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.kafka import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     SERVER_PROPERTIES,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import CONFIG
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
+    CONFIG,
+)
 
 from tests.support.lab.topology import ROOT
 from tests.unit.cluster.inventories import INVENTORIES, all_entries, read

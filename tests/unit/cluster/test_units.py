@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import removal
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
-    firewall,
-    postgresql,
-    spark,
-)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import firewall
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.packaged import Packaged
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import Service
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark_jobs import Job
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.packaged import (
+    Packaged,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql import (
+    model as postgresql,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark import (
+    model as spark,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.jobs import Job
 
 from tests.support.lab.topology import ROOT
 from tests.unit.cluster.inventories import INVENTORIES, all_entries, read

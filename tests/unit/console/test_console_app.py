@@ -14,7 +14,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
     UnavailableError,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.report_page import page
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.report_page import (
+    page,
+)
 from starlette.testclient import TestClient
 
 from console import app, attempts, passwords, records

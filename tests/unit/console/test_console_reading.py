@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.console import Console
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.model import (
+    Console,
+)
 
 from console import codecs, reading, worker
 from console.codecs import CodecError

@@ -19,8 +19,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.certifica
     shown,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 NODE = Certificate("k1/node", "/node.pem", "k1", ("k1", "127.0.0.1"), client=True)
 

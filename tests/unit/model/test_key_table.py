@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table, versions
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import connect_key_table
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import Service
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import (
+    key_table as connect_key_table,
+)
 
 from artifacts import class_files
 from artifacts.hdfs import keys as hdfs_keys

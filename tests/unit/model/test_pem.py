@@ -13,8 +13,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.pem impor
     readable,
     same_authority,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import request
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given

@@ -16,11 +16,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_sha
     MARK as SHARED_MARK,
 )
 from ansible_collections.millrace.streaming.plugins.modules import preflight
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
 )
 
 from tests.unit.cluster.small import kafka

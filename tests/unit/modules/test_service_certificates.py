@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import zookeeper_tls
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookeeper import (
+    tls as zookeeper_tls,
+)
 
 from tests.unit.in_process import AnsibleRun, call_module
 

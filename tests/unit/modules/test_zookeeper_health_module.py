@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     Authority,
     issue,
     new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
 )
 
 from tests.unit.in_process import call_module

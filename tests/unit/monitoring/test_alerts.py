@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.rules import (
     LONGEST_INTERVAL,
 )
 

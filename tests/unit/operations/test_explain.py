@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.profiles import PROFILES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.explain import (
     EFFECTS,
     answers,
@@ -18,6 +17,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.expl
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.explain_report import (
     report,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.profiles import (
+    PROFILES,
 )
 
 from tests.unit.rules.draft import Draft

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
     registry_archive,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.registry_archive import (  # noqa: E501 the path of the collection
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.registry_archive import (
     Held,
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired import of_job
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.spark_jobs import Job
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.jobs import Job
 
 from tests.support.lab.topology import ROOT
 from tests.unit.cluster.small import spark

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import request
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 from tests.unit.outside_authority import SERVER, OutsideCa, pem
 from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal

@@ -17,17 +17,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.model.versions 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
     transition,
-    zookeeper_tls,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.listeners import (
-    Listener,
-    Listeners,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import (
-    AUTHORITY_FILE,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Certificate,
@@ -37,6 +29,16 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspectio
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.listeners import (
+    Listener,
+    Listeners,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    AUTHORITY_FILE,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookeeper import (
+    tls as zookeeper_tls,
 )
 
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.job_arguments import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.rules.job_arguments import (
     declared,
     problems,
 )

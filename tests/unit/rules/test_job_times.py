@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.spark_jobs import wrong_time
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.rules.jobs import (
+    wrong_time,
+)
 
 from tests.unit.cluster.systemd_analyze import analyze, needs_systemd
 

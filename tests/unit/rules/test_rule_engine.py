@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
 )
 
 from tests.support.lab.topology import ROOT
+from tests.unit.tree import relative
 
 
 def problem(what: str, severity: Severity = "error") -> Problem:
@@ -27,9 +28,10 @@ def test_no_rule_is_left_out_and_no_name_is_given_twice() -> None:
     names = [rule.name for rule in RULES]
     assert sorted(names) == sorted(rule.name for rule in REGISTERED)
     assert len(set(names)) == len(names)
-    files = (ROOT / "plugins/plugin_utils/rules").glob("*.py")
-    subjects = {x.stem for x in files if re.search(r"^@(host_|hosts_)?rule\(", x.read_text(), re.M)}
-    assert {rule.module.rpartition(".")[2] for rule in RULES} == subjects
+    files = ROOT.glob("plugins/plugin_utils/**/*.py")
+    subjects = [x for x in files if re.search(r"^@(host_|hosts_)?rule\(", x.read_text(), re.M)]
+    modules = {relative(x).removesuffix(".py").replace("/", ".") for x in subjects}
+    assert {rule.module.partition(".streaming.")[2] for rule in RULES} == modules
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import security
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
     Cluster,
     resolve,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 
 from tests.unit.cluster.small import kafka
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     RENEWED_DAYS,
     Authority,
@@ -17,6 +16,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certifi
     issue,
     new_authority,
     renewal_reason,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
 )
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization

@@ -11,22 +11,24 @@ from typing import Any
 import bcrypt
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
-    security,
-    zookeeper_tls,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
     Cluster,
     resolve,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.security import Certificate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import authorities
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     Authority,
     issue,
     new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookeeper import (
+    tls as zookeeper_tls,
 )
 from cryptography import x509
 

@@ -14,8 +14,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     ConfigResourceType,
     errors,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.metrics import NODE_UNIT
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.metrics import (
+    NODE_UNIT,
+)
 
 from tests.support.faults.alerting.watched import (
     AlertingFault,

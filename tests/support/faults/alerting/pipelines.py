@@ -10,7 +10,8 @@ from typing import Any
 
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, users
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import connectors, security
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import connectors
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 
 from tests.support.faults.alerting.watched import (
     AlertingFault,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import java_agent
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.metrics import NODE_UNIT
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.monitoring import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring import (
+    java_agent,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.metrics import (
+    NODE_UNIT,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
     CONFIG,
     SETTINGS,
     UNITS,

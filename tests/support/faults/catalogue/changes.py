@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from functools import partial
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.postgresql import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql.model import (
     PORT,
     UNIT,
 )

@@ -24,13 +24,13 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import security
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import LOOPBACK
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
     given_authority,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 
 from tests.support.faults.catalogue.entry import begin, clock, fault, follower, journal_line
 from tests.support.faults.target import Record, Target

@@ -1,0 +1,1 @@
+"""Kafka Connect: its workers, connectors and mirrors."""

@@ -1,0 +1,139 @@
+"""The rules about mirrors: which cluster is followed, how, and under which names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .....module_utils.model import pem
+from .....module_utils.model.values import by_name, listing
+from ....cluster.cluster import Cluster
+from ....rules.engine import Finding, Findings, rule
+from ....rules.shared import parts, shared_values
+from .. import mirrors
+from ..mirrors import ALIAS, VARIABLE, Mirror
+from ..model import Worker
+
+# The first dot of a topic's name ends the name of the cluster from which it was copied
+# (DefaultReplicationPolicy.topicSource).
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,29}")
+_NAMING = "letters, digits, - and _, at most 30; a letter or a digit comes first"
+_PATTERN = re.compile(r"[A-Za-z0-9._-]+\*?|\*")
+_ADDRESS = re.compile(r"(?P<host>[^\s,:/]+|\[[0-9A-Fa-f:]+\]):(?P<port>\d{1,5})")
+_first = parts("connect", VARIABLE, ALIAS, first=True)
+"""The first worker: all have the same mirrors."""
+
+
+def _every(cluster: Cluster) -> Iterator[tuple[str, Worker, Mirror]]:
+    """Yield the mirrors that are to be there."""
+    for name, worker in _first(cluster):
+        for one in worker.mirrors:
+            if one.present:
+                yield name, worker, one
+
+
+def _at(mirror: Mirror, key: str) -> str:
+    return f"{VARIABLE}[{mirror.source}].{key}"
+
+
+@rule("mirror-alias", each=_first, where=ALIAS)
+def _mirror_alias(worker: Worker) -> Findings:
+    """MirrorMaker recognizes by this name which topics were copied from this cluster, and does not
+    copy them back.
+    """
+    if not worker.mirrors:
+        return
+    alias = worker.mirrors[0].target  # all have the same
+    if not alias:
+        fix = f"Set {ALIAS} to the name by which other clusters call this one."
+        yield Finding("This cluster has no name.", fix)
+    elif not _NAME.fullmatch(alias):
+        yield Finding(f"{alias!r} is no name for a cluster.", f"Choose {_NAMING}.")
+
+
+@rule("mirror-name", each=_first, where=VARIABLE)
+def _mirror_name(worker: Worker) -> Findings:
+    """The name is the prefix of copied topics: if two clusters shared it, their records would be in
+    one topic, and if a cluster used its own, it would copy its copies.
+    """
+    for one in worker.mirrors:
+        if not _NAME.fullmatch(one.source):
+            yield Finding(f"{one.source!r} is no name for a cluster.", f"Choose {_NAMING}.")
+        elif one.source == one.target:
+            what = f"{one.source} is this cluster."
+            yield Finding(what, f"Set from to the {ALIAS} of another cluster.")
+    for name, places in shared_values({n: x.source for n, x in enumerate(worker.mirrors)}):
+        fix = f"Keep one entry for {name}, with all its topics and groups."
+        yield Finding(f"{name} is named {len(places)} times.", fix)
+
+
+@rule("mirror-address", each=_every)
+def _mirror_address(worker: Worker, one: Mirror) -> Findings:
+    """The connectors would not reach the other cluster, or copy this one without end."""
+    where = _at(one, "bootstrap_servers")
+    own = {*worker.broker.client_bootstrap, *worker.broker.bootstrap} if worker.broker else set()
+    if not one.bootstrap:
+        yield Finding("It is empty.", "Write brokers of the other cluster as host:port.", where)
+    for address in one.bootstrap:
+        if not _ADDRESS.fullmatch(address):
+            fix = "Write the host and the port of the listener for clients, as host:9095."
+            yield Finding(f"{address!r} is no address.", fix, where)
+        elif address in own:
+            what = f"{address} is a broker of this cluster."
+            yield Finding(what, "Write brokers of the other cluster.", where)
+
+
+@rule("mirror-login", each=_every)
+def _mirror_login(_: Worker, one: Mirror) -> Findings:
+    """A user needs a password, and sends it only to a server whose certificate a known CA has
+    signed.
+    """
+    given = {"user": one.user, "password": one.password, "ca": one.authority}
+    missing = [key for key, value in given.items() if not value]
+    if 0 < len(missing) < len(given):
+        has = listing(key for key in given if key not in missing)
+        what = f"It has {has} and no {listing(missing, 'or')}."
+        yield Finding(what, f"Set {listing(missing)}, too.", _at(one, missing[0]))
+    elif one.authority and not pem.readable(one.authority):
+        fix = "Set it to the text of the file ca.pem, which begins with BEGIN CERTIFICATE."
+        yield Finding("It contains no certificate.", fix, _at(one, "ca"))
+    elif any(sign in one.user + one.password for sign in '"\\\n'):
+        what = "The user or the password contains a quote, a backslash or a line break."
+        yield Finding(what, "Choose another.", _at(one, "password"))
+
+
+@rule("mirror-open", each=_every, severity="warning")
+def _mirror_open(_: Worker, one: Mirror) -> Findings:
+    """Anyone between the clusters can read and change the records."""
+    if not (one.user or one.password or one.authority):
+        what = f"The connection to {one.source} is not encrypted."
+        yield Finding(what, "Set user, password and ca.", _at(one, "user"))
+
+
+@rule("mirror-topic", each=_every)
+def _mirror_topic(_: Worker, one: Mirror) -> Findings:
+    """With such names MirrorMaker waits without an error, and it never copies back what was copied
+    from this cluster.
+    """
+    if not one.topics:
+        fix = "List topics; [orders, 'shop-*'] is orders and all topics that begin with shop-."
+        yield Finding("It is empty.", fix, _at(one, "topics"))
+    for key, names in (("topics", one.topics), ("groups", one.groups)):
+        for name in names:
+            if not _PATTERN.fullmatch(name):
+                fix = "Write a name, or a prefix followed by *."
+                yield Finding(f"{name!r} is neither a name nor a prefix.", fix, _at(one, key))
+    for name in one.topics:
+        if name.startswith(f"{one.target}."):
+            what = f"{name} was copied from here to {one.source}."
+            fix = f"Delete it: here it is {name.removeprefix(f'{one.target}.')}."
+            yield Finding(what, fix, _at(one, "topics"))
+
+
+@rule("mirror-config", each=_every)
+def _mirror_config(_: Worker, one: Mirror) -> Findings:
+    """Connectors of one mirror, and the mirrors of two clusters, have to agree on these."""
+    for key in by_name(one.given):
+        if key in mirrors.OWNED:
+            fix = f"Delete it; it is set by {mirrors.OWNED[key]}."
+            yield Finding(f"Millrace sets {key} itself.", fix, _at(one, "config"))

@@ -1,0 +1,1 @@
+"""Kafka: its nodes, listeners, security and profiles."""

@@ -1,0 +1,56 @@
+"""What services have in common that keep their state in topics of the inventory's brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...cluster.host import HostSettings
+from ...cluster.inventory import Secrets
+from ...cluster.service import Certified, Server
+from .node import KafkaNode
+
+
+@dataclass(frozen=True)
+class KafkaService(Server, Certified):
+    """Such a service on a host; `peers` are all hosts of its group by name, itself included.
+
+    `broker` is one of Kafka's in the inventory, None without any. `port_variable` sets the port of
+    its REST interface, `kafka_user` is its user of Kafka, and `kafka_authority` the file with the
+    CA of the brokers.
+    """
+
+    peers: Mapping[str, HostSettings]
+    broker: KafkaNode | None = None
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
+    port_variable: ClassVar[str]
+    kafka_user: ClassVar[str]
+    kafka_authority: ClassVar[str]
+
+    @property
+    def rest_addresses(self) -> dict[str, str]:
+        """Host -> where its REST interface is, `host:port`, of all hosts of the group."""
+        return dict(zip(self.peers, self.addresses(self.peers, self.port_variable), strict=False))
+
+    @property
+    def kafka_login(self) -> Mapping[str, Any]:
+        """The client properties with which it logs in to Kafka, empty if it need not."""
+        broker = self.broker
+        return broker.user_client_config(self.kafka_user, self.kafka_authority) if broker else {}
+
+    @property
+    def kafka_bootstrap(self) -> str:
+        """The addresses of brokers, for a client."""
+        return ",".join(self.broker.client_bootstrap) if self.broker else ""
+
+    @property
+    def kafka_client(self) -> dict[str, Any]:
+        """Its client properties for Kafka, without addresses."""
+        known = self.kafka_login or (self.broker.client_config if self.broker else {})
+        return {key: value for key, value in known.items() if key != "bootstrap.servers"}
+
+    def missing_passwords(self, users: Collection[str]) -> list[str]:
+        """Return the passwords of users of Kafka that it needs and that are not there."""
+        without = self.broker.users_without_password if self.broker and self.kafka_login else []
+        return [f"the password of {one.name}" for one in without if one.name in users]

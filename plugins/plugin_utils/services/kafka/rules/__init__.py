@@ -1,0 +1,1 @@
+"""The rules about Kafka, by subject."""

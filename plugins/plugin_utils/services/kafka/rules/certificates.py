@@ -1,0 +1,183 @@
+"""The rules about keys that Millrace does not make, and what their certificates say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .....module_utils.host import key_stores
+from .....module_utils.host.certificate_expiry import DAYS_TO_RENEW, LEAST_DAYS
+from .....module_utils.model.pem import is_for
+from .....module_utils.model.values import listing
+from ....rules.engine import Checked, Finding, Findings, host_rule, rule
+from ....rules.inspection import Certificate, InspectedHost
+from ....rules.shared import nodes_as_written, place
+from .. import stores
+from ..listeners import Listener
+from ..node import KafkaNode
+from ..stores import Store
+
+_KEY, _CHAIN = stores.KEY, stores.CHAIN
+_PUT = (
+    "Put the private key (PKCS #8), its certificate and then those that signed it there, all PEM; "
+    "ssl.key.password is for an encrypted key."
+)
+_ONE = "Delete one of them, or put the key into a file and name it in ssl.keystore.location."
+_SIGNED = "Get it from a CA of the trust store, for server and client authentication."
+_RENEW = "Renew it."
+_SIGNER = "A certificate that signed the one in"
+
+
+@rule("inline-key", each=nodes_as_written)
+def _inline_key(node: KafkaNode) -> Findings:
+    """The broker would not start, or nodes and clients would refuse it."""
+    shown: dict[tuple[str, str, Store], list[tuple[Listener, Mapping[str, Any]]]] = {}
+    for listener, config in stores.encrypted(node):
+        key, chain = config.get(_KEY), config.get(_CHAIN)
+        if misplaced := _misplaced(config):
+            yield Finding(*misplaced, _place(node, listener))
+        elif stores.is_known(key) and stores.is_known(chain):
+            wanted = str(key), str(chain), stores.key_store(node, listener)
+            shown.setdefault(wanted, []).append((listener, config))
+    for (key, chain, store), listeners in shown.items():
+        found = key_stores.inline_store(
+            key, chain, store.password, store.authorities, mutual=store.mutual
+        )
+        one = Certificate(_CHAIN, **found)
+        for finding in (*_faults(one), *_name_missing(node, one, listeners)):
+            yield replace(finding, where=_place(node, listeners[0][0]))
+
+
+def _place(node: KafkaNode, listener: Listener) -> str:
+    """Name the property that gives a listener its key."""
+    own = f"listener.name.{listener.name.lower()}."
+    return place(node, f"{own}{_KEY}", f"{own}{_CHAIN}", _KEY, _CHAIN)
+
+
+def _misplaced(config: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return why Kafka would not read a key in its configuration, and what to set."""
+    key, chain = config.get(_KEY), config.get(_CHAIN)
+    if not key and not chain:
+        return None
+    if not key or not chain:
+        missing = _CHAIN if key else _KEY
+        return f"{_KEY if key else _CHAIN} is set without {missing}.", f"Set {missing}, too."
+    if config.get("ssl.keystore.location"):
+        return f"{_KEY} is set, and ssl.keystore.location too.", _ONE
+    if not stores.is_pem(config, "keystore") and stores.is_known(
+        config.get("ssl.keystore.type") or "JKS"
+    ):
+        return f"{_KEY} is set, and ssl.keystore.type is not PEM.", "Set ssl.keystore.type: PEM."
+    return None
+
+
+def _certificates(host: InspectedHost) -> Checked:
+    """Yield each store that was found on a host."""
+    return ((host, one) for one in host.found.certificates)
+
+
+def _located(host: InspectedHost, one: Certificate, found: Findings) -> Findings:
+    """Yield findings about a store at the property that names it."""
+    node = host.kafka
+    keys = [key for key, value in node.config.items() if value == one.path] if node else []
+    for finding in found:
+        yield replace(finding, where=place(node, *keys)) if node and keys else finding
+
+
+@host_rule("store-unusable", each=_certificates, where="kafka_config")
+def _store_unusable(host: InspectedHost, one: Certificate) -> Findings:
+    """The broker would not start, or nodes and clients would refuse it."""
+    return _located(host, one, _unusable(one))
+
+
+def _unusable(one: Certificate) -> Findings:
+    if not one.exists:
+        yield Finding(f"{one.path} does not exist.", "Put it there, or correct the path.")
+    elif not one.readable:
+        what = f"Kafka's user cannot read {one.path}."
+        yield Finding(what, "Give its group read permission.")
+    else:
+        yield from _faults(one)
+
+
+def _faults(one: Certificate) -> Findings:
+    """Yield what is wrong with a store that Kafka can read."""
+    if one.wrong:
+        yield Finding(f"{one.path} cannot be used: {one.wrong}.", _PUT)
+    if one.days_to_begin > 0:
+        what = f"{one.path} becomes valid only in {one.days_to_begin * 24:.0f} hours."
+        yield Finding(what, "Wait, or correct the clock of the host or of the CA.")
+    ends = {one.path: one.days_left}
+    if one.chain_is_needed:
+        ends[f"{_SIGNER} {one.path}"] = one.chain_days_left
+    for what, days in ends.items():
+        if days is not None and days < 0:
+            yield Finding(f"{what} expired {-days:.0f} days ago.", _RENEW)
+        elif days is not None and days < LEAST_DAYS:
+            yield Finding(f"{what} expires in {days * 24:.0f} hours.", _RENEW)
+    if one.refused:
+        yield Finding(f"{one.path}: {one.refused}.", _SIGNED)
+
+
+@host_rule("certificate-name", each=_certificates, where="kafka_config")
+def _certificate_name(host: InspectedHost, one: Certificate) -> Findings:
+    """Nodes compare the name by which they connect with those of the certificate, and so does
+    Millrace on each host.
+    """
+    if node := host.kafka:
+        yield from _located(host, one, _name_missing(node, one, _listeners_with(node, one.path)))
+
+
+def _listeners_with(node: KafkaNode, path: str) -> list[tuple[Listener, Mapping[str, Any]]]:
+    """Return the listeners whose key store is at a path."""
+    return [x for x in stores.encrypted(node) if x[1].get("ssl.keystore.location") == path]
+
+
+def _name_missing(
+    node: KafkaNode, one: Certificate, shown: Iterable[tuple[Listener, Mapping[str, Any]]]
+) -> Findings:
+    """Yield that a certificate lacks the node's name, where those who connect would miss it."""
+    checked = [listener.name for listener, config in shown if _is_compared(node, listener, config)]
+    if checked and one.names is not None and not is_for(one.names, node.address):
+        fix = (
+            f"Renew it with {node.address} among its SANs, or set kafka_advertised_host to a name "
+        )
+        fix += "that it has."
+        yield Finding(f"{_names(one, node)}, the address of {listing(checked)}.", fix)
+
+
+def _is_compared(node: KafkaNode, listener: Listener, config: Mapping[str, Any]) -> bool:
+    by_nodes = stores.is_inner(node, listener) and stores.checks_names(config)
+    return by_nodes or (listener == node.node_listener and stores.checks_names(node.client_config))
+
+
+def _names(one: Certificate, node: KafkaNode) -> str:
+    return f"{one.path} is for {listing(one.names or ()) or 'no name'}, not for {node.address}"
+
+
+@host_rule("certificate-expiring", each=_certificates, where="kafka_config", severity="warning")
+def _certificate_expiring(host: InspectedHost, one: Certificate) -> Findings:
+    """Clients check expiry and names, and it takes time to get a certificate."""
+    yield from _located(host, one, _expiring(one))
+    yield from _located(host, one, _name_missing_for_clients(host.kafka, one))
+
+
+def _expiring(one: Certificate) -> Findings:
+    days = one.days_left
+    if days is not None and LEAST_DAYS <= days < DAYS_TO_RENEW:
+        yield Finding(f"{one.path} expires in {days:.0f} days.", "Renew it in time.")
+    days = one.chain_days_left
+    refused = days is not None and days < LEAST_DAYS and one.chain_is_needed
+    if days is not None and days < DAYS_TO_RENEW and not refused:
+        when = f"expired {-days:.0f} days ago" if days < 0 else f"expires in {days:.0f} days"
+        yield Finding(f"{_SIGNER} {one.path} {when}.", "Renew it in time.")
+
+
+def _name_missing_for_clients(node: KafkaNode | None, one: Certificate) -> Findings:
+    shown = _listeners_with(node, one.path) if node else []
+    if not node or not shown or any(_is_compared(node, *x) for x in shown):
+        return
+    if one.names is not None and not is_for(one.names, node.address):
+        fix = "Renew it with that name among its SANs, unless no client compares it."
+        yield Finding(f"{_names(one, node)}.", fix)

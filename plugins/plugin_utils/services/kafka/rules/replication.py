@@ -1,0 +1,98 @@
+"""The rules about replicas: their number, their minimum and their racks."""
+
+from __future__ import annotations
+
+import re
+
+from .....module_utils.model.values import listing
+from ....cluster.cluster import Cluster
+from ....rules.engine import Finding, Findings, rule
+from ....rules.shared import brokers, falls_back_to_default, nodes, place, shared_values
+from ..node import KafkaNode
+
+_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+_MIN_ISR = {
+    "min.insync.replicas": "default.replication.factor",
+    "transaction.state.log.min.isr": "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.min.isr": "share.coordinator.state.topic.replication.factor",
+}
+
+
+@rule("replication-factor")
+def _replication_factor(cluster: Cluster) -> Findings:
+    """Creating such a topic fails; without its internal topics no group can commit."""
+    count = len(cluster.brokers)
+    for name, node in nodes(cluster) if count else ():
+        for key in _FACTORS:
+            factor = node.number(key)
+            if factor is not None and factor > count:
+                what = f"{key} {factor} > {count} broker{'s' if count > 1 else ''}."
+                fix = f"Set {key}: {min(3, count)}, or add brokers."
+                yield Finding(what, fix, place(node, key), (name,))
+
+
+@rule("min-isr", each=nodes)
+def _min_isr(node: KafkaNode) -> Findings:
+    """One restart would stop all producers that use acks=all."""
+    for key, factor_key in _MIN_ISR.items():
+        minimum, factor = node.number(key), node.number(factor_key)
+        if minimum is None or factor is None or minimum < factor or minimum == factor == 1:
+            continue
+        what = f"{key} {minimum} >= {factor_key} {factor}."
+        yield Finding(what, f"Set {key}: {max(1, factor - 1)}.", place(node, key))
+
+
+def _racks(cluster: Cluster) -> dict[str, str]:
+    """Return broker -> rack, empty text for a broker without one; nothing if one is unknown."""
+    racks = {name: node.settings["kafka_rack"] for name, node in brokers(cluster)}
+    unknown = any(falls_back_to_default(cluster, name, "kafka_rack") for name in racks)
+    return {} if unknown else racks
+
+
+@rule("rack-missing", where="kafka_rack")
+def _rack_missing(cluster: Cluster) -> Findings:
+    """Kafka spreads replicas over racks only if every broker has one."""
+    racks = _racks(cluster)
+    without = tuple(name for name, rack in racks.items() if not rack)
+    if without and len(without) < len(racks):
+        known = listing(f"{name} in {rack}" for name, rack in racks.items() if rack)
+        what = f"{listing(without)} {'have' if len(without) > 1 else 'has'} no rack ({known})."
+        fix = f"Set kafka_rack on {listing(without)}, or remove it from the others."
+        yield Finding(what, fix, hosts=without)
+
+
+@rule("rack-spelling", where="kafka_rack")
+def _rack_spelling(cluster: Cluster) -> Findings:
+    """Kafka takes them for two racks: replicas of a partition may share the real one, and a client
+    may find no replica in its own rack (client.rack).
+    """
+    racks = {name: rack for name, rack in _racks(cluster).items() if rack}
+    for alike, brokers_there in shared_values({name: _plain(rack) for name, rack in racks.items()}):
+        spellings = sorted({racks[name] for name in brokers_there})
+        if len(spellings) > 1:
+            what = f"The racks {listing(spellings)} differ only in how {alike} is written."
+            fix = f"Set kafka_rack of all of {listing(brokers_there)} to one of them."
+            yield Finding(what, fix, hosts=tuple(brokers_there))
+
+
+def _plain(rack: str) -> str:
+    """Return a rack in small letters, without separators but those between two numbers."""
+    joined = re.sub(r"(?<!\d)[\s_-]+|[\s_-]+(?!\d)", "", rack)
+    return re.sub(r"[\s_-]+", "-", joined).lower()
+
+
+@rule("rack-too-few", where="kafka_rack", severity="warning")
+def _rack_too_few(cluster: Cluster) -> Findings:
+    """Two replicas of a partition share a rack, and both are lost with it."""
+    names = {*_racks(cluster).values()}
+    numbers = [node.number("default.replication.factor") for _, node in nodes(cluster)]
+    factor = max((number for number in numbers if number is not None), default=0)
+    if "" not in names and 0 < len(names) < factor:  # a missing rack is refused above
+        count = f"{len(names)} rack{'s' if len(names) > 1 else ''} ({listing(sorted(names))})"
+        what = f"default.replication.factor {factor} > {count}."
+        yield Finding(what, f"Use {factor} racks to survive the loss of one.")

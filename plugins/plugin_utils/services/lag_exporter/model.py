@@ -1,0 +1,99 @@
+"""The exporter of consumer lag on a monitoring host: its program, and how it logs in to Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....module_utils.model.values import by_name
+from ...cluster import files
+from ...cluster.files import Entry
+from ...cluster.host import HostSettings
+from ...cluster.inventory import Inventory
+from ...cluster.service import LOOPBACK
+from ..kafka.node import KafkaNode
+from ..kafka.security import AUTHORITY_FILE, Certificate, Grant, User
+from ..monitoring.python_program import KAFKA_USER, PythonProgram
+
+PRODUCT = "lag_exporter"
+GROUP = "monitoring"
+ADDRESS = "127.0.0.1"
+CLIENT = f"{PRODUCT}_client_config"
+INCLUDED, EXCLUDED = f"{PRODUCT}_groups", f"{PRODUCT}_excluded_groups"
+AUTHORITY = f"/etc/{PRODUCT}/{AUTHORITY_FILE}"
+
+
+@dataclass(frozen=True)
+class LagExporter(PythonProgram):
+    """The exporter of a host."""
+
+    product = PRODUCT
+    title = "Exporter of consumer lag"
+    address_variable = "ansible_host"
+    connecting = (LOOPBACK,)
+    library_version = "3.0.12"  # of kafka-python, which is all that is unpacked for it
+    service = "millrace-lag-exporter"
+    package = "monitoring.lag_exporter"
+    sources = ("monitoring/*.py", "monitoring/lag_exporter/*.py")
+    # These are tried alone by test_lag_exporter_host.py.
+    stop_timeout = 10
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """None: only the host itself connects."""
+        return []
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """Its client properties."""
+        broker, others = self.broker, {}
+        if broker:
+            servers = ",".join(broker.client_bootstrap)
+            others = {**broker.client_config, "bootstrap.servers": servers}
+        return {**(self.login or others), **by_name(self.settings[CLIENT])}
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """What its files need and the secrets do not have, by its name."""
+        if not self.login:
+            return []
+        return [*self.missing_password, *([] if self.secrets.authority else [AUTHORITY_FILE])]
+
+    def own_files(self) -> dict[str, Entry]:
+        """Return its files."""
+        authority = files.text(self.secrets.authority, restart=True)
+        return {
+            **self.program_files(),
+            self.settings_file: files.text(self._settings_text(), restart=True),
+            **({self.authority: authority} if self.login else {}),
+        }
+
+    def _settings_text(self) -> str:
+        given = {
+            **{"client": self.properties_file, "library": self.distribution.home},
+            **{"address": ADDRESS, "port": self.settings[f"{PRODUCT}_port"]},
+            **{"groups": self.settings[INCLUDED], "excluded": self.settings[EXCLUDED]},
+            "interval": self.settings[f"{PRODUCT}_interval"],
+            "max_groups": self.settings[f"{PRODUCT}_max_groups"],
+        }
+        return json.dumps(given, indent=2) + "\n"
+
+
+def kafka_users(hosts: Sequence[str]) -> list[User]:
+    """Return the user that monitoring hosts are, who may see all that is read, and no record."""
+    grants: list[Grant] = [
+        {"cluster": True, "operations": ["describe"]},
+        {"topic": "*", "operations": ["describe", "describe_configs"]},
+        {"group": "*", "operations": ["describe"]},
+    ]
+    return [User(KAFKA_USER, grants)] if hosts else []
+
+
+def resolve(
+    inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
+) -> dict[str, LagExporter]:
+    """Return host -> exporter of the hosts of the group monitoring, none without brokers."""
+    found = inventory.members(GROUP) if broker else []
+    return {name: LagExporter(hosts[name], inventory.secrets, broker) for name in found}

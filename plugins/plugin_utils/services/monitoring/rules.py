@@ -1,0 +1,149 @@
+"""The rules about exporters, Prometheus and Alertmanager."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from ....module_utils.model.values import by_name, listing, mapping
+from ...cluster.cluster import Cluster
+from ...rules.engine import Finding, Findings, host_rule, rule
+from ...rules.inspection import InspectedHost
+from ...rules.services import wrong_address
+from ...rules.shared import one_value, parts, shared_values
+from .model import DATA, GROUP, RECEIVERS, ROUTES, SIZE, Monitoring
+from .packaged import Packaged
+
+_DURATION = re.compile(r"(?=[0-9])([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?")
+_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>[KMGTP])B")
+_UNITS: Mapping[str, int] = {unit: 1024**power for power, unit in enumerate("KMGTP", start=1)}
+_INTERVAL = "monitoring_scrape_interval"
+_DURATIONS = {_INTERVAL: "15s", "monitoring_retention": "15d"}
+_SECONDS = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+LONGEST_INTERVAL = 30
+"""Seconds; alerts look at no less than twice as long."""
+_MIB = 1024 * 1024
+
+
+def _packaged(cluster: Cluster) -> Iterator[tuple[str, Packaged]]:
+    for found in (cluster.metrics, cluster.monitoring):
+        yield from found.items()
+
+
+_servers = parts("monitoring")
+_notifying = parts("monitoring", RECEIVERS, ROUTES, "monitoring_route")
+
+
+@rule("monitoring-address", each=_packaged)
+def _monitoring_address(part: Packaged) -> Findings:
+    """Prometheus connects to it as `address:port`, and its certificate is for it."""
+    yield from wrong_address(part.settings, part.address_variable, part.address)
+
+
+@rule("monitoring-security-differs")
+def _monitoring_security_differs(cluster: Cluster) -> Findings:
+    """Prometheus asks all exporters in one way, and each server notifies all others so, too."""
+    yield from one_value(cluster, "for all hosts", cluster.metrics, "metrics_security")
+    yield from one_value(cluster, "for all hosts", cluster.monitoring, "monitoring_security")
+
+
+@rule("monitoring-duration", each=_servers)
+def _monitoring_duration(server: Monitoring) -> Findings:
+    """Prometheus would not start."""
+    for variable, example in _DURATIONS.items():
+        value = str(server.settings[variable])
+        if not _DURATION.fullmatch(value) or not re.search("[1-9]", value):
+            what = f"{value!r} is no duration."
+            yield Finding(what, f"Set a number with a unit (s, m, h, d), as {example}.", variable)
+
+
+@rule("monitoring-scrape-interval", each=_servers, where=_INTERVAL)
+def _monitoring_scrape_interval(server: Monitoring) -> Findings:
+    """Alerts compare two readings within a minute; with fewer in it they never fire."""
+    value = str(server.settings[_INTERVAL])
+    parts = re.findall("([0-9]+)([ywdhms])", value) if _DURATION.fullmatch(value) else []
+    if sum(int(number) * _SECONDS[unit] for number, unit in parts) > LONGEST_INTERVAL:
+        yield Finding(f"{value} is too long.", f"Set {LONGEST_INTERVAL}s or less.")
+
+
+@rule("monitoring-size", each=_servers, where=SIZE)
+def _monitoring_size(server: Monitoring) -> Findings:
+    """Prometheus would not start."""
+    value = str(server.settings[SIZE] or "")
+    if value and not _SIZE.fullmatch(value):
+        what = f"{value!r} is no size."
+        yield Finding(what, "Set a whole number with MB, GB or TB, as 20GB.")
+
+
+@rule("monitoring-receiver-name", each=_notifying, where=RECEIVERS)
+def _monitoring_receiver_name(server: Monitoring) -> Findings:
+    """Routes name a receiver by its name, and Alertmanager would not start."""
+    names = {n: str(one.get("name") or "") for n, one in enumerate(server.receivers, start=1)}
+    for number, name in names.items():
+        if not name:
+            yield Finding(f"Entry {number} has no name.", "Give it one.")
+    for name, numbers in shared_values({n: name for n, name in names.items() if name}):
+        what = f"The entries {listing(numbers)} are all named {name}."
+        yield Finding(what, "Give each a name of its own.")
+
+
+@rule("monitoring-unknown-receiver", each=_notifying)
+def _monitoring_unknown_receiver(server: Monitoring) -> Findings:
+    """Alertmanager would refuse its configuration."""
+    known = [str(one.get("name") or "") for one in server.receivers]
+    given = by_name(mapping(server.settings["monitoring_route"])).get("receiver")
+    for name in dict.fromkeys(server.named_receivers):
+        if name not in known:
+            where = "monitoring_route[receiver]" if name == given else ROUTES
+            own = server.settings[RECEIVERS]
+            there = f"there are {listing(known)}" if own else f"{RECEIVERS} is empty"
+            what = f"A route is for the receiver {name}, and {there}."
+            yield Finding(what, f"Add {name} to {RECEIVERS}, or name another one.", where)
+
+
+@host_rule("monitoring-agent-missing", where=f"group {GROUP}")
+def _monitoring_agent_missing(host: InspectedHost) -> Findings:
+    """A node would be restarted with the agent that exports its metrics, and not start without it;
+    only site.yml brings it.
+    """
+    exporters = host.cluster.metrics.get(host.name)
+    agent = exporters.distribution if exporters else None
+    upgrade = host.allow_version_change != "none"
+    if upgrade and agent and host.found.homes.get(agent.home) is False:
+        what = f"{host.name} does not have {agent.product} {agent.version} yet."
+        fix = (
+            f"Set kafka_version to what it was and run site.yml first, or delete the group {GROUP}."
+        )
+        yield Finding(what, fix)
+
+
+@host_rule("monitoring-site-units", where="/etc/systemd/system")
+def _monitoring_site_units(host: InspectedHost) -> Findings:
+    """Millrace masks the units of the packages, which would be open to the network: what the site
+    runs with them would not start again.
+    """
+    found = (host.cluster.metrics.get(host.name), host.cluster.monitoring.get(host.name))
+    masked = {PurePosixPath(path).stem for part in found if part for path in part.masks()}
+    # Other families have other names, which may be units of the site's own here.
+    for name in (one for one in host.found.site_units if one in masked):
+        what = f"The site has enabled {name}, or has written its unit."
+        fix = f"Run `systemctl disable --now {name}` and delete /etc/systemd/system/{name}.service "
+        yield Finding(what, f"{fix}if it is there, or delete the group {GROUP}.")
+
+
+@host_rule("monitoring-without-room", where=SIZE)
+def _monitoring_without_room(host: InspectedHost) -> Findings:
+    """Prometheus fails when it can write no more, and alerts are missing just then."""
+    server = host.cluster.monitoring.get(host.name)
+    wanted = _SIZE.fullmatch(server.retention_size) if server else None
+    for directory in host.found.directories if server and wanted else ():
+        needed = int(wanted["number"]) * _UNITS[wanted["unit"]] if wanted else 0
+        # What is there already is part of what may be used.
+        room = directory.size if directory.exists else directory.free
+        if server and directory.path == server.data_dir and directory.size and room < needed:
+            what = f"Metrics may use {server.retention_size}, and {directory.mount}, which holds "
+            what += f"{directory.path}, has {room // _MIB} MiB"
+            what += " in all." if directory.exists else " free."
+            fix = f"Set {SIZE} to {max(room // _MIB // 2, 1)}MB or less, or {DATA} to a directory "
+            yield Finding(what, f"{fix}on another disk.")

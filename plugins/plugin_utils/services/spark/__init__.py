@@ -1,0 +1,1 @@
+"""Spark: its hosts, sessions and jobs."""

@@ -1,0 +1,1 @@
+"""The rules about Spark, by subject."""

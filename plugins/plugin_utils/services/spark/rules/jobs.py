@@ -1,0 +1,431 @@
+"""The rules about the jobs on Spark: names, files, room, times, and their users of Kafka."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from .....module_utils.model.key_table import nearest
+from .....module_utils.model.values import integer, listing
+from ....cluster.cluster import Cluster
+from ....cluster.jvm_options import heap_mb
+from ....rules.engine import Finding, Findings, rule
+from ....rules.shared import falls_back_to_default, one_value, shared_values
+from ...connect.connectors import allows
+from ...kafka.rules.users import OWN_USERS, wrong_grants, wrong_name
+from ..jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
+from ..key_table import size_mb
+from ..model import SparkHost
+from . import job_arguments
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+# Directories in the shared one that are not a job's, and the stream of flights.yml.
+_TAKEN: Mapping[str, str] = {
+    "events": "the directory of event logs",
+    "warehouse": "the directory of tables",
+    "flights": "the stream of flights.yml",
+}
+_WORDS = (
+    *("minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually"),
+    *("yearly", "annually"),
+)
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ITEM = re.compile(r"\*|(\d+)(?:\.\.(\d+))?(?:/(\d+))?")
+_FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
+_TIMES = ((0, 23), (0, 59), (0, 59))
+# A year may have two digits.
+_DATES = ((0, 2199), (1, 12), (1, 31))
+_LEAST_MB = 450
+
+
+def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
+    """Yield the host of the jobs' drivers, if it has jobs."""
+    for name, host in cluster.spark.items():
+        if host.runs_jobs and host.jobs and not falls_back_to_default(cluster, name, VARIABLE):
+            yield name, host
+
+
+def _every_job(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
+    """Yield the jobs, also those that are to be removed."""
+    for name, host in _driver(cluster):
+        for job in host.jobs:
+            yield name, cluster, job
+
+
+def _jobs(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
+    """Yield the jobs that are to be there."""
+    return (found for found in _every_job(cluster) if found[-1].present)
+
+
+def _at(job: Job, key: str) -> str:
+    return f"{VARIABLE}[{job.name}].{key}"
+
+
+@rule("spark-jobs-differ", where=VARIABLE)
+def _spark_jobs_differ(cluster: Cluster) -> Findings:
+    """The first master has the drivers, and every host the logins of the jobs."""
+    return one_value(cluster, "in the group variables of all Spark hosts", cluster.spark, VARIABLE)
+
+
+@rule("spark-job-duplicate", each=_driver, where=VARIABLE)
+def _spark_job_duplicate(host: SparkHost) -> Findings:
+    """One of the two would take the place of the other."""
+    for name, places in shared_values({place: job.name for place, job in enumerate(host.jobs)}):
+        yield Finding(f"{name} is named {len(places)} times.", "Give each job a name of its own.")
+
+
+@rule("spark-job-name", each=_jobs, where=VARIABLE)
+def _spark_job_name(_: Cluster, job: Job) -> Findings:
+    """It is part of a unit's name, and that of the job's directories."""
+    if job.name in _TAKEN:
+        yield Finding(f"{job.name} is {_TAKEN[job.name]}.", "Choose another name.")
+    elif not _NAME.fullmatch(job.name):
+        fix = "Choose letters, digits, - and _, at most 100; a letter or a digit comes first."
+        yield Finding(f"{job.name!r} is no name for a job.", fix)
+
+
+@rule("spark-job-files", each=_jobs)
+def _spark_job_files(_: Cluster, job: Job) -> Findings:
+    """Its driver would end at its start, or nothing could be copied to the hosts."""
+    source = Path(job.source)
+    if not job.source:
+        fix = "Set source to the directory of its package, or to its only file."
+        yield Finding(f"The job {job.name} has no source.", fix, _at(job, "source"))
+    elif problem := _wrong_path(job.source, "not", is_there=source.exists()):
+        what, fix = f"{job.source} of the job {job.name} {problem[0]}.", problem[1]
+        yield Finding(what, fix, _at(job, "source"))
+    elif {*job.entries}.isdisjoint(job.files.values()):
+        yield Finding(*_no_entry(job), _at(job, "module"))
+    else:
+        for file in filter(_is_unreadable, job.files.values()):
+            what = f"{file} of the job {job.name} cannot be read as text in UTF-8."
+            yield Finding(what, "Make it readable, and save it in UTF-8.", _at(job, "source"))
+    for path in job.data:
+        problem = _wrong_path(path, "no file", is_there=Path(path).is_file())
+        if not problem and _is_unreadable(Path(path)):
+            problem = "cannot be read as text in UTF-8", "Copy it to the hosts in another way."
+        if problem:
+            what, fix = problem
+            yield Finding(
+                f"{path or 'A file'} of the job {job.name} {what}.", fix, _at(job, "data")
+            )
+    for name, places in shared_values({path: Path(path).name for path in job.data}):
+        what = f"{listing(places)} of the job {job.name} would both be {name} on the hosts."
+        yield Finding(what, "Rename one of them.", _at(job, "data"))
+
+
+@rule("spark-job-arguments", each=_jobs)
+def _spark_job_arguments(_: Cluster, job: Job) -> Findings:
+    """The program would end at its start. One that does not declare its arguments with argparse, in
+    the module that is run, is not judged.
+    """
+    entry = next((path for path in job.entries if path in job.files.values()), None)
+    if entry is None or _is_unreadable(entry):
+        return
+    known = job_arguments.declared(entry.read_text(encoding="utf-8"))
+    for what, fix in job_arguments.problems(known, job.arguments) if known is not None else ():
+        yield Finding(f"{job.module} of the job {job.name} {what}.", fix, _at(job, "arguments"))
+
+
+@rule("spark-job-requirements", each=_jobs)
+def _spark_job_requirements(cluster: Cluster, job: Job) -> Findings:
+    """Each package is the one that was reviewed: pip takes none without a hash (pip, Secure
+    installs).
+    """
+    if not job.requirements:
+        return
+    at, path = _at(job, "requirements"), Path(job.requirements)
+    if problem := _wrong_path(job.requirements, "no file", is_there=path.is_file()):
+        yield Finding(f"{path} of the job {job.name} {problem[0]}.", problem[1], at)
+    elif _is_unreadable(path):
+        what = f"{path} of the job {job.name} cannot be read as text in UTF-8."
+        yield Finding(what, "Make it readable, and save it in UTF-8.", at)
+    elif lines := _not_hashed(path.read_text(encoding="utf-8")):
+        what = f"{path} of the job {job.name} has lines without a version and hashes: "
+        fix = "Write it with pip-compile --generate-hashes, or uv pip compile --generate-hashes."
+        yield Finding(what + "; ".join(lines) + ".", fix, at)
+
+
+def _not_hashed(text: str) -> list[str]:
+    """Return the requirements that do not name one version and its hashes, and pip's options."""
+    lines = re.sub(r"(^|\s)#.*", "", text, flags=re.MULTILINE).replace("\\\n", " ").splitlines()
+    named = re.compile(
+        r"[\w.-]+(\[[\w,.-]+\])?==[^\s;*]+\s*(;.*?)?(\s+--hash=sha256:[0-9a-f]{64})+\s*"
+    )
+    return [
+        " ".join(one.split()) for one in lines if one.strip() and not named.fullmatch(one.strip())
+    ]
+
+
+def _wrong_path(path: str, missing: str, *, is_there: bool) -> tuple[str, str] | None:
+    """Return what is wrong with a path on the control node, and what to set."""
+    if not path.startswith("/"):
+        fix = f'Set it to "{{{{ inventory_dir }}}}/{path}" for example.'
+        return "depends on where Ansible is started", fix
+    return None if is_there else (f"is {missing} on the control node", "Correct the path.")
+
+
+def _is_unreadable(path: Path) -> bool:
+    try:
+        path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True
+    return False
+
+
+def _no_entry(job: Job) -> tuple[str, str]:
+    """Return what is wrong with the module of a job, and what to set."""
+    source = Path(job.source)
+    if source.is_file() and source.suffix != ".py":
+        return f"{job.source} of the job {job.name} is no Python file.", "Set source to one."
+    if "." in source.name.removesuffix(".py"):
+        return f"{job.source} of the job {job.name} has a dot in its name.", "Rename it without."
+    names = [
+        name.removesuffix(".py").replace("/", ".")
+        for name, path in job.files.items()
+        if path != HELPER and path.suffix == ".py"
+    ]
+    known = [name for name in names if not name.rpartition(".")[2].startswith("__")]
+    near = nearest(job.module, known) or next(iter(known), "")
+    wanted = listing([str(path) for path in job.entries], "or")
+    what = f"The job {job.name} runs the module {job.module}, "
+    what += f"and there is no {wanted}." if wanted else f"which is not in {source}."
+    return what, f"Set module: {near}." if near else f"Add {source}/__main__.py."
+
+
+def _workers(cluster: Cluster, variable: str) -> list[SparkHost]:
+    """Return the workers, none if a variable of one is not known."""
+    names = cluster.inventory.members("spark_workers")
+    known = not any(falls_back_to_default(cluster, name, variable) for name in names)
+    return [cluster.spark[name] for name in names if known]
+
+
+def _all_cores(cluster: Cluster) -> int:
+    """Return the cores of all workers, 0 if a worker offers what its host has."""
+    workers = _workers(cluster, "spark_worker_cores")
+    offered = [one.settings["spark_worker_cores"] for one in workers]
+    return sum(offered) if offered and min(offered) > 0 else 0
+
+
+@rule("spark-job-room", each=_jobs)
+def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
+    """It would wait forever, or run with fewer cores than it was made for."""
+    cores = _all_cores(cluster)
+    if job.cores is not None and job.cores < 1:
+        what = f"cores of the job {job.name} is {job.cores}."
+        yield Finding(what, "Set cores to 1 or more, or delete it.", _at(job, "cores"))
+    elif cores and job.cores and job.cores > cores:
+        what = f"cores {job.cores} of the job {job.name} > {cores} of all workers."
+        yield Finding(what, f"Set cores to {cores} or less.", _at(job, "cores"))
+    for _, host in _driver(cluster):
+        least = integer(host.config.get("spark.executor.cores"))
+        if least and job.cores and 0 < job.cores < least:
+            what = f"cores {job.cores} of the job {job.name} < spark.executor.cores {least}."
+            yield Finding(what, f"Set cores to {least} or more.", _at(job, "cores"))
+    if not job.memory:
+        return
+    size = size_mb(job.memory)
+    heaps = [
+        one.settings["spark_worker_memory"] for one in _workers(cluster, "spark_worker_memory")
+    ]
+    most = max((heap_mb(heap) or 0 for heap in heaps), default=0)
+    if size is None or size < _LEAST_MB:
+        what = f"memory of the job {job.name} is {job.memory}."
+        fix = f"Set memory to a size such as 1g, at least {_LEAST_MB}m."
+        yield Finding(what, fix, _at(job, "memory"))
+    elif most and size > most:
+        what = f"memory {size} MiB of the job {job.name} > spark_worker_memory {most} MiB."
+        yield Finding(what, f"Set memory to {most}m or less.", _at(job, "memory"))
+
+
+def _services(cluster: Cluster) -> Iterator[tuple[str, Cluster, SparkHost, list[Job]]]:
+    """Yield the jobs that run all the time, if there are several."""
+    for name, host in _driver(cluster):
+        found = [job for job in host.jobs if job.present and job.services]
+        if len(found) > 1:
+            yield name, cluster, host, found
+
+
+@rule("spark-jobs-room", each=_services, where=VARIABLE)
+def _spark_jobs_room(cluster: Cluster, host: SparkHost, jobs: list[Job]) -> Findings:
+    """A service keeps its cores, so that the last one would wait forever."""
+    cores = _all_cores(cluster)
+    most = integer(host.config.get("spark.cores.max")) or cores
+    wanted = {job.name: job.cores or most for job in jobs}
+    if cores and sum(wanted.values()) > cores:
+        parts = listing([f"{name} {count}" for name, count in wanted.items()])
+        what = f"The services among the jobs want {sum(wanted.values())} cores ({parts}), "
+        what += f"and all workers have {cores}."
+        yield Finding(what, "Set cores of the jobs to less, or raise spark_worker_cores.")
+
+
+@rule("spark-job-schedule", each=_jobs)
+def _spark_job_schedule(_: Cluster, job: Job) -> Findings:
+    """systemd ignores a time that it cannot read, and the job would never run (systemd.time). With
+    a negative time a job would always be late.
+    """
+    if job.timer and (problem := wrong_time(job.schedule)):
+        near = nearest(job.schedule, [SERVICE, ONCE, *_WORDS])
+        fix = f"Set schedule: {near}." if near else "Set daily or Mon..Fri 06:30 for example."
+        what = f"schedule {job.schedule!r} of the job {job.name} is no time: {problem}."
+        yield Finding(what, fix, _at(job, "schedule"))
+    if job.late_after < 0:
+        what = f"late_after of the job {job.name} is {job.late_after}."
+        fix = "Set it to a number of seconds, or delete it: then the job is never late."
+        yield Finding(what, fix, _at(job, "late_after"))
+
+
+def wrong_time(text: str) -> str:
+    """Return why systemd would refuse a time (OnCalendar), empty if it would not."""
+    words = text.split()
+    if len(words) > 1 and _is_zone(words[-1]):
+        words.pop()
+    if len(words) == 1 and words[0].lower() in _WORDS:
+        return ""
+    if words and words[0][0].isalpha() and (wrong := _wrong_days(words.pop(0))):
+        return wrong
+    date = words.pop(0) if words and ":" not in words[0] else ""
+    time = words.pop(0) if words and ":" in words[0] else ""
+    if words:
+        return f"{words[0]!r} is neither a date nor a time of day nor a time zone"
+    return _wrong_date(date) or _wrong_parts(_FRACTION.sub("", time).split(":"), _TIMES)
+
+
+def _is_zone(text: str) -> bool:
+    """Return whether a text is a time zone, or looks like one where zones are not known."""
+    known = zoneinfo.available_timezones() if text[0].isalpha() else {""}
+    return text.upper() == "UTC" or text in known or not known
+
+
+def _wrong_days(text: str) -> str:
+    for item in text.rstrip(",").split(","):
+        days = [_day(name) for name in re.split(r"\.\.|-", item)]
+        if None in days:
+            return f"{item!r} is no day"
+        if days != sorted(filter(None, days)):
+            return f"{item!r} ends before it begins"
+    return ""
+
+
+def _day(text: str) -> str | None:
+    """Return the number of a day of the week as text, None if it is none."""
+    found = [str(n) for n, day in enumerate(_DAYS) if text.lower() in (day, day[:3])]
+    return next(iter(found), None)
+
+
+def _wrong_date(date: str) -> str:
+    parts = re.split(r"[-~]", date)
+    bounds = _DATES[len(_DATES) - len(parts) :] if len(parts) <= len(_DATES) else _DATES
+    return _wrong_parts(parts, bounds)
+
+
+def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]]) -> str:
+    """Return which part of a date, or of a time of day, is not what it may be; both may miss."""
+    ranges = list(bounds)
+    if parts == [""]:
+        return ""
+    if not 2 <= len(parts) <= len(ranges):
+        return f"{len(parts)} parts, where 2 or {len(ranges)} are expected"
+    for part, (low, high) in zip(parts, ranges, strict=False):
+        for item in part.split(","):
+            match = _ITEM.fullmatch(item)
+            numbers = [int(one) for one in (match[1], match[2]) if one] if match else []
+            if match is None:
+                return f"{item!r} is no number, no range such as 1..5 and no step such as 0/15"
+            if any(not low <= one <= high for one in numbers):
+                return f"{item!r} is not between {low} and {high}"
+            if match[3] and not int(match[3]):
+                return f"{item!r} repeats after nothing"
+            if numbers != sorted(numbers):
+                return f"{item!r} ends before it begins"
+    return ""
+
+
+@rule("spark-job-checkpoint", each=_driver)
+def _spark_job_checkpoint(host: SparkHost) -> Findings:
+    """It belongs to one query, and health.yml reads it on the hosts."""
+    present = [job for job in host.jobs if job.present]
+    for job in present:
+        if job.checkpoint and not re.match(r"/|\w+://", job.checkpoint):
+            what = f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path or URL."
+            fix = f"Set it to {host.shared_dir}/{job.name}/checkpoint for example."
+            yield Finding(what, fix, _at(job, "checkpoint"))
+    for path, names in shared_values({job.name: host.checkpoint(job) for job in present}):
+        what = f"{path} is the checkpoint of {listing(names)}."
+        yield Finding(what, "Give each job a checkpoint of its own.", VARIABLE)
+
+
+@rule("spark-job-late", each=_driver)
+def _spark_job_late(host: SparkHost) -> Findings:
+    """health.yml reads a checkpoint that is a directory on the hosts, or in HDFS of the inventory,
+    and would call another stream late although it is not.
+    """
+    known = host.hdfs.streams if host.hdfs else {}
+    for job in host.jobs:
+        elsewhere = "://" in job.checkpoint and job.name not in known
+        if job.present and job.late_after and job.services and elsewhere:
+            what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
+            yield Finding(what, "Delete late_after.", _at(job, "late_after"))
+
+
+@rule("spark-job-user", each=_every_job)
+def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
+    """Kafka lets a user do what its grants say, and nothing else; each job has a user of its own,
+    which has its grants in one place.
+    """
+    where = _at(job, "kafka_user")
+    broker = next(iter(cluster.brokers), None)
+    if broker is None or falls_back_to_default(cluster, broker.name, "kafka_users"):
+        return
+    named = {str(one["name"]): one for one in broker.settings["kafka_users"]}
+    same = sorted({one.name for _, _, one in _jobs(cluster) if one.user == job.user})
+    if not job.user:
+        if job.present and (job.grants or job.topics):
+            what = f"The job {job.name} has {'grants' if job.grants else 'topics'} and no user."
+            yield Finding(what, f"Set kafka_user: {job.name}.", where)
+    elif problem := wrong_name(cluster, job.user):
+        yield Finding(f"{job.user!r} of the job {job.name} {problem}.", "Choose another.", where)
+    elif job.user in OWN_USERS:
+        what = f"{job.user} of the job {job.name} is a user of Millrace's own programs."
+        yield Finding(what, f"Set kafka_user: {job.name}.", where)
+    elif not job.present:
+        return
+    elif len(same) > 1:
+        what = f"{job.user} is the user of {listing(same)}."
+        yield Finding(what, "Give each job a user of its own.", VARIABLE)
+    elif job.grants and job.user in named:
+        what = f"{job.user} of the job {job.name} has an entry in kafka_users, and grants besides."
+        fix = f"Delete grants of the job, or choose another user for {job.name}."
+        yield Finding(what, fix, where)
+    elif not job.grants and job.user not in named:
+        what = f"{job.user} of the job {job.name} has no grants."
+        fix = "Set grants, such as {topic: clicks, operations: [read]}, or name it in kafka_users."
+        yield Finding(what, fix, _at(job, "grants"))
+    elif job.user in named and named[job.user].get("state") == "absent":
+        what = f"{job.user} of the job {job.name} is absent in kafka_users."
+        yield Finding(what, f"Delete state of {job.user} there, or choose another.", where)
+
+
+@rule("spark-job-grant", each=_jobs)
+def _spark_job_grant(_: Cluster, job: Job) -> Findings:
+    """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
+    return wrong_grants(job.user or job.name, job.grants, _at(job, "grants"))
+
+
+@rule("spark-job-topic", each=_jobs)
+def _spark_job_topic(cluster: Cluster, job: Job) -> Findings:
+    """It would end when it first reads or writes the topic, since Kafka denies what no grant
+    allows.
+    """
+    broker = next(iter(cluster.brokers), None)
+    users = {one.name: one.grants for one in broker.users} if broker else {}
+    grants = job.grants or users.get(job.user)
+    if grants is None or (broker and falls_back_to_default(cluster, broker.name, "kafka_users")):
+        return  # which another rule reports, or nobody logs in
+    for topic in job.topics:
+        if not any(allows(grant, topic, one) for grant in grants for one in ("read", "write")):
+            what = f"{job.user or 'No user'} of the job {job.name} has no grant for {topic}."
+            fix = f"Add {{topic: {topic}, operations: [read]}} to grants, or write."
+            yield Finding(what, fix, _at(job, "grants"))

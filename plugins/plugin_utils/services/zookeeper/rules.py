@@ -1,0 +1,201 @@
+"""The rules about ZooKeeper's properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ....module_utils.model.key_table import nearest
+from ....module_utils.model.pem import identities
+from ....module_utils.model.values import integer, is_true, listing, yaml_type
+from ...cluster.ca_change import signing
+from ...cluster.cluster import Cluster
+from ...rules.engine import Finding, Findings, host_rule, hosts_rule, rule
+from ...rules.inspection import InspectedHost
+from ...rules.shared import Property, holders, properties
+from .model import Member
+from .tls import AUTHORITY_FILE, CLIENTS_AUTHORITY_FILE
+
+# Integers, each with the minimum that an ensemble works with, if there is one.
+_NUMBERS: Mapping[str, int | None] = {
+    "autopurge.purgeInterval": None,
+    "autopurge.snapRetainCount": None,
+    "clientPortListenBacklog": None,
+    "commitLogCount": None,
+    "connectToLearnerMasterLimit": None,
+    "fsync.warningthresholdms": None,
+    "globalOutstandingLimit": None,
+    "initLimit": 1,
+    "jute.maxbuffer": None,
+    "maxClientCnxns": None,
+    "maxCnxns": None,
+    "maxSessionTimeout": None,
+    "minSessionTimeout": None,
+    "observerMasterPort": None,
+    "preAllocSize": None,
+    "secureClientPort": None,
+    "snapCount": None,
+    "syncLimit": 1,
+    "tickTime": 100,
+}
+_OTHERS = (
+    "authProvider.sasl",
+    "clientPortAddress",
+    "dataLogDir",
+    "electionAlg",
+    "extendedTypesEnabled",
+    "forceSync",
+    "leaderServes",
+    "localSessionsEnabled",
+    "localSessionsUpgradingEnabled",
+    "metricsProvider.className",
+    "peerType",
+    "portUnification",
+    "quorumListenOnAllIPs",
+    "secureClientPortAddress",
+    "serverCnxnFactory",
+    "skipACL",
+    "snapshot.trust.empty",
+    "sslQuorum",
+    "sslQuorumReloadCertFiles",
+    "syncEnabled",
+)
+_KNOWN = {key.lower(): key for key in (*_NUMBERS, *_OTHERS)}
+_FACTORY, _NETTY = "serverCnxnFactory", "NettyServerCnxnFactory"
+_PROMETHEUS = "org.apache.zookeeper.metrics.prometheus."
+_SIMILAR = 0.88
+_SIZE = "jute.maxbuffer"
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")  # as Java reads a property of its own
+
+
+@rule("zookeeper-key", each=properties("zookeeper"))
+def _zookeeper_key(_: Member, one: Property) -> Findings:
+    """ZooKeeper accepts every key and silently ignores those that it does not know."""
+    near = nearest(one.key.lower(), list(_KNOWN), _SIMILAR)
+    if near and one.key not in _KNOWN.values():
+        what = f"ZooKeeper has no key {one.key}."
+        yield Finding(what, f"Did you mean {_KNOWN[near]}?", one.where)
+
+
+@rule("zookeeper-members", each=properties("zookeeper"))
+def _zookeeper_members(_: Member, one: Property) -> Findings:
+    """ZooKeeper does not start with members in zoo.cfg: they are in its dynamic file, from the
+    group zookeeper and its variables (QuorumPeerConfig).
+    """
+    if one.key.startswith(("server.", "group.", "weight.")):
+        fix = "Delete it; set zookeeper_id and zookeeper_host of each member."
+        yield Finding(f"{one.key} is in zoo.cfg.", fix, one.where)
+
+
+@rule("zookeeper-sessions", each=properties("zookeeper", key="minSessionTimeout"))
+def _zookeeper_sessions(member: Member, one: Property) -> Findings:
+    """ZooKeeper does not start with it."""
+    least, most = integer(one.value), integer(member.config.get("maxSessionTimeout"))
+    if least is not None and most is not None and least > most >= 0:
+        what = f"minSessionTimeout {least} > maxSessionTimeout {most}."
+        fix = f"Set minSessionTimeout: {most} or less, or maxSessionTimeout: {least} or more."
+        yield Finding(what, fix, one.where)
+
+
+@rule("zookeeper-classes", each=properties("zookeeper"))
+def _zookeeper_classes(member: Member, one: Property) -> Findings:
+    """ZooKeeper does not start: TLS needs Netty, and not every class is in its distribution."""
+    options = " ".join(member.settings["zookeeper_java_options"])  # a system property works too
+    factory = f"{member.config.get(_FACTORY, '')} {options}"
+    if one.key == "secureClientPort" and _NETTY not in factory:
+        fix = f"Set {_FACTORY}: org.apache.zookeeper.server.{_NETTY}."
+        yield Finding(f"{one.key} is set, and {_FACTORY} is not {_NETTY}.", fix, one.where)
+    if one.key == "metricsProvider.className" and _PROMETHEUS in str(one.value):
+        fix = "Delete it; JMX and the command mntr give the same numbers."
+        yield Finding(f"The distribution has no {one.value}.", fix, one.where)
+
+
+@rule("zookeeper-value", each=properties("zookeeper"))
+def _zookeeper_value(_: Member, one: Property) -> Findings:
+    """ZooKeeper would refuse to start, or take its default silently."""
+    if one.key not in _NUMBERS or (one.key == _SIZE and _HEXADECIMAL.fullmatch(str(one.value))):
+        return
+    number, least = integer(one.value), _NUMBERS[one.key]
+    if number is None or (least is not None and number < least):
+        what = f"{one.value!r} ({yaml_type(one.value)}) is not a valid value of {one.key}."
+        fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
+        yield Finding(what, fix, one.where)
+
+
+@rule("ensemble-security-differs", where="zookeeper_security")
+def _ensemble_security_differs(cluster: Cluster) -> Findings:
+    """Members with certificates and those without do not talk to each other."""
+    found = holders({name: member.is_secured for name, member in cluster.zookeeper.items()})
+    if len(found) > 1:
+        what = f"{listing(found[True])} would be closed, and {listing(found[False])} open."
+        fix = "Set zookeeper_security once, for the whole group zookeeper."
+        yield Finding(what, fix, hosts=tuple(cluster.zookeeper))
+
+
+@host_rule("ensemble-closed", where="zookeeper_security")
+def _ensemble_closed(host: InspectedHost) -> Findings:
+    """While members are restarted one after the other, those with TLS and those without would not
+    talk to each other, and clients with the old configuration would reach none that is restarted.
+    """
+    member, broker = host.zookeeper, host.kafka
+    found, wanted, deployed = host.found.ensemble_secured, False, False
+    if member is not None:
+        wanted = is_true(member.config.get("sslQuorum"))
+        deployed = any(one.elected for _, one in host.data())
+    elif broker is not None and broker.mode == "zookeeper":  # alone in a run with --limit
+        found = host.found.ensemble_client_secured
+        wanted = is_true(broker.config.get("zookeeper.ssl.client.enable"))
+        deployed = any(one.meta for _, one in host.data())
+    if found is not None and deployed and found != wanted:
+        what = f"The ensemble runs {_state(found)}, and would be {_state(wanted)}."
+        before = "standard" if found else "open"
+        yield Finding(what, f"Set zookeeper_security: {before}, what it was deployed with.")
+
+
+def _state(secured: bool) -> str:
+    return "with TLS" if secured else "without TLS"
+
+
+@host_rule("ensemble-authority-differs", where="kafka_secrets_dir")
+def _ensemble_authority_differs(host: InspectedHost) -> Findings:
+    """Members trust the certificates of one CA, and those of clients of another: with certificates
+    of others they could not talk to the members that still have the old ones.
+    """
+    member = host.zookeeper
+    if member is None or not member.is_secured or not member.secrets.zookeeper_authority:
+        return
+    secrets, found = member.secrets, host.found
+    # While the CAs are changed a member may have the phase before, or the one gone back from.
+    pairs = [
+        (found.ensemble_authorities, signing(secrets, AUTHORITY_FILE)),
+        (found.ensemble_member_signed_by, secrets.zookeeper_authority),
+    ]
+    if secrets.zookeeper_clients_authority:
+        pairs.append((found.ensemble_clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
+    if any(there and not {*there} & {*identities(ours)} for there, ours in pairs):
+        what = f"The member trusts another CA than that of {secrets.directory}."
+        fix = "Copy that directory from the control node that deployed the ensemble. If it is "
+        fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
+        fix += "run site.yml."
+        yield Finding(what, fix)
+
+
+@hosts_rule("ensemble-clients-new")
+def _ensemble_clients_new(hosts: Sequence[InspectedHost]) -> Findings:
+    """Members trust the CA of clients from a restart on, and refuse its certificates until then."""
+    inventory = hosts[0].cluster.inventory if hosts else None
+    if inventory is None or not inventory.secrets.zookeeper_clients_authority:
+        return
+    earlier = {*identities(inventory.secrets.zookeeper_authority)}
+    clients = tuple(
+        host.name
+        for host in hosts
+        if earlier & {*host.found.ensemble_signed_by}
+        and any(one.identity for one in host.cluster.services(host.name).values())
+    )
+    inspected = {host.name for host in hosts}
+    absent = [name for name in inventory.members("zookeeper") if name not in inspected]
+    if clients and absent:
+        what = f"{listing(clients)} would get certificates of the clients' CA, which "
+        what += f"{listing(absent)} may not trust yet."
+        yield Finding(what, "Run site.yml once without --limit.", "group zookeeper", clients)

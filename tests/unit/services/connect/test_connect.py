@@ -1,0 +1,138 @@
+"""Kafka Connect: what its workers run with, who they are, and who may use the REST interface."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import bodies
+from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+    parse_or_empty,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired import of_service
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
+    ADMINS,
+    NODES,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    issue,
+    new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.model import (
+    KAFKA_USER,
+    PROPERTIES,
+    Worker,
+    users,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
+
+from tests.unit.cluster.small import Variables, cluster, with_secrets
+
+KAFKA = {"kafka_brokers": ["k1", "k2"], "kafka_controllers": ["k1"]}
+GROUPS = {**KAFKA, "kafka_connect": ["k2", "w1"]}
+IDS = {"k1": {"kafka_node_id": 1}, "k2": {"kafka_node_id": 2}}
+CLOSED: dict[str, Any] = {"kafka_security": "standard", "connect_security": "standard"}
+
+
+def workers(of_hosts: Mapping[str, Variables] | None = None, **variables: Any) -> dict[str, Worker]:
+    own = {**IDS, **(of_hosts or {})}
+    return dict(with_secrets(cluster(GROUPS, own, **variables)).connect)
+
+
+def written(worker: Worker) -> dict[str, str]:
+    return parse_or_empty(worker.files()[PROPERTIES]["content"])
+
+
+def test_workers_find_each_other_and_the_brokers() -> None:
+    found = workers({"w1": {"connect_host": "10.0.0.9", "connect_port": 9000}})
+    own = written(found["w1"])
+    assert own["listeners"] == "http://0.0.0.0:9000"
+    assert (own["rest.advertised.host.name"], own["rest.advertised.port"]) == ("10.0.0.9", "9000")
+    assert own["bootstrap.servers"] == "k1:9092,k2:9092"
+    assert [*found["k2"].rest_addresses.values()] == ["k2:8083", "10.0.0.9:9000"]
+    assert found["k2"].callers("connect_port") == (NODES, ADMINS)
+
+
+def test_internal_topics_have_as_many_copies_as_there_are_brokers_at_most_three() -> None:
+    own = written(workers()["w1"])
+    copies = {key: one for key, one in own.items() if key.endswith("storage.replication.factor")}
+    assert set(copies.values()) == {"2"}
+    assert len(copies) == 3
+
+
+def test_a_closed_group_requires_client_certificates() -> None:
+    worker = workers(**CLOSED)["w1"]
+    own, files = written(worker), worker.files()
+    assert own["listeners"].startswith("https://")
+    assert own["listeners.https.ssl.client.auth"] == "required"
+    secret = files["/etc/connect/certificates/rest.pem"]
+    assert (secret["mode"], secret["owner"], secret["secret"]) == ("0400", "connect", True)
+    assert "/etc/connect/certificates/rest.pem" not in workers()["w1"].files()
+
+
+def test_a_worker_trusts_both_cas_while_they_are_changed(tmp_path: Path) -> None:
+    """keytool takes the first certificate of a file alone."""
+    authorities = [new_authority(name) for name in ("former", "next")]
+    script = workers(**CLOSED)["w1"].files()["/opt/millrace/connect-stores"]["content"]
+    for path in ("/run/connect", "/etc/connect/certificates"):
+        script = script.replace(path, str(tmp_path))
+    own = Certificate("w1/connect", "", "w1", ("w1",), client=True)
+    (tmp_path / "rest.pem").write_text(issue(authorities[0], own))
+    for number in (1, 2):
+        trusted = "".join(one.certificate for one in authorities[:number])
+        (tmp_path / "connect-ca.pem").write_text(trusted)
+        subprocess.run(["sh", "-c", script], check=True)  # noqa: S603, S607 - our own script
+        store = ["openssl", "pkcs12", "-in", f"{tmp_path}/trust.p12", "-passin", "pass:changeit"]
+        shown = subprocess.run([*store, "-nokeys"], check=True, capture_output=True, text=True)  # noqa: S603 - fixed words
+        assert {*bodies(shown.stdout)} == {*bodies(trusted)}
+
+
+def test_connectors_do_not_get_the_login_of_the_workers() -> None:
+    own = written(workers(**CLOSED)["w1"])
+    assert f'username="{KAFKA_USER}"' in own["sasl.jaas.config"]
+    for prefix in ("producer.", "consumer.", "admin."):
+        assert own[f"{prefix}security.protocol"] == "SASL_SSL"
+        assert f"{prefix}sasl.jaas.config" not in own
+
+
+def test_only_workers_may_use_the_group_and_its_topics() -> None:
+    settings = {"connect_group": "databases", "connect_connectors": [], "connect_mirrors": []}
+    (user,) = users([settings])
+    names = {one.get("topic") or one.get("group") or one["transactional_id"] for one in user.grants}
+    assert names == {
+        *("databases-configs", "databases-offsets", "databases-status"),
+        *("databases", "connect-cluster-databases"),
+    }
+    assert users([]) == []
+
+
+def test_the_user_of_the_workers_is_made_where_kafka_has_users() -> None:
+    found = cluster(GROUPS, IDS, **CLOSED)
+    assert KAFKA_USER in {one.name for one in found.kafka["k1"].users}
+    without = cluster(KAFKA, IDS, **CLOSED)
+    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].users}
+
+
+def test_what_is_missing_is_named() -> None:
+    found = cluster(GROUPS, IDS, **CLOSED)
+    assert set(found.missing_secrets("w1", "connect")) == {
+        "w1/connect",
+        "connect-ca.pem",
+        f"the password of {KAFKA_USER}",
+    }
+    assert not with_secrets(found).missing_secrets("w1", "connect")
+
+
+def test_the_worker_reads_secrets_from_one_directory_alone() -> None:
+    own = written(workers(**CLOSED)["w1"])
+    assert own["config.providers.file.param.allowed.paths"] == "/etc/connect/secrets"
+    state = of_service(with_secrets(cluster(GROUPS, IDS, **CLOSED)), "w1", "connect")
+    directory = state["files"]["/etc/connect/secrets"]
+    assert (directory["owner"], directory["group"], directory["mode"]) == (
+        *("root", "connect"),
+        "0750",
+    )
