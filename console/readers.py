@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import CONFLUENT
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     Cluster,
     UnavailableError,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import CONFLUENT
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import kafka_report
 
 from .collector import Reader

@@ -90,7 +90,7 @@ def _owned(owned: Mapping[str, str]) -> list[str]:
 
 def _key_changes() -> list[str]:
     """Return the sections about keys that a Kafka version removed, deprecated or changed."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
+    from ansible_collections.millrace.streaming.plugins.module_utils.formats import versions
 
     gone = sorted(versions.removed_keys().items(), key=lambda item: (item[1].since, item[0]))
     removed = [[_code(key), one.since, one.instead] for key, one in gone]
@@ -120,7 +120,7 @@ def _key_changes() -> list[str]:
 
 def defaults_around(key: str, release: str) -> list[str]:
     """Return the default of a key before a release and with it, as the tables print them."""
-    from ansible_collections.millrace.streaming.plugins.module_utils.model import (
+    from ansible_collections.millrace.streaming.plugins.module_utils.formats import (
         key_table,
         versions,
     )

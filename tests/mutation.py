@@ -79,7 +79,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
         )
     },
     "secrets": {
-        f"{UTILS}/model/secret_store.py": [f"{UNIT}/model/test_secret_store.py"],
+        "plugins/plugin_utils/cluster/secret_store.py": [f"{UNIT}/cluster/test_secret_store.py"],
         "plugins/plugin_utils/secrets/store.py": [
             f"{UNIT}/secrets/test_secret_generations.py",
             f"{UNIT}/secrets/test_secrets.py",
@@ -114,7 +114,9 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "schemas": {
         f"{UTILS}/operations/subjects.py": [f"{OPERATIONS}/test_subjects.py"],
-        f"{UTILS}/model/schemas.py": [f"{UNIT}/model/test_schemas.py"],
+        "plugins/plugin_utils/services/schema_registry/schemas.py": [
+            f"{UNIT}/services/schema_registry/test_schemas.py"
+        ],
     },
     "connectors": {
         f"{UTILS}/operations/connectors.py": [f"{OPERATIONS}/test_connector_steps.py"],

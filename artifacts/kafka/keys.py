@@ -4,7 +4,7 @@
 
 `kafka.server.KafkaConfig` has a main that prints its ConfigDef as HTML. Keys that Kafka calls
 internal are not in it, nor are those that a plug-in reads
-(see plugins/module_utils/model/key_table.py).
+(see plugins/module_utils/formats/key_table.py).
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from ..module_utils.model import secret_store
-from ..module_utils.model.uuids import random_cluster_id
+from ..module_utils.formats.uuids import random_cluster_id
 from ..plugin_utils import operation, run, validation
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster import secret_store
 from ..plugin_utils.cluster.inventory import CLUSTER_ID_FILE, Secrets
 from ..plugin_utils.rules import RULES, engine
 from ..plugin_utils.rules.engine import Problem

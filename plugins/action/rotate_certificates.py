@@ -6,7 +6,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model.values import listing
+from ..module_utils.formats.values import listing
 from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.cluster import ca_change, desired

@@ -11,11 +11,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.model import secret_store
-from ..module_utils.model.secret_store import Generation
-from ..module_utils.model.values import listing
+from ..module_utils.formats.values import listing
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster import secret_store
 from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.cluster.secret_store import Generation
 
 
 class ActionModule(LocalAction):

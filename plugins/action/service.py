@@ -6,8 +6,8 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 
-from ..module_utils.model.key_table import nearest
-from ..module_utils.model.values import listing
+from ..module_utils.formats.key_table import nearest
+from ..module_utils.formats.values import listing
 from ..plugin_utils import ansible_internals, artifacts, run
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired

@@ -10,10 +10,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.key_table import nearest
 from ..module_utils.host.connect_rest import STARTING, Rest
 from ..module_utils.host.rest import RestError
 from ..module_utils.host.retry import retried
-from ..module_utils.model.key_table import nearest
 from ..module_utils.operations import connect_health, connectors
 from ..module_utils.operations.connectors import Found, Step, Wanted
 

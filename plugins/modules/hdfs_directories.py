@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import files, paths
 from ..module_utils.host.as_user import as_user, last_output
-from ..module_utils.model.properties import parse_or_empty
 
 DOCUMENTATION = r"""
 module: hdfs_directories

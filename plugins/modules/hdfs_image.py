@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import paths, rest
-from ..module_utils.model.properties import parse_or_empty
 
 DOCUMENTATION = r"""
 module: hdfs_image

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.properties import parse_properties
 from ..module_utils.host import dynamic_record, operation_file, restart
 from ..module_utils.host.retry import retried
 from ..module_utils.kafka import configs, features
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.configs import Setting
-from ..module_utils.model.properties import parse_properties
 from ..module_utils.operations import dynamic_config, options
 from ..module_utils.operations.dynamic_config import Plan
 

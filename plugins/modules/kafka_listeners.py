@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.model.properties import parse_or_empty
+from ..module_utils.formats.properties import parse_or_empty
 
 DOCUMENTATION = r"""
 module: kafka_listeners

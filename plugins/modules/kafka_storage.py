@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import paths, storage
 from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.host.storage import LogDir, Node
@@ -15,7 +16,6 @@ from ..module_utils.kafka import library
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.kafka.connection import ConnectionDescriptionError
 from ..module_utils.kafka.snapshot import Quorum
-from ..module_utils.model.properties import parse_or_empty
 from ..module_utils.operations import gate, options
 
 DOCUMENTATION = r"""

@@ -7,8 +7,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.key_table import nearest
 from ..module_utils.kafka.client import Cluster
-from ..module_utils.model.key_table import nearest
 from ..module_utils.operations import options
 from ..module_utils.operations.options import FailedError
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.properties import parse_properties
 from ..module_utils.host import paths, storage
 from ..module_utils.host.as_user import as_user, last_output
 from ..module_utils.kafka import snapshot
 from ..module_utils.kafka.client import Cluster, UnavailableError
-from ..module_utils.model.properties import parse_properties
 from ..module_utils.operations import options
 from ..module_utils.operations import voter as quorum
 from ..module_utils.operations.options import FailedError

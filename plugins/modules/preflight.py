@@ -20,13 +20,21 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import files, key_stores, network, operation_file, paths, storage, unit
+from ..module_utils.formats.digests import secret_digest
+from ..module_utils.formats.pem import identities
+from ..module_utils.formats.properties import parse_or_empty
+from ..module_utils.host import (
+    files,
+    key_stores,
+    network,
+    operation_file,
+    paths,
+    secret_record,
+    storage,
+    unit,
+)
 from ..module_utils.host import mounts as mount_table
-from ..module_utils.model import secret_store
-from ..module_utils.model.digests import secret_digest
-from ..module_utils.model.pem import identities
-from ..module_utils.model.properties import parse_or_empty
-from ..module_utils.model.spark_shared import MARK as SHARED_MARK
+from ..module_utils.host.spark_shared import MARK as SHARED_MARK
 
 DOCUMENTATION = r"""
 module: preflight
@@ -428,7 +436,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
             one for path in ENSEMBLE_STORES for one in identities(read(path))[1:]
         ],
         "operation": operation_file.read(Path(operation_file.PATH)),
-        "secrets": parsed(secret_store.RECORD),
+        "secrets": parsed(secret_record.RECORD),
         "certificates": [store(module, one) for one in params["stores"]],
     }
 

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from ..module_utils.model.values import listing
+from ..module_utils.formats.values import listing
 from . import operation, run
 from .cluster.cluster import Cluster, NoServiceError
 from .cluster.files import parse_yaml

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
+from ..module_utils.formats.values import listing
 from ..module_utils.host.distribution import sha256_of
 from ..module_utils.host.paths import naming
-from ..module_utils.model.values import listing
 from .cluster.artifacts import RECIPES, Distribution
 from .cluster.cluster import Cluster
 

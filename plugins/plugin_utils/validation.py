@@ -7,7 +7,7 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
-from ..module_utils.model.values import listing
+from ..module_utils.formats.values import listing
 from .cluster.cluster import Cluster
 from .cluster.inventory import GROUPS
 from .files import write

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import (
     KAFKA,
     release_numbers,
 )

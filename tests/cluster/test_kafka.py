@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.values import (
+    is_true,
+    property_text,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     ConfigResource,
     ConfigResourceType,
     TopicPartition,
     errors,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import (
-    is_true,
-    property_text,
 )
 from testinfra.host import Host
 

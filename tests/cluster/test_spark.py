@@ -7,7 +7,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_true
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.values import is_true
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     SPARK_UI_TOKEN,
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import murmur2
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import (
     release_numbers,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import murmur2
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     CLIENT_PROPERTIES,
 )

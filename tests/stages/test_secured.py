@@ -25,6 +25,10 @@ from urllib.error import HTTPError
 
 import pytest
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
+    parse_properties,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.host.secret_record import RECORD
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, clients
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.acls import Acl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
@@ -32,10 +36,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     KafkaAdminClient,
     errors,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
-    parse_properties,
-)
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import properties
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
     replace as replace_secrets,

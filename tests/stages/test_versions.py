@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA, SPARK
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import (
+    KAFKA,
+    SPARK,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     jvm_options,
     known_bad,

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import versions
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate_texts import (
     TEXTS,
 )

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import readable
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import readable
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import versions
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import versions
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.known_bad import (
     PARTS,
     better_versions,

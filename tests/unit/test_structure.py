@@ -335,32 +335,32 @@ def test_the_built_collection_has_what_its_playbooks_run() -> None:
 # Each folder of plugins/ whose modules others import, and what these may import of plugins/. What a
 # host runs is in module_utils alone.
 MAY_IMPORT = {
-    "module_utils.model": set(),
-    "module_utils.host": {"module_utils.model"},
-    "module_utils.kafka": {"module_utils.model", "module_utils.host"},
-    "module_utils.operations": {"module_utils.model", "module_utils.kafka", "module_utils.host"},
+    "module_utils.formats": set(),
+    "module_utils.host": {"module_utils.formats"},
+    "module_utils.kafka": {"module_utils.formats", "module_utils.host"},
+    "module_utils.operations": {"module_utils.formats", "module_utils.kafka", "module_utils.host"},
     # Of the model: what services have in common, the services, and the cluster made of them. Which
     # of their modules come first says the test of circles.
-    "plugin_utils.cluster": {"module_utils.model", "plugin_utils.services"},
+    "plugin_utils.cluster": {"module_utils.formats", "module_utils.host", "plugin_utils.services"},
     "plugin_utils.services": {
-        *("module_utils.model", "module_utils.host", "module_utils.kafka"),
+        *("module_utils.formats", "module_utils.host", "module_utils.kafka"),
         *("plugin_utils.cluster", "plugin_utils.rules"),
     },
     "plugin_utils.rules": {
-        *("module_utils.model", "module_utils.host"),
+        *("module_utils.formats", "module_utils.host"),
         *("plugin_utils.cluster", "plugin_utils.services"),
     },
     "plugin_utils.secrets": {
-        *("module_utils.model", "module_utils.host"),
+        *("module_utils.formats", "module_utils.host"),
         *("plugin_utils.cluster", "plugin_utils.services"),
         *("plugin_utils.files", "plugin_utils.operation"),
     },
     "plugin_utils.inventory": {
-        *("module_utils.model", "plugin_utils.cluster", "plugin_utils.services"),
+        *("module_utils.formats", "plugin_utils.cluster", "plugin_utils.services"),
         *("plugin_utils.secrets", "plugin_utils.ansible_internals"),
     },
     "plugin_utils.operations": {
-        *("module_utils.model", "module_utils.kafka", "module_utils.host"),
+        *("module_utils.formats", "module_utils.kafka", "module_utils.host"),
         *("module_utils.operations", "plugin_utils.cluster", "plugin_utils.services"),
         "plugin_utils.rules",
     },
@@ -370,7 +370,7 @@ HOST_PROGRAMS = ("plugins/modules/*.py", *Console.sources, *LagExporter.sources)
 
 
 def folders_imported(source: str, path: str) -> set[str]:
-    """The folders of plugins/ of which a source at a path imports something: module_utils.model."""
+    """The folders of plugins/ of which a source at a path imports something: module_utils.host."""
     pattern = re.compile(r"plugins\.((?:module_utils|plugin_utils)\.\w+|\w+)(?:\.|$)")
     matches = (pattern.match(name) for name in imported_names(source, path))
     return {match[1] for match in matches if match} - {"module_utils", "plugin_utils"}

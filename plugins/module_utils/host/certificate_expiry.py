@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.pem import X509, certificates
+from ..formats.pem import X509, certificates
 from .network import connected
 
 LEAST_DAYS, DAYS_TO_RENEW = 2, 30

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ..model.properties import changed_keys, parse_or_empty
+from ..formats.properties import changed_keys, parse_or_empty
 from . import paths
 from .paths import Place, UnsafePathError
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..model import pem
-from ..model.pem import X509
+from ..formats import pem
+from ..formats.pem import X509
 from . import paths
 from .certificate_expiry import days, shake_hands
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..model.schemas import CONFLUENT
 from .rest import JSON, Instances, body_of
 
-__all__ = ["APICURIO", "CONFLUENT", "OPTIONS", "Registry"]
+CONFLUENT = "/apis/ccompat/v7"
+"""The path of the interface of Confluent's registry, by which clients use schemas."""
 APICURIO = "/apis/registry/v3"
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "instances": {"type": "list", "elements": "str", "required": True},

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from ..model.properties import parse_or_empty, parse_properties
-from ..model.uuids import is_cluster_id
+from ..formats.properties import parse_or_empty, parse_properties
+from ..formats.uuids import is_cluster_id
 
 META = "meta.properties"
 _TOOL = "kafka.tools.StorageTool"

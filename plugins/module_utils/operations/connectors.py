@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..formats import secret_texts
+from ..formats.config_providers import references
 from ..host.files import shown_diff
-from ..model import secret_texts
-from ..model.config_providers import references
 from .connect_health import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, connectors
 
 HIDDEN = "(hidden)"

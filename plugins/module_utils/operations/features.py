@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..formats.versions import KAFKA, release_numbers
 from ..kafka.features import ELR
 from ..kafka.snapshot import MIN_ISR
-from ..model.versions import KAFKA, release_numbers
 from .gate_texts import UNREGISTER
 
 METADATA = "metadata.version"

@@ -11,9 +11,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import quote
 
+from ..formats.values import listing
 from ..host.files import shown_diff
 from ..host.registry_rest import APICURIO, CONFLUENT
-from ..model.values import listing
 
 Version = tuple[str, int]
 """A subject and the number of its version."""

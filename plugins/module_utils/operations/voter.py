@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..model.properties import escape_key, escape_value, parse_properties
-from ..model.uuids import ZERO, kafka_text
+from ..formats.properties import escape_key, escape_value, parse_properties
+from ..formats.uuids import ZERO, kafka_text
 from .gate import MAX_LAG
 
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"

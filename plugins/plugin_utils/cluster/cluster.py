@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ...module_utils.model import secret_store
-from ...module_utils.model.values import canonical, is_public
+from ...module_utils.formats.values import canonical, is_public
+from ...module_utils.host import secret_record
 from ..services.connect import model as connect
 from ..services.connect.model import Worker
 from ..services.console import model as console
@@ -232,8 +232,8 @@ class Cluster:
         if store is None:
             return {}
         return {
-            secret_store.DIRECTORY: directory(),
-            secret_store.RECORD: text(store.record(self.deployed(host)), mode="0600"),
+            secret_record.DIRECTORY: directory(),
+            secret_record.RECORD: text(store.record(self.deployed(host)), mode="0600"),
         }
 
     def heaps(self, host: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ...module_utils.model import pem
+from ...module_utils.formats import pem
 from ..services.console.model import Console
 from ..services.lag_exporter.model import LagExporter
 from ..services.monitoring.metrics import Metrics

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ...module_utils.model.properties import escape_key, escape_value
-from ...module_utils.model.values import property_text
+from ...module_utils.formats.properties import escape_key, escape_value
+from ...module_utils.formats.values import property_text
 
 COLLECTION = Path(__file__).resolve().parents[3]
 Entry = dict[str, Any]

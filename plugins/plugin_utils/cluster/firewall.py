@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...module_utils.model.values import integer, sequence
+from ...module_utils.formats.values import integer, sequence
 from . import files
 from .files import Entry
 from .service import ADMINS, CLIENTS, NODES, Listening

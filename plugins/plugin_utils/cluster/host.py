@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from ...module_utils.model.values import bracketed
+from ...module_utils.formats.values import bracketed
 from . import systems
 from .files import Entry, properties, render, text
 from .systems import Family

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.model.secret_store import Store
+from .secret_store import Store
 
 SPARK_GROUPS = (
     *("spark_masters", "spark_workers", "spark_history"),

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...module_utils.model.key_table import nearest
-from ...module_utils.model.values import integer, sequence
+from ...module_utils.formats.key_table import nearest
+from ...module_utils.formats.values import integer, sequence
 
 RELEASES = (17, 21)
 TABLE = Path(__file__).parent / "jvm_flags.json"

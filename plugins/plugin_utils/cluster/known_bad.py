@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...module_utils.model.versions import PRODUCTS, release_numbers
+from ...module_utils.formats.versions import PRODUCTS, release_numbers
 from . import files
 
 LIST = "artifacts/known-bad.yml"

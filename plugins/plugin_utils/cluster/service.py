@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...module_utils.model.key_table import Table, nearest
-from ...module_utils.model.values import by_name, canonical
+from ...module_utils.formats.key_table import Table, nearest
+from ...module_utils.formats.values import by_name, canonical
 from ..services.kafka.security import OPEN, STANDARD, Certificate
 from ..services.monitoring import java_agent
 from ..services.zookeeper.tls import Identity

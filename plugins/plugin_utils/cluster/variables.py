@@ -10,8 +10,8 @@ from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ...module_utils.model.key_table import nearest
-from ...module_utils.model.values import listing, mapping, sequence, yaml_type
+from ...module_utils.formats.key_table import nearest
+from ...module_utils.formats.values import listing, mapping, sequence, yaml_type
 from . import files
 from .inventory import HostVariables
 

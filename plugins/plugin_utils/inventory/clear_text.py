@@ -17,7 +17,7 @@ from ansible.errors import AnsibleError
 from ansible.template import Templar
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
-from ...module_utils.model.values import mapping, sequence
+from ...module_utils.formats.values import mapping, sequence
 from .. import ansible_internals
 from ..ansible_internals import CopiedLoader, DataLoader
 from ..cluster.inventory import Expression

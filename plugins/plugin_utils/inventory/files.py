@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from ...module_utils.model.key_table import nearest
+from ...module_utils.formats.key_table import nearest
 from ..cluster.inventory import GROUPS, FileFinding
 from ..cluster.variables import Option, documented
 from .layout import ENDS, NEARLY, STRUCTURE, VARIABLES

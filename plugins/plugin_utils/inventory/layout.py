@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from ...module_utils.model.key_table import nearest
+from ...module_utils.formats.key_table import nearest
 from ..ansible_internals import is_ini
 from ..cluster.inventory import CONNECTION, GROUPS, PARENTS, FileFinding
 from ..cluster.variables import documented

@@ -8,7 +8,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.template import Templar
 
-from ...module_utils.model.values import yaml_type
+from ...module_utils.formats.values import yaml_type
 from .. import ansible_internals
 from ..ansible_internals import CopiedLoader, DataLoader, HostVars
 from ..cluster.inventory import (

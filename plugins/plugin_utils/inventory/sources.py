@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from ...module_utils.model.values import yaml_type
+from ...module_utils.formats.values import yaml_type
 from .. import ansible_internals
 from ..ansible_internals import DataLoader, InventoryManager, SourceError, Sources
 from ..cluster.inventory import FileFinding

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...module_utils.formats import key_table
+from ...module_utils.formats.properties import parse_or_empty
+from ...module_utils.formats.values import mapping, property_text
 from ...module_utils.host.files import Change, Found, entries_of, plan
 from ...module_utils.kafka.configs import Setting
-from ...module_utils.model import key_table
-from ...module_utils.model.properties import parse_or_empty
-from ...module_utils.model.values import mapping, property_text
 from ...module_utils.operations import dynamic_config
 from ..cluster import cluster as model
 from ..cluster import files

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...module_utils.model.values import listing
+from ...module_utils.formats.values import listing
 from ..cluster.transition import Transition
 from ..services.kafka.listeners import ADDED, ENDED, FORMER, MOVED, Listener, Listeners, conflict
 

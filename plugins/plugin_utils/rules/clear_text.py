@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...module_utils.model import secret_texts
-from ...module_utils.model.values import mapping, sequence
+from ...module_utils.formats import secret_texts
+from ...module_utils.formats.values import mapping, sequence
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import Expression, HostVariables
 from ..cluster.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, RECEIVERS, TEXTS

@@ -6,8 +6,8 @@ import re
 
 from ansible.module_utils.parsing.convert_bool import BOOLEANS, BOOLEANS_FALSE
 
-from ...module_utils.model.key_table import nearest
-from ...module_utils.model.values import listing
+from ...module_utils.formats.key_table import nearest
+from ...module_utils.formats.values import listing
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import HostVariables
 from ..cluster.jvm_options import heap_mb

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...module_utils.model.key_table import nearest
-from ...module_utils.model.values import listing, texts
+from ...module_utils.formats.key_table import nearest
+from ...module_utils.formats.values import listing, texts
 from ..cluster.cluster import Cluster, DataDirectory
 from ..cluster.host import HostSettings
 from .engine import Finding, Findings, host_rule, rule

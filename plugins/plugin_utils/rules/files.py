@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...module_utils.model.key_table import nearest
+from ...module_utils.formats.key_table import nearest
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import FileFinding
 from ..cluster.variables import PREFIXES, convert, documented, parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from ...module_utils.model.values import listing, sequence
+from ...module_utils.formats.values import listing, sequence
 from ..cluster.cluster import Cluster
 from ..cluster.firewall import NETWORKS, NFTABLES, network
 from ..cluster.host import HostSettings

@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Sequence
 
-from ...module_utils.model.values import canonical, integer, is_ipv6, listing, no_host
+from ...module_utils.formats.values import canonical, integer, is_ipv6, listing, no_host
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import GROUPS, PARENTS
 from .engine import Finding, Findings, rule

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.model.properties import parse_or_empty
+from ...module_utils.formats.properties import parse_or_empty
 from ..cluster.cluster import Cluster, DataDirectory
 from ..cluster.host import Facts, HostSettings
 from ..services.hdfs.model import HdfsHost

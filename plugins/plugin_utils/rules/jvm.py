@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ...module_utils.model.values import listing
-from ...module_utils.model.versions import PRODUCTS
+from ...module_utils.formats.values import listing
+from ...module_utils.formats.versions import PRODUCTS
 from ..cluster import jvm_options
 from ..cluster.cluster import Cluster
 from ..cluster.jvm_options import RemoteControl, heap_mb, java_words, remote_control

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...module_utils.model.values import listing
-from ...module_utils.model.versions import PRODUCTS
+from ...module_utils.formats.values import listing
+from ...module_utils.formats.versions import PRODUCTS
 from ..cluster.cluster import Cluster
 from ..cluster.known_bad import Entry, better_versions, open_holes, recorded
 from ..cluster.service import Service

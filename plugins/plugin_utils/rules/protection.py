@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...module_utils.model.key_table import table_key
-from ...module_utils.model.values import by_name, is_true, listing, property_text, texts
+from ...module_utils.formats.key_table import table_key
+from ...module_utils.formats.values import by_name, is_true, listing, property_text, texts
 from ..cluster.cluster import Cluster
 from ..cluster.service import Service
 from ..services.connect.connectors import SECRETS

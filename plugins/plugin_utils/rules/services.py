@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...module_utils.model.values import integer, listing, mapping
+from ...module_utils.formats.values import integer, listing, mapping
 from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.jvm_options import heap_mb

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from ...module_utils.model.values import listing
+from ...module_utils.formats.values import listing
 from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.inventory import HostVariables

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...module_utils.model.key_table import nearest
-from ...module_utils.model.values import integer, listing, mapping
-from ...module_utils.model.versions import PRODUCTS
+from ...module_utils.formats.key_table import nearest
+from ...module_utils.formats.values import integer, listing, mapping
+from ...module_utils.formats.versions import PRODUCTS
 from ..cluster.host import HostSettings
 from ..cluster.jvm_options import release_in
 from ..cluster.systems import families

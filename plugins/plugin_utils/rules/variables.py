@@ -6,8 +6,8 @@ import functools
 import re
 from collections.abc import Iterable
 
-from ...module_utils.model.key_table import nearest
-from ...module_utils.model.values import listing
+from ...module_utils.formats.key_table import nearest
+from ...module_utils.formats.values import listing
 from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.inventory import CONNECTION, HostVariables

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ...module_utils.model.values import listing, yaml_type
-from ...module_utils.model.versions import KAFKA, PRODUCTS, Product, release_numbers
+from ...module_utils.formats.values import listing, yaml_type
+from ...module_utils.formats.versions import KAFKA, PRODUCTS, Product, release_numbers
 from ..cluster.cluster import Cluster
 from ..cluster.known_bad import open_holes
 from ..services.kafka.node import KafkaNode

@@ -16,8 +16,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ...module_utils.formats.pem import same_authority
 from ...module_utils.host.files import write_own
-from ...module_utils.model.pem import same_authority
 from ..cluster import ca_change, transition
 from ..cluster.ca_change import FORMER, NEXT, PhaseError
 from ..cluster.inventory import Secrets

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ...module_utils.model.pem import is_for
-from ...module_utils.model.values import is_address
+from ...module_utils.formats.pem import is_for
+from ...module_utils.formats.values import is_address
 from ..services.kafka.security import ADMIN, NODES, Certificate
 
 AUTHORITY_DAYS, LEAF_DAYS = 3650, 397

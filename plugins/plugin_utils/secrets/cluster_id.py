@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
-from ...module_utils.model.uuids import is_cluster_id, random_cluster_id
+from ...module_utils.formats.uuids import is_cluster_id, random_cluster_id
 from ..files import create
 
 

@@ -40,11 +40,10 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 
 from ...module_utils.host.files import write_own
-from ...module_utils.model import secret_store
-from ...module_utils.model.secret_store import Generation, Store
-from ..cluster import transition
+from ..cluster import secret_store, transition
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import Secrets
+from ..cluster.secret_store import Generation, Store
 from ..operation import operator
 from ..services.kafka.node import KafkaNode
 from ..services.kafka.security import (

@@ -1,6 +1,6 @@
 """Why a user of Kafka has no password on the control node."""
 
-from ...module_utils.model.values import listing
+from ...module_utils.formats.values import listing
 from ..services.kafka.node import KafkaNode
 
 

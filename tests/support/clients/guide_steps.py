@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import (
     release_numbers,
 )
 

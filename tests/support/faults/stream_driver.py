@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import property_text
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.values import property_text
 from testinfra.host import Host
 
 from ledger.sink import Row

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import yaml
 from ansible.utils.display import Display
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import FILE
 
 from tests.unit.in_process import AnsibleRun
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import RECORD
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import is_cluster_id
+from ansible_collections.millrace.streaming.plugins.module_utils.host.secret_record import RECORD
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES, engine
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (

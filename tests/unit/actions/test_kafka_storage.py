@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.millrace.streaming.plugins.action import kafka_storage
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import directory_id
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import directory_id
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
 

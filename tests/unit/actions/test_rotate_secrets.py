@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
-    FILE,
-)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.module_options import (
     of_module,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import FILE
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     bearer_token,
 )

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
-    RECORD,
-    Store,
-)
+from ansible_collections.millrace.streaming.plugins.module_utils.host.secret_record import RECORD
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import Store
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 
 from tests.unit.actions.clean_cluster import clean, run_checks

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.modules.kafka_listeners import listeners

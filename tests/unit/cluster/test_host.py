@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import systems

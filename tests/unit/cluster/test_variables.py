@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import values
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import values
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
     HostVariables,
 )

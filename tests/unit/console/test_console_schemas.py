@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import avro.io
 import avro.schema
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import CONFLUENT
+from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import CONFLUENT
 
 from console import records, schemas
 from console.schemas import SchemaError, SchemaRegistry, Schemas

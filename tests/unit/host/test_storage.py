@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
-from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.host import storage
+from ansible_collections.millrace.streaming.plugins.module_utils.host.storage import LogDir, Node
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"

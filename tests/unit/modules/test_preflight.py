@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
-from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_shared import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.host import secret_record
+from ansible_collections.millrace.streaming.plugins.module_utils.host.spark_shared import (
     MARK as SHARED_MARK,
 )
 from ansible_collections.millrace.streaming.plugins.modules import preflight
@@ -79,7 +79,7 @@ def test_with_which_secrets_the_host_was_deployed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, expected: dict[str, Any]
 ) -> None:
     record = tmp_path / "secrets.json"
-    monkeypatch.setattr(secret_store, "RECORD", str(record))
+    monkeypatch.setattr(secret_record, "RECORD", str(record))
     if text is not None:
         record.write_text(text)
     assert found()["secrets"] == expected

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host import files, restart
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.host import files, restart
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.configs import Setting
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import dynamic_config
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import cluster as model
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster

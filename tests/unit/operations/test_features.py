@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
 )
@@ -19,7 +20,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
     Replica,
     Snapshot,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import features
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.features import (
     METADATA,

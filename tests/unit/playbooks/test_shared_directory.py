@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.spark_shared import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host.spark_shared import (
     MARK as SHARED_MARK,
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     Distribution,

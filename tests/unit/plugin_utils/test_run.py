@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.module_utils.host import network
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (

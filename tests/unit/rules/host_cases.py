@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.digests import secret_digest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import identities
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
-    Generation,
-    Store,
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.digests import (
+    secret_digest,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
     transition,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import (
+    Generation,
+    Store,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB, MIB
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Certificate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 
 from tests.unit.rules.draft import NODES, Case, Change
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import FILE
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
     Cluster,
     resolve,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import FILE
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import same_authority
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
     transition,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import is_cluster_id
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import is_cluster_id
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import cluster_id
 
 ID = "4L6g3nShT-eMCtK--X86sw"

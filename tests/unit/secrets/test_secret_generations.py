@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host import secret_record
+from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import secret_store
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import (
     Generation,
     Store,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 
 from tests.unit.cluster import small
@@ -138,7 +139,7 @@ def test_nothing_on_a_host_tells_of_the_secrets(directory: Path) -> None:
     assert not [one for one in stored(directory).values() if one.strip() in text]
     assert store_of(kept).digest not in f"{text}{kept.store}"
     cluster = resolve(replace(closed(directory).inventory, secrets=kept))
-    entry = cluster.host_files("b1")[secret_store.RECORD]
+    entry = cluster.host_files("b1")[secret_record.RECORD]
     assert (entry["content"], entry["mode"]) == (text, "0600")
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.config_providers import references
-from ....module_utils.model.values import by_name, property_text, sequence, texts
+from ....module_utils.formats.config_providers import references
+from ....module_utils.formats.values import by_name, property_text, sequence, texts
 from ..kafka import security
 from ..kafka.security import Grant, User
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ....module_utils.model import key_table
-from ....module_utils.model.key_table import Table, nearest
-from ....module_utils.model.values import texts
+from ....module_utils.formats import key_table
+from ....module_utils.formats.key_table import Table, nearest
+from ....module_utils.formats.values import texts
 
 TABLES = Path(__file__).parent / "keys"
 

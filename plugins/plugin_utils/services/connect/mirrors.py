@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.values import by_name, texts
+from ....module_utils.formats.values import by_name, texts
 from ..kafka import security
 from ..kafka.security import Grant
 from .connectors import CLASS, LOGIN_KEY, SECRETS, Connector, reference

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ....module_utils.model.key_table import Table
-from ....module_utils.model.values import by_name, mapping, property_text
+from ....module_utils.formats.key_table import Table
+from ....module_utils.formats.values import by_name, mapping, property_text
 from ...cluster import files
 from ...cluster.artifacts import HOMES
 from ...cluster.files import Entry

@@ -11,8 +11,8 @@ import functools
 import re
 from pathlib import Path
 
-from ....module_utils.model import key_table
-from ....module_utils.model.key_table import Table, nearest
+from ....module_utils.formats import key_table
+from ....module_utils.formats.key_table import Table, nearest
 
 TABLES = Path(__file__).parent / "keys"
 

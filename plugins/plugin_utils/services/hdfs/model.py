@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....module_utils.model.key_table import Table
+from ....module_utils.formats.key_table import Table
 from ...cluster import files
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....module_utils.model.key_table import expected_value
-from ....module_utils.model.values import integer, listing
+from ....module_utils.formats.key_table import expected_value
+from ....module_utils.formats.values import integer, listing
 from ...cluster.cluster import Cluster
 from ...cluster.firewall import NFTABLES
 from ...rules.engine import Finding, Findings, hosts_rule, rule

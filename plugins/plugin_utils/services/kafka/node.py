@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ....module_utils.model import key_table, secret_texts
-from ....module_utils.model.uuids import directory_id, is_cluster_id
-from ....module_utils.model.values import bracketed, by_name, integer, texts
-from ....module_utils.model.versions import release_numbers
+from ....module_utils.formats import key_table, secret_texts
+from ....module_utils.formats.uuids import directory_id, is_cluster_id
+from ....module_utils.formats.values import bracketed, by_name, integer, texts
+from ....module_utils.formats.versions import release_numbers
 from ...cluster import files, transition
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.values import canonical, texts
+from ....module_utils.formats.values import canonical, texts
 
 STANDARD, OPEN = "standard", "open"
 DIRECTORY = "/etc/kafka/certificates"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....module_utils.model.values import by_name
+from ....module_utils.formats.values import by_name
 from ...cluster import files
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.values import integer
+from ....module_utils.formats.values import integer
 from ...cluster import files
 from ...cluster.artifacts import HOMES, Distribution, cache_directory
 from ...cluster.files import Entry

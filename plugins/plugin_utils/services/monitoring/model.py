@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.values import by_name, mapping, sequence
+from ....module_utils.formats.values import by_name, mapping, sequence
 from ...cluster import files
 from ...cluster.files import COLLECTION, Entry
 from ...cluster.host import HostSettings

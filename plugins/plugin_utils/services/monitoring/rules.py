@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from ....module_utils.model.values import by_name, listing, mapping
+from ....module_utils.formats.values import by_name, listing, mapping
 from ...cluster.cluster import Cluster
 from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.values import by_name, texts
+from ....module_utils.formats.values import by_name, texts
 from ...cluster import files
 from ...cluster.artifacts import HOMES
 from ...cluster.files import Entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....module_utils.model.values import by_name, listing
+from ....module_utils.formats.values import by_name, listing
 from ...cluster.cluster import Cluster
 from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ....module_utils.model import schemas
-from ....module_utils.model.key_table import Table
-from ....module_utils.model.schemas import CONFLUENT, Subject
+from ....module_utils.formats.key_table import Table
+from ....module_utils.host.registry_rest import CONFLUENT
 from ...cluster import files
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings
@@ -23,6 +22,8 @@ from ..kafka.kafka_service import KafkaService
 from ..kafka.node import KafkaNode
 from ..kafka.security import AUTHORITY_FILE, Certificate, User
 from . import key_table as schema_registry_key_table
+from . import schemas
+from .schemas import Subject
 
 GROUP = "schema_registry"
 PRODUCT = "schema_registry"

@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Iterator
 
-from ....module_utils.model import schemas
-from ....module_utils.model.schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
-from ....module_utils.model.values import listing, mapping
+from ....module_utils.formats.values import listing, mapping
 from ...cluster.cluster import Cluster
 from ...rules.engine import Finding, Findings, rule
 from ...rules.shared import one_value, parts, shared_values, taken_user
 from ..kafka.rules.users import wrong_password
+from . import schemas
 from .model import ADMIN, GROUP, KAFKA_USER, Registry
+from .schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
 
 _USERS = "schema_registry_users"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")

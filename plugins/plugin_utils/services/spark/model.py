@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ....module_utils.model import secret_texts
-from ....module_utils.model.key_table import Table
-from ....module_utils.model.values import by_name, is_true
+from ....module_utils.formats import secret_texts
+from ....module_utils.formats.key_table import Table
+from ....module_utils.formats.values import by_name, is_true
 from ...cluster import files
 from ...cluster.artifacts import HOMES, Distribution, cache_directory
 from ...cluster.files import Entry

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....module_utils.model.values import integer
+from ....module_utils.formats.values import integer
 from ...cluster import files
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings

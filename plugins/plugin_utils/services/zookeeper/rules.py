@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ....module_utils.model.key_table import nearest
-from ....module_utils.model.pem import identities
-from ....module_utils.model.values import integer, is_true, listing, yaml_type
+from ....module_utils.formats.key_table import nearest
+from ....module_utils.formats.pem import identities
+from ....module_utils.formats.values import integer, is_true, listing, yaml_type
 from ...cluster.ca_change import signing
 from ...cluster.cluster import Cluster
 from ...rules.engine import Finding, Findings, host_rule, hosts_rule, rule

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....module_utils.model.values import canonical
+from ....module_utils.formats.values import canonical
 from ...cluster import files
 from ...cluster.files import Entry
 from ...cluster.inventory import Secrets

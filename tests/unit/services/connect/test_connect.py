@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import bodies
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_or_empty,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired import of_service

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.config_providers import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.config_providers import (
     references,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import key_table
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import directory_id
-from ansible_collections.millrace.streaming.plugins.module_utils.model.versions import KAFKA
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import directory_id
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import node as model

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.model.values import is_address
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.values import is_address
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
     Cluster,
     resolve,

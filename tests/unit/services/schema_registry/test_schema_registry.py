@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import schemas
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_or_empty,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
     CLIENTS,
     LOOPBACK,
     NODES,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry import (
+    schemas,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     KAFKA_USER,

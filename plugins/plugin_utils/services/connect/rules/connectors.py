@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from .....module_utils.model import secret_texts
-from .....module_utils.model.config_providers import references
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.values import by_name, listing, mapping, sequence, texts
+from .....module_utils.formats import secret_texts
+from .....module_utils.formats.config_providers import references
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import by_name, listing, mapping, sequence, texts
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import falls_back_to_default, one_value, parts, shared_values

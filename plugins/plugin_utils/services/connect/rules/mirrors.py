@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .....module_utils.model import pem
-from .....module_utils.model.values import by_name, listing
+from .....module_utils.formats import pem
+from .....module_utils.formats.values import by_name, listing
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import parts, shared_values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .....module_utils.model.values import integer, listing
+from .....module_utils.formats.values import integer, listing
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, host_rule, rule
 from ....rules.inspection import InspectedHost

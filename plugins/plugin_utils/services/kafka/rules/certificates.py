@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .....module_utils.formats.pem import is_for
+from .....module_utils.formats.values import listing
 from .....module_utils.host import key_stores
 from .....module_utils.host.certificate_expiry import DAYS_TO_RENEW, LEAST_DAYS
-from .....module_utils.model.pem import is_for
-from .....module_utils.model.values import listing
 from ....rules.engine import Checked, Finding, Findings, host_rule, rule
 from ....rules.inspection import Certificate, InspectedHost
 from ....rules.shared import nodes_as_written, place

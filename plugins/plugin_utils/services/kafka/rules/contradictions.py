@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from .....module_utils.model.values import is_true, listing, property_text, texts
+from .....module_utils.formats.values import is_true, listing, property_text, texts
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import brokers, differing, falls_back_to_default, nodes, place

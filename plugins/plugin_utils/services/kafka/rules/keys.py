@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from .....module_utils.model import key_table, versions
-from .....module_utils.model.values import listing, sequence, texts, yaml_type
+from .....module_utils.formats import key_table, versions
+from .....module_utils.formats.values import listing, sequence, texts, yaml_type
 from ....cluster.cluster import Cluster
 from ....cluster.service import PRODUCTS, Service
 from ....rules.engine import Finding, Findings, rule

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.values import canonical, integer, listing
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import canonical, integer, listing
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.groups import is_loopback, reached_at, to_correct

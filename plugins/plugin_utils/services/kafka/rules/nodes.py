@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from .....module_utils.model.uuids import is_cluster_id
-from .....module_utils.model.values import integer, is_true, listing
+from .....module_utils.formats.uuids import is_cluster_id
+from .....module_utils.formats.values import integer, is_true, listing
 from ....cluster.cluster import Cluster
 from ....cluster.inventory import CLUSTER_ID_FILE
 from ....rules.engine import Finding, Findings, hosts_rule, rule

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.values import is_true, listing, property_text
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import is_true, listing, property_text
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import falls_back_to_default, nodes, nodes_as_written, place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .....module_utils.model.values import listing
+from .....module_utils.formats.values import listing
 from ....rules.engine import Finding, Findings, hosts_rule
 from ....rules.inspection import InspectedHost
 

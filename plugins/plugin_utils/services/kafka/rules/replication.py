@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .....module_utils.model.values import listing
+from .....module_utils.formats.values import listing
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import brokers, falls_back_to_default, nodes, place, shared_values

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.values import by_name, listing, texts
-from .....module_utils.model.versions import release_numbers
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import by_name, listing, texts
+from .....module_utils.formats.versions import release_numbers
 from ....cluster.jvm_options import java_words
 from ....cluster.service import Service
 from ....rules.engine import Finding, Findings, rule

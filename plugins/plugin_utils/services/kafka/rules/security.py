@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .....module_utils.model import secret_store
-from .....module_utils.model.pem import identities
-from .....module_utils.model.values import integer, is_true, listing
-from ....cluster import transition
+from .....module_utils.formats.pem import identities
+from .....module_utils.formats.values import integer, is_true, listing
+from ....cluster import secret_store, transition
 from ....cluster.ca_change import signing
 from ....cluster.cluster import Cluster
 from ....cluster.service import Service

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .....module_utils.formats.values import listing
 from .....module_utils.host.storage import LogDir, Node, disk_problems, is_kafkas_own
-from .....module_utils.model.values import listing
 from ....rules.engine import Finding, Findings, host_rule
 from ....rules.inspection import Directory, InspectedHost
 from ....rules.shared import MODES

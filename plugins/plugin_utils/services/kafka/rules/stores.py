@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.values import listing, texts
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import listing, texts
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import brokers, falls_back_to_default, nodes, nodes_as_written, place

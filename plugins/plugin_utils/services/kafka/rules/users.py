@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from .....module_utils.formats.values import listing, mapping, sequence
 from .....module_utils.host.certificate_expiry import DAYS_TO_RENEW
-from .....module_utils.model.values import listing, mapping, sequence
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import (

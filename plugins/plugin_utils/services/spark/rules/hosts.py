@@ -8,11 +8,11 @@ import zoneinfo
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from .....module_utils.model.digests import secret_digest
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.spark_shared import MARK as SHARED_MARK
-from .....module_utils.model.values import integer, is_true, listing, sequence
-from .....module_utils.model.versions import release_numbers
+from .....module_utils.formats.digests import secret_digest
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import integer, is_true, listing, sequence
+from .....module_utils.formats.versions import release_numbers
+from .....module_utils.host.spark_shared import MARK as SHARED_MARK
 from ....cluster.cluster import Cluster
 from ....cluster.jvm_options import heap_mb
 from ....rules.engine import Finding, Findings, host_rule, hosts_rule, rule

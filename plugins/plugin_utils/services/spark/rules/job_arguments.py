@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .....module_utils.model.key_table import nearest
+from .....module_utils.formats.key_table import nearest
 
 _ELSEWHERE = {"parse_known_args", "parse_known_intermixed_args", "add_subparsers"}
 _UNUSUAL = {"parents", "prefix_chars", "fromfile_prefix_chars", "allow_abbrev", None}

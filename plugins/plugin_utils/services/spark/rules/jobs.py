@@ -7,8 +7,8 @@ import zoneinfo
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from .....module_utils.model.key_table import nearest
-from .....module_utils.model.values import integer, listing
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import integer, listing
 from ....cluster.cluster import Cluster
 from ....cluster.jvm_options import heap_mb
 from ....rules.engine import Finding, Findings, rule

@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.uuids import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import (
     directory_id,
     is_cluster_id,
     kafka_text,

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import secret_store
-from ansible_collections.millrace.streaming.plugins.module_utils.model.secret_store import (
+from ansible_collections.millrace.streaming.plugins.module_utils.host.secret_record import RECORD
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import secret_store
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import (
     MOST_NUMBER,
-    RECORD,
     Generation,
     Store,
 )

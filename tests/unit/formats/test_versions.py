@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table, versions
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import key_table, versions
 
 from artifacts import tools
 from docs import generate

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.millrace.streaming.plugins.module_utils.model.properties import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     changed_keys,
     parse_properties,
 )

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import schemas
-from ansible_collections.millrace.streaming.plugins.module_utils.model.schemas import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry import (
+    schemas,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.schemas import (
     AVRO,
     JSON,
     PROTOBUF,

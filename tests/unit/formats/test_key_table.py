@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model import key_table, versions
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import key_table, versions
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import Service
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import (
     key_table as connect_key_table,

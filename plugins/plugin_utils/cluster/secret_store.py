@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ...module_utils.host.secret_record import RECORD
+
 FILE = "store.json"
 """Its name among the secrets."""
-DIRECTORY = "/var/lib/millrace"
-RECORD = f"{DIRECTORY}/secrets.json"
-"""Where a host has it; root alone may read it."""
 MOST_NUMBER = 2**31
 _MOST_CHARACTERS = 300
 

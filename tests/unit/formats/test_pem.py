@@ -7,7 +7,7 @@ import hashlib
 import re
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.model.pem import (
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import (
     identities,
     is_for,
     readable,

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .values import mapping
+from ....module_utils.formats.values import mapping
 
 VARIABLE = "schema_registry_subjects"
-CONFLUENT = "/apis/ccompat/v7"
-"""The path of the interface of Confluent\'s registry, by which clients use schemas."""
 BACKWARD = "BACKWARD"
 AVRO, JSON, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
 TOPIC, RECORD, TOPIC_RECORD = "TopicNameStrategy", "RecordNameStrategy", "TopicRecordNameStrategy"
