@@ -226,6 +226,7 @@ def test_a_new_version_reads_the_history_and_is_compared(job: Deployed, admin: A
 
 def test_a_click_that_comes_too_late_is_kept_with_the_reason(job: Deployed) -> None:
     """Each click is counted or kept, and none is both; the new hour closes the former one."""
+    skip_unless_full()
     before = job.counts()[-1]
     job.send([json.dumps({**CLICK, "at": "2026-01-05T13:00:00Z"})])
     sent = 0

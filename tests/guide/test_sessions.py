@@ -9,7 +9,7 @@ import pytest
 from testinfra.host import Host
 
 from tests.support.clients import guide
-from tests.support.faults.target import FULL, PART_OF_FULL
+from tests.support.faults.target import FULL, PART_OF_FULL, skip_unless_full
 from tests.support.lab.topology import Topology
 from tests.support.services.spark import get
 from tests.support.wait import wait_for
@@ -83,6 +83,7 @@ def test_a_program_runs_under_the_account_that_submits_it(
 
 def test_members_share_tables_between_hosts(topology: Topology, login: dict[str, Host]) -> None:
     """What one makes another reads and changes, elsewhere: a catalog, and files open to both."""
+    skip_unless_full()
     if not topology.group("spark_metastore"):
         pytest.skip("no catalog here")
     hosts = [login[name] for name in topology.group("spark_workers")]

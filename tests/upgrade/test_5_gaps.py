@@ -21,7 +21,7 @@ def test_planned_restarts_are_hardly_noticed(
     """
     gaps = sorted(plays.gaps)
     facts["gaps"] = gaps
-    assert len(gaps) >= 9, "restarts of three nodes, at least three times"
+    assert len(gaps) >= 6, "restarts of three nodes, at least twice"
     sessions = [
         node.config["broker.session.timeout.ms"] / 1000 for node in topology.cluster.kafka.values()
     ]
