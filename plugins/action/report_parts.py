@@ -4,6 +4,7 @@ from typing import Any
 
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import module_options
+from ..plugin_utils.cluster.registry import HEALTH_CHECKS
 from ..plugin_utils.inventory.reading import plain
 from ..plugin_utils.operations import report
 
@@ -20,7 +21,7 @@ class ActionModule(Action):
             if report.is_reached(plain(hostvars[host].get(name)) or {})
         ]
         found = {}
-        for part in report.PARTS:
+        for part in HEALTH_CHECKS:
             if report.reader(part, self.cluster, reached) == self.host:
                 wanted = module_options.of_module(part.module, self.cluster, self.host)
                 more = {"fail": False} if part.may_fail else {}

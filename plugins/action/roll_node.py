@@ -17,6 +17,7 @@ from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired, module_options
 from ..plugin_utils.files import write_event
 from ..plugin_utils.operations.roll import PHASE_TEXTS, HostUnreachableError, NodeRoll, StoppedError
+from ..plugin_utils.services.kafka.module_options import limits
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
@@ -36,7 +37,7 @@ class ActionModule(Action):
             return {"changed": False, "skipped": True}
         die_with_ansible()
         self._options = module_options.of_module("kafka_restart", self.cluster, self._node)
-        self._limits = module_options.limits(self.cluster.kafka[self._node])
+        self._limits = limits(self.cluster.kafka[self._node])
         begun = time.time()
         roll = NodeRoll(
             self._args["action"],

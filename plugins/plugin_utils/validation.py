@@ -9,30 +9,13 @@ from ansible.utils.display import Display
 
 from ..module_utils.formats.values import listing
 from .cluster.cluster import Cluster
-from .cluster.inventory import GROUPS
+from .cluster.registry import GROUPS
 from .files import write
 from .rules import RULES, engine
 from .rules.engine import Problem
 
 INVENTORY = ("The inventory has", "no host was touched")
 HOSTS = ("The hosts have", "nothing was changed")
-# One and several of a group, as a summary counts them.
-_NAMES = {
-    "kafka_controllers": ("controller", "controllers"),
-    "kafka_brokers": ("broker", "brokers"),
-    "zookeeper": ("member of ZooKeeper", "members of ZooKeeper"),
-    "kafka_connect": ("worker of Kafka Connect", "workers of Kafka Connect"),
-    "schema_registry": ("schema registry", "schema registries"),
-    "postgresql": ("database", "databases"),
-    "hdfs_namenode": ("NameNode", "NameNodes"),
-    "hdfs_datanodes": ("DataNode", "DataNodes"),
-    "spark_masters": ("Spark master", "Spark masters"),
-    "spark_workers": ("Spark worker", "Spark workers"),
-    "spark_history": ("history server", "history servers"),
-    "spark_metastore": ("metastore", "metastores"),
-    "spark_connect": ("Spark Connect server", "Spark Connect servers"),
-    "monitoring": ("monitoring server", "monitoring servers"),
-}
 
 
 def forget(*paths: str | None) -> None:
@@ -77,10 +60,10 @@ def show(problems: Sequence[Problem], subject: str, untouched: str) -> str:
 def summary(cluster: Cluster, problems: Sequence[Problem]) -> str:
     """Return what was checked: how many hosts, of which kinds, and how many warnings."""
     parts = []
-    for group in GROUPS:
-        if members := cluster.inventory.members(group):
-            parts.append(counted(len(members), *_NAMES[group]))
-        if group == "kafka_brokers" and members:
+    for name, group in GROUPS.items():
+        if members := cluster.inventory.members(name):
+            parts.append(counted(len(members), group.one, group.several))
+        if name == "kafka_brokers" and members:
             racks = {cluster.hosts[name].settings["kafka_rack"] for name in members} - {""}
             parts[-1] += f" in {counted(len(racks), 'rack', 'racks')}" if racks else ""
     hosts = counted(len(cluster.hosts), "host", "hosts")

@@ -22,9 +22,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     ConfigResource,
     ConfigResourceType,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry import (
+    KAFKA_USER,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
     CONFIG,
-    KAFKA_USER,
     RegistryUser,
     topics,
 )

@@ -138,7 +138,7 @@ def of_model(name: str) -> dict[str, Any]:
         *("spark_masters", "spark_workers", "hdfs_namenode", "hdfs_datanodes"),
     )
     found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})
-    given = name in module_options.OPERATIONS
+    given = name in module_options.modules()
     return module_options.of_module(name, found, "k1") if given else {}
 
 
@@ -180,7 +180,7 @@ def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.Monke
     assert not differences(handed, taken)
 
 
-@pytest.mark.parametrize("name", sorted(module_options.OPERATIONS))
+@pytest.mark.parametrize("name", module_options.modules())
 def test_modules_take_what_the_model_gives_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, of_tasks = of_model(name), action.options(name)
     specs = {

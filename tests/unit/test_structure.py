@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import (
     GROUPS,
-    SPARK_GROUPS,
+    groups_of,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.model import (
     Console,
@@ -46,6 +46,7 @@ from tests.unit.tree import (
     walk,
 )
 
+SPARK_GROUPS = groups_of("spark")
 PLAYBOOKS = [*ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/shared/*.yml")]
 TASKS = sorted(ROOT.glob("roles/*/tasks/*.yml"))
 
@@ -538,7 +539,7 @@ IMPORTED = folders_imported(IMPORTS, "plugins/module_utils/operations/gate.py")
         (groups_left_out("zookeeper:kafka_brokers:spark_masters"), []),
         (groups_left_out(":".join(GROUPS)), []),
         (groups_left_out(f"{{{{ '{':'.join(SPARK_GROUPS[:-1])}' if x }}}}"), ["spark_connect"]),
-        (groups_left_out(":".join(GROUPS[1:])), [GROUPS[0]]),
+        (groups_left_out(":".join([*GROUPS][1:])), [next(iter(GROUPS))]),
         (lab_names("a: 1\nb: lab_image\nc: k_9\n", ["vm", "k_9"]), ["b: lab_image", "c: k_9"]),
         (lab_names("kind: podman\nupgrade: true\n", ["upgrade"]), ["kind: podman"]),
         (machine_names("--work-dir /var/work\n$work/root.tar\n{{ a }}/work\n"), []),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
 
 from tests.support.lab.topology import ROOT
 from tests.unit.cluster.inventories import INVENTORIES

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ...module_utils.formats.values import canonical, is_public
 from ...module_utils.host import secret_record
-from ..services.connect import model as connect
-from ..services.connect.model import Worker
-from ..services.console import model as console
+from ..services.connect.model import Worker, admin_certificate
 from ..services.console.model import Console
-from ..services.hdfs import model as hdfs
 from ..services.hdfs.model import HdfsHost
-from ..services.kafka import node as kafka
 from ..services.kafka.node import KafkaNode
 from ..services.kafka.security import Certificate
-from ..services.lag_exporter import model as lag_exporter
 from ..services.lag_exporter.model import LagExporter
-from ..services.monitoring import metrics
-from ..services.monitoring import model as monitoring
-from ..services.monitoring.metrics import Metrics
+from ..services.metrics.model import Metrics
+from ..services.monitoring import GROUP as MONITORING
 from ..services.monitoring.model import Monitoring
-from ..services.postgresql import model as postgresql
 from ..services.postgresql.model import Database
-from ..services.schema_registry import model as schema_registry
 from ..services.schema_registry.model import Registry
-from ..services.spark import jobs as spark_jobs
-from ..services.spark import model as spark
 from ..services.spark.model import SparkHost
-from ..services.zookeeper import model as zookeeper
 from ..services.zookeeper import tls as zookeeper_tls
 from ..services.zookeeper.model import Member
 from ..services.zookeeper.tls import Identity
@@ -40,6 +30,7 @@ from .files import Entry, directory, text
 from .firewall import Firewall
 from .host import Facts, HostSettings
 from .inventory import Inventory
+from .resolution import Resolution
 from .service import Listening, Part, Service
 from .variables import Invalid
 
@@ -61,23 +52,69 @@ class NoServiceError(Exception):
 class Cluster:
     """An inventory and what follows from it.
 
+    `by_product` is product -> host -> what it is there, of every product of the registry.
     `invalid` is host -> its variables that were not taken, which have their defaults here.
     """
 
     inventory: Inventory
     hosts: Mapping[str, HostSettings]
-    zookeeper: Mapping[str, Member] = field(default_factory=dict)
-    kafka: Mapping[str, KafkaNode] = field(default_factory=dict)
-    spark: Mapping[str, SparkHost] = field(default_factory=dict)
-    hdfs: Mapping[str, HdfsHost] = field(default_factory=dict)
-    connect: Mapping[str, Worker] = field(default_factory=dict)
-    schema_registry: Mapping[str, Registry] = field(default_factory=dict)
-    databases: Mapping[str, Database] = field(default_factory=dict)
-    metrics: Mapping[str, Metrics] = field(default_factory=dict)
-    monitoring: Mapping[str, Monitoring] = field(default_factory=dict)
-    lag_exporters: Mapping[str, LagExporter] = field(default_factory=dict)
-    consoles: Mapping[str, Console] = field(default_factory=dict)
+    by_product: Mapping[str, Mapping[str, Any]]
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
+
+    @property
+    def kafka(self) -> Mapping[str, KafkaNode]:
+        """Host -> node of Kafka."""
+        return self.by_product["kafka"]
+
+    @property
+    def zookeeper(self) -> Mapping[str, Member]:
+        """Host -> member of ZooKeeper."""
+        return self.by_product["zookeeper"]
+
+    @property
+    def connect(self) -> Mapping[str, Worker]:
+        """Host -> worker of Kafka Connect."""
+        return self.by_product["connect"]
+
+    @property
+    def schema_registry(self) -> Mapping[str, Registry]:
+        """Host -> instance of the schema registry."""
+        return self.by_product["schema_registry"]
+
+    @property
+    def databases(self) -> Mapping[str, Database]:
+        """Host -> PostgreSQL."""
+        return self.by_product["postgresql"]
+
+    @property
+    def hdfs(self) -> Mapping[str, HdfsHost]:
+        """Host -> its part of HDFS."""
+        return self.by_product["hdfs"]
+
+    @property
+    def spark(self) -> Mapping[str, SparkHost]:
+        """Host -> its part of Spark."""
+        return self.by_product["spark"]
+
+    @property
+    def metrics(self) -> Mapping[str, Metrics]:
+        """Host -> exporters."""
+        return self.by_product["metrics"]
+
+    @property
+    def monitoring(self) -> Mapping[str, Monitoring]:
+        """Host -> Prometheus and Alertmanager."""
+        return self.by_product["monitoring"]
+
+    @property
+    def lag_exporters(self) -> Mapping[str, LagExporter]:
+        """Host -> exporter of consumer lag."""
+        return self.by_product["lag_exporter"]
+
+    @property
+    def consoles(self) -> Mapping[str, Console]:
+        """Host -> console."""
+        return self.by_product["console"]
 
     def host(self, name: str) -> HostSettings:
         """Return a host.
@@ -90,23 +127,6 @@ class Cluster:
             message = f"{name} is in no group of Millrace"
             raise NoServiceError(message)
         return self.hosts[name]
-
-    @cached_property
-    def by_product(self) -> dict[str, Mapping[str, Part]]:
-        """Product -> host -> what it is there."""
-        return {
-            "zookeeper": self.zookeeper,
-            "kafka": self.kafka,
-            "connect": self.connect,
-            "schema_registry": self.schema_registry,
-            "hdfs": self.hdfs,
-            "spark": self.spark,
-            postgresql.PRODUCT: self.databases,
-            metrics.PRODUCT: self.metrics,
-            monitoring.PRODUCT: self.monitoring,
-            lag_exporter.PRODUCT: self.lag_exporters,
-            console.PRODUCT: self.consoles,
-        }
 
     def deployed(self, host: str) -> dict[str, Part]:
         """Return product -> what it is on a host, of the products that the host has."""
@@ -254,7 +274,7 @@ class Cluster:
         of_databases = [
             one for database in self.databases.values() for one in database.certificates
         ]
-        return [*found, *([connect.admin_certificate()] if found else []), *of_databases]
+        return [*found, *([admin_certificate()] if found else []), *of_databases]
 
     @property
     def web_certificates(self) -> list[Certificate]:
@@ -303,7 +323,7 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     """Return the cluster of an inventory; `facts` is what was found on hosts so far."""
     hosts: dict[str, HostSettings] = {}
     invalid: dict[str, list[Invalid]] = {}
-    monitored = bool(inventory.members(monitoring.GROUP))
+    monitored = bool(inventory.members(MONITORING))
     for name, host in inventory.hosts.items():
         settings, wrong = variables.settings(host)
         settings["ansible_host"] = host.connection.get("ansible_host")
@@ -311,56 +331,4 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
         hosts[name] = HostSettings(name, settings, found, monitored)
         if wrong:
             invalid[name] = wrong
-    members = zookeeper.resolve(inventory, hosts)
-    ensemble = next((one.client_addresses for one in members.values()), [])
-    secured = any(one.is_secured for one in members.values())
-    drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
-    job_users = [user for one in drivers for user in spark_jobs.users(spark_jobs.of_settings(one))]
-    workers = [hosts[name].settings for name in inventory.members(connect.GROUP)]
-    registries = [hosts[name].settings for name in inventory.members(schema_registry.GROUP)]
-    users = [*connect.users(workers), *schema_registry.kafka_users(registries), *job_users]
-    users += lag_exporter.kafka_users(inventory.members(lag_exporter.GROUP))
-    nodes = kafka.resolve(inventory, hosts, ensemble, ensemble_secured=secured, job_users=users)
-    broker = next((node for node in nodes.values() if node.is_broker), None)
-    stores = hdfs.resolve(inventory, hosts)
-    store = next(iter(stores.values()), None)
-    databases = postgresql.resolve(inventory, hosts)
-    schemas = schema_registry.resolve(inventory, hosts, broker)
-    registry = next(iter(schemas.values()), None)
-    connects = connect.resolve(
-        inventory, hosts, broker, registry=registry, has_database=bool(databases)
-    )
-    sparks = spark.resolve(
-        inventory, hosts, ensemble, broker, store, registry, ensemble_secured=secured
-    )
-    resolved = Cluster(
-        inventory,
-        hosts,
-        members,
-        nodes,
-        sparks,
-        stores,
-        connects,
-        schemas,
-        databases,
-        lag_exporters=lag_exporter.resolve(inventory, hosts, broker),
-        invalid=invalid,
-    )
-    return _with_metrics(resolved)
-
-
-def _with_metrics(found: Cluster) -> Cluster:
-    """Return a cluster with what watches it: the servers, and exporters of all that it has."""
-    inventory, hosts = found.inventory, found.hosts
-    broker = next((node for node in found.kafka.values() if node.is_broker), None)
-    registry = next(iter(found.schema_registry.values()), None)
-
-    def watched(exporters: Mapping[str, Metrics]) -> Cluster:
-        servers = monitoring.resolve(inventory, hosts, exporters)
-        consoles = console.resolve(inventory, hosts, broker, servers, registry, exporters)
-        return replace(found, metrics=exporters, monitoring=servers, consoles=consoles)
-
-    # An exporter says until when the certificates of the servers are valid, too.
-    unwatched = watched({})
-    parts = {name: unwatched.deployed(name) for name in hosts}
-    return watched(metrics.resolve(inventory, hosts, parts))
+    return Cluster(inventory, hosts, Resolution(inventory, hosts).all_parts(), invalid)

@@ -11,7 +11,7 @@ from typing import Any
 from ...module_utils.formats import pem
 from ..services.console.model import Console
 from ..services.lag_exporter.model import LagExporter
-from ..services.monitoring.metrics import Metrics
+from ..services.metrics.model import Metrics
 from ..services.monitoring.model import Monitoring
 from ..services.monitoring.packaged import Packaged
 from ..services.spark import jobs as spark_jobs

@@ -6,26 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .registry import GROUPS
 from .secret_store import Store
 
-SPARK_GROUPS = (
-    *("spark_masters", "spark_workers", "spark_history"),
-    *("spark_metastore", "spark_connect"),
-)
-HDFS_GROUPS = ("hdfs_namenode", "hdfs_datanodes")
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
     *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
     "ansible_python_interpreter",
 )
-GROUPS = (
-    *("kafka_controllers", "kafka_brokers", "zookeeper", "kafka_connect", "schema_registry"),
-    "postgresql",
-    *(*HDFS_GROUPS, *SPARK_GROUPS),
-    "monitoring",
-)
-PARENTS = ("kafka", "hdfs", "spark")
-"""Parent groups in the example inventories."""
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ..services.kafka import node as kafka
-from .service import PRODUCTS
+from .registry import JAVA_PRODUCTS
 
 USERS = "kafka_users"
 PASSWORDS = {USERS: "name", "connect_mirrors": "from", "schema_registry_users": "name"}
 """Variables with a list of entries that may have a password -> the key that names an entry."""
 CONFIGS = (
-    *dict.fromkeys((*kafka.LAYERS, *(f"{product}_config" for product in PRODUCTS))),
+    *dict.fromkeys((*kafka.LAYERS, *(f"{product}_config" for product in JAVA_PRODUCTS))),
     *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
     "lag_exporter_client_config",
 )
 """Variables with properties, of which some are secrets."""
-OPTIONS = tuple(f"{product}_java_options" for product in PRODUCTS)
+OPTIONS = tuple(f"{product}_java_options" for product in JAVA_PRODUCTS)
 """Variables with options of a JVM, of which some may be secrets."""
 FILES = ("connect_secrets",)
 """Variables with files of secrets: file -> key -> secret."""

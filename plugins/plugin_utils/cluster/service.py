@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ...module_utils.formats.key_table import Table, nearest
 from ...module_utils.formats.values import by_name, canonical
 from ..services.kafka.security import OPEN, STANDARD, Certificate
-from ..services.monitoring import java_agent
+from ..services.metrics import java_agent
 from ..services.zookeeper.tls import Identity
 from . import files
 from .artifacts import HOMES, KEPT_HOMES, Distribution, cache_directory
@@ -28,8 +28,6 @@ CRASH_DAYS = 30
 CRASH_REPORTS = 10
 RECORDED_ENDS = 100
 _NEEDRESTART = "/etc/needrestart/conf.d"
-PRODUCTS = ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
-"""The products whose services run on a JVM."""
 # Who connects to a port, and who that is.
 CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
 CALLERS: Mapping[str, str] = {

@@ -12,13 +12,10 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils.formats.key_table import nearest
 from ...module_utils.formats.values import listing, mapping, sequence, yaml_type
-from . import files
+from . import files, registry
 from .inventory import HostVariables
 
-ROLES = (
-    *("host", "java", "service", "zookeeper", "kafka", "connect", "schema_registry", "postgresql"),
-    *("hdfs", "spark", "metrics", "monitoring", "lag_exporter", "console"),
-)
+ROLES = ("host", "java", "service", *registry.ENTRIES)
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_", "accepted_risks")
 # Old name -> what to set instead.
 RENAMED = {"distribution_cache": "service_cache", "kafka_allow_plaintext": "kafka_security: open"}

@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from ...module_utils.formats.key_table import nearest
-from ..cluster.inventory import GROUPS, FileFinding
+from ..cluster.inventory import FileFinding
+from ..cluster.registry import GROUPS
 from ..cluster.variables import Option, documented
 from .layout import ENDS, NEARLY, STRUCTURE, VARIABLES
 

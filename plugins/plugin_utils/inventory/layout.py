@@ -12,7 +12,8 @@ import yaml
 
 from ...module_utils.formats.key_table import nearest
 from ..ansible_internals import is_ini
-from ..cluster.inventory import CONNECTION, GROUPS, PARENTS, FileFinding
+from ..cluster.inventory import CONNECTION, FileFinding
+from ..cluster.registry import GROUPS, PARENTS
 from ..cluster.variables import documented
 from .sources import files, wrong_bytes
 

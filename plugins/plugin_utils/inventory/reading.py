@@ -14,12 +14,12 @@ from ..ansible_internals import CopiedLoader, DataLoader, HostVars
 from ..cluster.inventory import (
     CLUSTER_ID_FILE,
     CONNECTION,
-    GROUPS,
     FileFinding,
     HostVariables,
     Inventory,
     Secrets,
 )
+from ..cluster.registry import GROUPS
 from ..cluster.variables import PREFIXES, defaults, documented
 from ..secrets import cluster_id
 from ..secrets import store as secrets

@@ -6,16 +6,17 @@ Pure: the caller reads. A host or a service that did not answer is in the snapsh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from ..cluster.cluster import Cluster
-from ..cluster.inventory import GROUPS
+from ..cluster.entry import HealthCheck
+from ..cluster.registry import GROUPS, HEALTH_CHECKS
+from ..services.hdfs import HDFS_JOBS
+from ..services.spark import JOBS
 
 Result = Mapping[str, Any]
 VERSION = 1
-JOBS, HDFS_JOBS = "jobs", "hdfs_jobs"
 NO_HOST = "none of its hosts can be reached"
 NOT_READ = "it was not read"
 LEFT_OUT = "the run left it out (--limit)"
@@ -24,45 +25,17 @@ _LEFT_OUT: Result = {"msg": LEFT_OUT}
 _OTHER = frozenset({"changed", "invocation", "failed", "msg", "seconds", "warnings", "lines"})
 
 
-@dataclass(frozen=True)
-class Part:
-    """A service of a cluster: its name in the snapshot, the module that reads it, its groups.
-
-    `answer` is a key that every result of the module has, unless the module could not do its work.
-    """
-
-    name: str
-    module: str
-    groups: tuple[str, ...]
-    answer: str
-    may_fail: bool = True
-
-
-PARTS = (
-    Part("kafka", "kafka_contents", ("kafka_brokers",), "error", may_fail=False),
-    Part("zookeeper", "zookeeper_health", ("zookeeper",), "healthy"),
-    Part("connect", "connect_health", ("kafka_connect",), "healthy"),
-    Part("registry", "schema_registry_health", ("schema_registry",), "healthy"),
-    Part("postgresql", "postgresql_checks", ("postgresql",), "problems", may_fail=False),
-    Part("hdfs", "hdfs_health", ("hdfs_namenode",), "healthy"),
-    Part("spark", "spark_health", ("spark_masters",), "healthy"),
-    Part(JOBS, "spark_job_health", ("spark_masters",), "healthy"),
-    Part(HDFS_JOBS, "hdfs_job_health", ("hdfs_namenode",), "healthy"),
-)
-"""`may_fail` says that the module fails at an unhealthy service unless its option says not to."""
-
-
 def is_reached(result: Result) -> bool:
     """Return whether a host has answered, by the result of a task on it."""
     return bool(result) and not result.get("unreachable")
 
 
-def members(part: Part, cluster: Cluster) -> list[str]:
+def members(part: HealthCheck, cluster: Cluster) -> list[str]:
     """Return the hosts of a service."""
     return [host for group in part.groups for host in cluster.inventory.members(group)]
 
 
-def reader(part: Part, cluster: Cluster, reached: Sequence[str]) -> str:
+def reader(part: HealthCheck, cluster: Cluster, reached: Sequence[str]) -> str:
     """Return the host that reads a service, empty if none of its hosts was reached."""
     return next((host for host in members(part, cluster) if host in reached), "")
 
@@ -79,7 +52,7 @@ def snapshot(
         read.update(result.get("parts") or {})
     found: dict[str, Any] = {
         part.name: _part(part, read.get(part.name), cluster, hosts)
-        for part in PARTS
+        for part in HEALTH_CHECKS
         if members(part, cluster)
     }
     in_hdfs = found.pop(HDFS_JOBS, {})
@@ -107,7 +80,7 @@ def snapshot(
 def problems(found: Mapping[str, Any]) -> list[str]:
     """Return what of a snapshot was not reached, and what is wrong with the rest."""
     wrong = [f"{one['name']}: {one['error']}" for one in found["hosts"] if one["error"]]
-    for part in PARTS:
+    for part in HEALTH_CHECKS:
         one = found.get(part.name, {})
         texts = [one["error"]] if one.get("error") else one.get("problems", [])
         wrong += [f"{part.name}: {text}" for text in texts]
@@ -115,7 +88,7 @@ def problems(found: Mapping[str, Any]) -> list[str]:
 
 
 def _part(
-    part: Part, result: Result | None, cluster: Cluster, hosts: Mapping[str, Result]
+    part: HealthCheck, result: Result | None, cluster: Cluster, hosts: Mapping[str, Result]
 ) -> dict[str, Any]:
     if result is None:
         reached = [name for name, one in hosts.items() if is_reached(one)]

@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import PurePosixPath
 
 from ..cluster.cluster import Cluster, DataDirectory
+from ..cluster.registry import ENTRIES
 from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings, rule
 from .shared import nodes
@@ -22,12 +23,12 @@ _SYSTEM_NAMES = (
     "var/lib var/log var/opt"
 )
 _SYSTEM = ("/", *(f"/{name}" for name in _SYSTEM_NAMES.split()))
-_STATE = {"kafka": "/var/lib/kafka", "zookeeper": "/var/lib/zookeeper", "hdfs": "/var/lib/hdfs"}
-_BETTER = {
-    **{service: f"{path}/data" for service, path in _STATE.items()},
-    "spark": "/srv/spark",
-    "monitoring": "/var/lib/monitoring",
+_STATE = {
+    product: posixpath.dirname(entry.data_example)
+    for product, entry in ENTRIES.items()
+    if entry.needs_data_disk
 }
+_BETTER = {product: entry.data_example for product, entry in ENTRIES.items() if entry.data_example}
 _UNSAFE = re.compile(r"[,\s\x00-\x1f\x7f]")
 
 

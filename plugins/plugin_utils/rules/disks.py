@@ -7,20 +7,16 @@ from collections.abc import Iterator
 from ...module_utils.formats.key_table import nearest
 from ...module_utils.formats.values import listing, texts
 from ..cluster.cluster import Cluster, DataDirectory
+from ..cluster.entry import MIB
 from ..cluster.host import HostSettings
+from ..cluster.registry import ENTRIES, JAVA_PRODUCTS
 from .engine import Finding, Findings, host_rule, rule
 from .inspection import Directory, InspectedHost, is_below
 from .shared import falls_back_to_default, hosts, shared_values
 
-MIB = 1024 * 1024
 GIB = 1024 * MIB
-# While unpacking, the archive is on the same disk as the unpacked tree.
-_ROOM = {
-    **dict.fromkeys(("kafka", "zookeeper", "hdfs"), 400 * MIB),
-    **{"connect": 500 * MIB, "schema_registry": 500 * MIB, "spark": 1100 * MIB},
-}
 # The parents of the default data directories, which the roles create.
-_STATE = tuple(f"/var/lib/{service}" for service in _ROOM)
+_STATE = tuple(f"/var/lib/{product}" for product in JAVA_PRODUCTS)
 # File systems that may be mounted twice.
 _SHARED = ("nfs", "nfs4", "cifs", "tmpfs", "ramfs", "btrfs", "none", "overlay", "9p", "virtiofs")
 # Gone since Linux 4.19.
@@ -239,7 +235,10 @@ def _space(found: Directory) -> str:
 def _no_room_for_software(host: InspectedHost) -> Findings:
     """A full disk in the middle of an upgrade leaves a host between two versions."""
     services = host.cluster.services(host.name)
-    homes = {service.distribution.home: _ROOM[name] for name, service in services.items()}
+    homes = {
+        service.distribution.home: ENTRIES[name].unpacked_bytes
+        for name, service in services.items()
+    }
     needed = {home: room for home, room in homes.items() if host.found.homes.get(home) is False}
     total = sum(needed.values())
     if needed and host.found.opt_free < total:
@@ -251,7 +250,7 @@ def _no_room_for_software(host: InspectedHost) -> Findings:
 @host_rule("data-on-root", each=InspectedHost.on_present_disks, severity="warning")
 def _data_on_root(wanted: DataDirectory, found: Directory) -> Findings:
     """A topic that grows stops the whole system, and other writes slow the log."""
-    if wanted.service in ("kafka", "zookeeper", "hdfs") and found.mount == "/":
+    if ENTRIES[wanted.service].needs_data_disk and found.mount == "/":
         fix = "Give it a disk of its own (host_mounts)."
         yield Finding(f"{found.path} is on the root file system.", fix, wanted.variable)
 

@@ -9,19 +9,10 @@ from collections.abc import Sequence
 
 from ...module_utils.formats.values import canonical, integer, is_ipv6, listing, no_host
 from ..cluster.cluster import Cluster
-from ..cluster.inventory import GROUPS, PARENTS
+from ..cluster.registry import GROUPS, PARENTS
 from .engine import Finding, Findings, rule
 from .shared import PORTS, shared_values
 
-_PARTNERS = {
-    "kafka_brokers": "kafka_controllers",
-    "kafka_controllers": "kafka_brokers",
-    "hdfs_namenode": "hdfs_datanodes",
-    "hdfs_datanodes": "hdfs_namenode",
-    "postgresql": "kafka_connect",
-    "spark_workers": "spark_masters",
-    "spark_masters": "spark_workers",
-}
 _SSH_PORT = 22
 _SIMILAR = 0.9
 _NUMBERS = re.compile(r"[0-9.]+")
@@ -73,7 +64,8 @@ def _missing_partner_group(cluster: Cluster) -> Findings:
     misspelt = {similar_group(str(name)) for name in cluster.inventory.groups}
     if cluster.inventory.unread_sources:
         return  # the other group may be there
-    for group, partner in _PARTNERS.items():
+    partners = {name: group.partner for name, group in GROUPS.items() if group.partner}
+    for group, partner in partners.items():
         members = cluster.inventory.members(group)
         if group == "kafka_brokers" and "zookeeper" in cluster.inventory.groups:
             continue

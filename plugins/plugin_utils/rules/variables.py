@@ -11,55 +11,24 @@ from ...module_utils.formats.values import listing
 from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.inventory import CONNECTION, HostVariables
-from ..cluster.service import PRODUCTS, Service
+from ..cluster.registry import ENTRIES, JAVA_PRODUCTS
+from ..cluster.service import Service
 from ..cluster.variables import RENAMED, Invalid, Option, documented
 from .engine import Finding, Findings, rule
 from .groups import similar_group
 from .shared import LOCKED, VAULT_FIX, host_variables, hosts
 
 _IDS = ("kafka_node_id", "zookeeper_id")  # have rules of their own, which name a free id
-_ACCOUNTS = tuple(
-    f"{service}_{kind}"
-    for service in ("kafka", "connect", "schema_registry", "zookeeper", "spark", "hdfs")
-    for kind in ("user", "group")
-)
+_ACCOUNTS = tuple(f"{service}_{kind}" for service in JAVA_PRODUCTS for kind in ("user", "group"))
 _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
 _HIGHEST = 2**31 - 1
-# Variables that describe things, with the group without which nothing makes them.
-_READ_BY = {
-    "kafka_users": "kafka_brokers",
-    "connect_connectors": "kafka_connect",
-    "connect_mirrors": "kafka_connect",
-    "schema_registry_subjects": "schema_registry",
-    "schema_registry_users": "schema_registry",
-    "spark_jobs": "spark_masters",
-    "monitoring_receivers": "monitoring",
-    "monitoring_routes": "monitoring",
-    "monitoring_rule_groups": "monitoring",
+_DESCRIBED = {
+    variable: group for entry in ENTRIES.values() for variable, group in entry.described.items()
 }
 _SIMILAR = 0.9  # a site has variables of its own
-# Ports and ids have rules of their own.
 _LOWEST = {
-    "connect_start_timeout": 1,
-    "connect_stop_timeout": 1,
-    "schema_registry_start_timeout": 1,
-    "schema_registry_stop_timeout": 1,
-    "console_interval": 1,
-    "lag_exporter_interval": 1,
-    "lag_exporter_max_groups": 1,
-    "hdfs_start_timeout": 1,
-    "hdfs_stop_timeout": 1,
     "host_memory_mb": 0,
-    "kafka_gate_timeout": 0,
-    "kafka_isr_timeout": 0,
-    "kafka_reboot_timeout": 1,
-    "kafka_start_timeout": 1,
-    "kafka_stop_timeout": 1,
-    "spark_start_timeout": 1,
-    "spark_uid": 1,
-    "spark_worker_cores": 0,
-    "zookeeper_start_timeout": 1,
-    "zookeeper_stop_timeout": 1,
+    **{variable: lowest for entry in ENTRIES.values() for variable, lowest in entry.lowest.items()},
 }
 
 
@@ -103,7 +72,7 @@ def _hosts_and_services(cluster: Cluster) -> Iterable[tuple[str, HostVariables, 
 def _variable_without_group(cluster: Cluster) -> Findings:
     """Nothing reads it: what it describes is nowhere, and the run ends well."""
     misspelt = {similar_group(str(name)) for name in cluster.inventory.groups}
-    for variable, group in _READ_BY.items():
+    for variable, group in _DESCRIBED.items():
         if cluster.inventory.members(group) or group in misspelt:
             continue
         hosts = [name for name, one in host_variables(cluster) if one.variables.get(variable)]
@@ -134,7 +103,7 @@ def _unreadable_file(host: HostVariables) -> Findings:
 @rule("unresolved-variable", each=_hosts_and_services)
 def _unresolved_variable(host: HostVariables, services: list[Service]) -> Findings:
     """Everything that depends on it would be wrong; the other rules check its default instead."""
-    absent = tuple(f"{name}_" for name in {*PRODUCTS} - {one.product for one in services})
+    absent = tuple(f"{name}_" for name in {*JAVA_PRODUCTS} - {one.product for one in services})
     for name, reason in host.unresolved.items():
         if name.startswith(absent) and name.partition("[")[0] in documented():
             continue  # nothing on this host reads it

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
 
 from tests.support.clients import guide
 from tests.support.lab.topology import ROOT

@@ -11,6 +11,9 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.plugin_utils.action import Action
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import (
+    module_options as kafka_options,
+)
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
 
@@ -138,7 +141,7 @@ def test_the_content_of_a_file_is_shown_in_no_failure(
     ansible: AnsibleRun, monkeypatch: pytest.MonkeyPatch, wrong: Answer
 ) -> None:
     """Also where the module fails before it has looked at its options."""
-    monkeypatch.setitem(module_options.OPERATIONS, "kafka_dynamic_config", with_secret)
+    monkeypatch.setitem(kafka_options.OPERATIONS, "kafka_dynamic_config", with_secret)
     for check in (True, False):
         ansible.module = lambda name, args: call_module(
             name, {**args, **wrong, "library": "/nonexistent"}

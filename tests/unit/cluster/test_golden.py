@@ -20,7 +20,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.desired
     of_service,
     removal,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     SERVER_PROPERTIES,
 )

@@ -11,6 +11,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster
     NoServiceError,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.module_options import (
+    limits,
+)
 
 from tests.unit.cluster.small import CLUSTER_ID, DEBIAN_12, cluster, kafka, spark
 
@@ -94,7 +97,7 @@ def test_seconds_of_a_restart_are_the_inventorys() -> None:
         "kafka_start_timeout": 4,
         "kafka_isr_timeout": 5,
     }
-    found = module_options.limits(kafka(1, 1, **own).kafka["b1"])
+    found = limits(kafka(1, 1, **own).kafka["b1"])
     assert found == {"gate": 1, "stop": 32, "reboot": 3, "start": 4, "ready": 5}
 
 

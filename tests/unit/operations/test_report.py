@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.entry import HealthCheck
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import (
+    HEALTH_CHECKS,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import report
 
 from tests.unit.cluster import small
@@ -38,8 +42,8 @@ def snapshot(cluster: Cluster, hosts: Any, parts: Any) -> dict[str, Any]:
     return report.snapshot(cluster, hosts, parts, 1.0)
 
 
-def part(name: str) -> report.Part:
-    return next(one for one in report.PARTS if one.name == name)
+def part(name: str) -> HealthCheck:
+    return next(one for one in HEALTH_CHECKS if one.name == name)
 
 
 def test_the_first_host_that_was_reached_reads_a_service(cluster: Cluster) -> None:

@@ -12,13 +12,13 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import (
-    GROUPS,
     Expression,
     FileFinding,
     HostVariables,
     Inventory,
     Secrets,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,

@@ -17,12 +17,13 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import 
     transition,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.entry import MIB
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import (
     Generation,
     Store,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB, MIB
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Certificate,
     Directory,

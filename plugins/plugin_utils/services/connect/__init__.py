@@ -1,1 +1,20 @@
 """Kafka Connect: its workers, connectors and mirrors."""
+
+from __future__ import annotations
+
+from ...cluster.entry import MIB, Entry, Group, HealthCheck
+
+GROUP = "kafka_connect"
+KAFKA_USER = "connect"
+
+ENTRY = Entry(
+    "connect",
+    groups=(Group(GROUP, "worker of Kafka Connect", "workers of Kafka Connect"),),
+    runs_on_java=True,
+    unpacked_bytes=500 * MIB,
+    described={"connect_connectors": GROUP, "connect_mirrors": GROUP},
+    lowest={"connect_start_timeout": 1, "connect_stop_timeout": 1},
+    kafka_users=(KAFKA_USER,),
+    health=(HealthCheck("connect", "connect_health", (GROUP,), "healthy"),),
+    rules=("rules.workers", "rules.connectors", "rules.mirrors"),
+)

@@ -5,7 +5,7 @@ The layers of a property: topology < security < connect_config < owned keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,22 +15,21 @@ from ....module_utils.formats.values import by_name, mapping, property_text
 from ...cluster import files
 from ...cluster.artifacts import HOMES
 from ...cluster.files import Entry
-from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory
+from ...cluster.resolution import Resolution
 from ...cluster.service import ADMINS, NODES
 from ..kafka.kafka_service import KafkaService
-from ..kafka.node import KafkaNode
+from ..kafka.node import any_broker
 from ..kafka.security import Certificate, User
+from ..postgresql import PRODUCT as POSTGRESQL
 from ..postgresql import model as postgresql
+from ..schema_registry import PRODUCT as SCHEMA_REGISTRY
 from ..schema_registry import model as schema_registry
-from ..schema_registry.model import Registry, RegistryUser
-from . import connectors, mirrors
+from ..schema_registry.model import RegistryUser, any_instance
+from . import GROUP, KAFKA_USER, connectors, mirrors
 from . import key_table as connect_key_table
 from .connectors import SECRETS, Connector
 from .mirrors import Mirror
 
-GROUP = "kafka_connect"
-KAFKA_USER = "connect"
 """The user of Kafka that the workers are; connectors have users of their own."""
 CONFIG = "/etc/connect"
 PROPERTIES = f"{CONFIG}/connect-distributed.properties"
@@ -184,13 +183,13 @@ class Worker(KafkaService):
     @property
     def _of_database(self) -> dict[str, dict[str, Any]]:
         """The file with the passwords of the database's users, as `secret_values` has it."""
-        file = connectors.secret_file(postgresql.PRODUCT)
+        file = connectors.secret_file(POSTGRESQL)
         return {file: {**postgresql.passwords(self.secrets)}} if self.has_database else {}
 
     @property
     def _of_registry(self) -> dict[str, dict[str, Any]]:
         """The file with the passwords of the registry's users, as `secret_values` has it."""
-        file = connectors.secret_file(schema_registry.PRODUCT)
+        file = connectors.secret_file(SCHEMA_REGISTRY)
         found = {one.name: one.password for one in self.registry_users}
         return {file: found} if found else {}
 
@@ -327,7 +326,7 @@ def leader_transactional_id(group: str) -> str:
 
 def is_rest(name: str) -> bool:
     """Return whether a certificate of the secrets is of the REST interface's CA, by its name."""
-    return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] in ("connect", postgresql.PRODUCT)
+    return name == ADMIN_CERTIFICATE or name.rpartition("/")[2] in ("connect", POSTGRESQL)
 
 
 def admin_certificate() -> Certificate:
@@ -335,13 +334,14 @@ def admin_certificate() -> Certificate:
     return Certificate(ADMIN_CERTIFICATE, "", ADMIN_CERTIFICATE, (ADMIN_CERTIFICATE,), client=True)
 
 
-def users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
+def kafka_users(resolution: Resolution) -> list[User]:
     """Return the users that workers and connectors are, with the least grants that let them work.
 
-    `settings` are those of each worker; all have the same connectors. Workers make their topics
-    themselves, and refuse one that is not compacted. The leader writes the topic of configurations
-    in transactions, so that a former leader cannot (KIP-618).
+    All workers have the same connectors. Workers create their topics themselves, and refuse one
+    that is not compacted. The leader writes the topic of configurations in transactions, so that a
+    former leader cannot (KIP-618).
     """
+    settings = [worker.settings for worker in resolution.members(GROUP).values()]
     groups = dict.fromkeys(str(one["connect_group"]) for one in settings)
     operations = ["create", "describe_configs", "read", "write"]
     grants = [
@@ -366,21 +366,16 @@ def _connectors(settings: Mapping[str, Any]) -> list[Connector]:
     return [*connectors.of_settings(settings), *of_mirrors]
 
 
-def resolve(
-    inventory: Inventory,
-    hosts: Mapping[str, HostSettings],
-    broker: KafkaNode | None,
-    *,
-    registry: Registry | None = None,
-    has_database: bool = False,
-) -> dict[str, Worker]:
+def resolve(resolution: Resolution) -> dict[str, Worker]:
     """Return host -> worker of all hosts of the group kafka_connect.
 
-    `registry` is an instance of the schema registry, of whose users they get the one of their name.
+    Of the users of the schema registry they get the one of their name.
     """
-    users = tuple(one for one in (registry.users if registry else ()) if one.name == KAFKA_USER)
-    workers = {name: hosts[name] for name in inventory.members(GROUP)}
+    registry = any_instance(resolution)
+    users = tuple(user for user in (registry.users if registry else ()) if user.name == KAFKA_USER)
+    workers, secrets = resolution.members(GROUP), resolution.inventory.secrets
+    has_database = bool(resolution.parts(POSTGRESQL))
     return {
-        name: Worker(host, workers, broker, inventory.secrets, has_database, users)
+        name: Worker(host, workers, any_broker(resolution), secrets, has_database, users)
         for name, host in workers.items()
     }

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 
 from ...cluster import files
 from ...cluster.files import Entry
-from ...cluster.host import HostSettings
-from ...cluster.inventory import GROUPS, Inventory
+from ...cluster.registry import GROUPS
+from ...cluster.resolution import Resolution
 from ...cluster.service import ADMINS
-from ..kafka.node import KafkaNode
+from ..kafka.node import any_broker
 from ..kafka.security import AUTHORITY_FILE, Certificate
-from ..lag_exporter.model import GROUP
-from ..monitoring.metrics import Metrics
+from ..metrics.model import Metrics
+from ..monitoring import GROUP
 from ..monitoring.model import PROMETHEUS, Monitoring
 from ..monitoring.python_program import PythonProgram
-from ..schema_registry.model import MONITORING, Registry, secret_name
+from ..schema_registry.model import MONITORING, Registry, any_instance, secret_name
 from . import report_page
 
 PRODUCT = "console"
@@ -172,15 +172,10 @@ def _all_views() -> list[dict[str, Any]]:
     return found
 
 
-def resolve(
-    inventory: Inventory,
-    hosts: Mapping[str, HostSettings],
-    broker: KafkaNode | None,
-    servers: Mapping[str, Monitoring],
-    registry: Registry | None = None,
-    exporters: Mapping[str, Metrics] | None = None,
-) -> dict[str, Console]:
+def resolve(resolution: Resolution) -> dict[str, Console]:
     """Return host -> console of the hosts of the group monitoring, none without brokers."""
+    inventory, broker = resolution.inventory, any_broker(resolution)
+    servers, exporters = resolution.parts("monitoring"), resolution.parts("metrics")
     shown = [
         {
             "name": name,
@@ -188,14 +183,20 @@ def resolve(
             "groups": [group for group in GROUPS if name in inventory.members(group)],
             **{"rack": "", "products": [], "error": ""},
         }
-        for name, host in hosts.items()
+        for name, host in resolution.hosts.items()
     ]
     title = PurePosixPath(inventory.directory).name or "cluster"
-    found = inventory.members(GROUP) if broker else []
+    hosts = resolution.members(GROUP) if broker else {}
     return {
         name: Console(
-            *(hosts[name], inventory.secrets, broker, servers.get(name), registry, exporters or {}),
-            *(shown, title),
+            host,
+            inventory.secrets,
+            broker,
+            servers.get(name),
+            any_instance(resolution),
+            exporters,
+            shown,
+            title,
         )
-        for name in found
+        for name, host in hosts.items()
     }

@@ -1,1 +1,25 @@
 """HDFS."""
+
+from __future__ import annotations
+
+from ...cluster.entry import MIB, Entry, Group, HealthCheck
+
+HDFS_JOBS = "hdfs_jobs"
+
+ENTRY = Entry(
+    "hdfs",
+    groups=(
+        Group("hdfs_namenode", "NameNode", "NameNodes", partner="hdfs_datanodes"),
+        Group("hdfs_datanodes", "DataNode", "DataNodes", partner="hdfs_namenode"),
+    ),
+    parent="hdfs",
+    runs_on_java=True,
+    unpacked_bytes=400 * MIB,
+    data_example="/var/lib/hdfs/data",
+    needs_data_disk=True,
+    lowest={"hdfs_start_timeout": 1, "hdfs_stop_timeout": 1},
+    health=(
+        HealthCheck("hdfs", "hdfs_health", ("hdfs_namenode",), "healthy"),
+        HealthCheck(HDFS_JOBS, "hdfs_job_health", ("hdfs_namenode",), "healthy"),
+    ),
+)

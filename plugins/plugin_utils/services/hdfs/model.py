@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....module_utils.formats.key_table import Table
-from ...cluster import files
+from ...cluster import files, registry
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings
-from ...cluster.inventory import HDFS_GROUPS, SPARK_GROUPS, Inventory
+from ...cluster.resolution import Resolution
 from ...cluster.service import CLIENTS, LOOPBACK, NODES, Service
 from ..kafka.security import OPEN
 from ..spark import jobs as spark_jobs
@@ -340,15 +340,15 @@ def _xml(values: Mapping[str, Any]) -> Entry:
     return files.text(files.render("hadoop.xml.j2", properties=values), restart=True)
 
 
-def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, HdfsHost]:
+def resolve(resolution: Resolution) -> dict[str, HdfsHost]:
     """Return host -> its part of HDFS, of all hosts of HDFS's groups."""
-    sparks = [hosts[name] for group in SPARK_GROUPS for name in inventory.members(group)]
-    spark_user = next((str(one.settings["spark_user"]) for one in sparks), "")
-    drivers = [hosts[name].settings for name in inventory.members("spark_masters")[:1]]
-    jobs = [job for one in drivers for job in spark_jobs.of_settings(one)]
-    namenodes, datanodes = (
-        {name: hosts[name] for name in inventory.members(group)} for group in HDFS_GROUPS
-    )
+    hosts = resolution.hosts
+    sparks = [
+        host for group in registry.groups_of("spark") for host in resolution.members(group).values()
+    ]
+    spark_user = next((str(host.settings["spark_user"]) for host in sparks), "")
+    jobs = spark_jobs.of_driver(resolution)
+    namenodes, datanodes = map(resolution.members, registry.groups_of("hdfs"))
     return {
         name: HdfsHost(host, roles, namenodes, datanodes, spark_user, jobs)
         for name, host in hosts.items()

@@ -1,1 +1,44 @@
 """Kafka: its nodes, listeners, security and profiles."""
+
+from __future__ import annotations
+
+from ...cluster.entry import MIB, Entry, Group, HealthCheck
+
+ENTRY = Entry(
+    "kafka",
+    model="node",
+    groups=(
+        Group("kafka_controllers", "controller", "controllers", partner="kafka_brokers"),
+        Group("kafka_brokers", "broker", "brokers", partner="kafka_controllers"),
+    ),
+    parent="kafka",
+    runs_on_java=True,
+    unpacked_bytes=400 * MIB,
+    data_example="/var/lib/kafka/data",
+    needs_data_disk=True,
+    described={"kafka_users": "kafka_brokers"},
+    lowest={
+        "kafka_gate_timeout": 0,
+        "kafka_isr_timeout": 0,
+        "kafka_reboot_timeout": 1,
+        "kafka_start_timeout": 1,
+        "kafka_stop_timeout": 1,
+    },
+    kafka_users=("admin", "ledger", "flights-producer", "flights-stream"),
+    health=(HealthCheck("kafka", "kafka_contents", ("kafka_brokers",), "error", may_fail=False),),
+    rules=(
+        "rules.storage",
+        "rules.nodes",
+        "rules.quorum",
+        "rules.listeners",
+        "rules.stores",
+        "rules.certificates",
+        "rules.replication",
+        "rules.keys",
+        "rules.contradictions",
+        "rules.security",
+        "rules.principals",
+        "rules.sasl",
+        "rules.users",
+    ),
+)

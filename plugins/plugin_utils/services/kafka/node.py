@@ -15,13 +15,14 @@ from ....module_utils.formats import key_table, secret_texts
 from ....module_utils.formats.uuids import directory_id, is_cluster_id
 from ....module_utils.formats.values import bracketed, by_name, integer, texts
 from ....module_utils.formats.versions import release_numbers
-from ...cluster import files, transition
+from ...cluster import files, registry, transition
 from ...cluster.files import Entry
-from ...cluster.host import HostSettings
-from ...cluster.inventory import SPARK_GROUPS, Inventory, Secrets
+from ...cluster.inventory import Secrets
+from ...cluster.resolution import Resolution
 from ...cluster.service import CLIENTS, NODES, Certified, Server
 from ...cluster.transition import Transition
 from ..zookeeper import tls as zookeeper_tls
+from ..zookeeper.model import Member
 from ..zookeeper.tls import Identity
 from . import listeners, security
 from .listeners import Listener, Listeners
@@ -729,15 +730,18 @@ class KafkaNode(Server, Certified):
         return {key: config[key] for key in keys if key in config}
 
 
-def resolve(
-    inventory: Inventory,
-    hosts: Mapping[str, HostSettings],
-    ensemble: Sequence[str],
-    *,
-    ensemble_secured: bool = False,
-    job_users: Sequence[User] = (),
-) -> dict[str, KafkaNode]:
+def any_broker(resolution: Resolution) -> KafkaNode | None:
+    """Return a broker of an inventory, None without any."""
+    nodes: Mapping[str, KafkaNode] = resolution.parts("kafka")
+    return next((node for node in nodes.values() if node.is_broker), None)
+
+
+def resolve(resolution: Resolution) -> dict[str, KafkaNode]:
     """Return host -> node of all Kafka hosts; the groups decide what each is."""
+    inventory, hosts = resolution.inventory, resolution.hosts
+    members: Mapping[str, Member] = resolution.parts("zookeeper")
+    ensemble = next((member.client_addresses for member in members.values()), [])
+    users = [user for find in registry.functions("kafka_users") for user in find(resolution)]
     groups = {role: inventory.members(f"kafka_{role}s") for role in ("broker", "controller")}
     peers = {
         role: [
@@ -760,9 +764,9 @@ def resolve(
             ensemble,
             inventory.cluster_id,
             inventory.secrets,
-            any(inventory.members(group) for group in SPARK_GROUPS),
-            ensemble_secured,
-            job_users,
+            any(map(inventory.members, registry.groups_of("spark"))),
+            any(member.is_secured for member in members.values()),
+            users,
         )
         for name, host in hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))

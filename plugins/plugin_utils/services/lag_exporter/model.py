@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ....module_utils.formats.values import by_name
 from ...cluster import files
 from ...cluster.files import Entry
-from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory
+from ...cluster.resolution import Resolution
 from ...cluster.service import LOOPBACK
-from ..kafka.node import KafkaNode
+from ..kafka.node import any_broker
 from ..kafka.security import AUTHORITY_FILE, Certificate, Grant, User
-from ..monitoring.python_program import KAFKA_USER, PythonProgram
+from ..monitoring import GROUP, KAFKA_USER
+from ..monitoring.python_program import PythonProgram
 
 PRODUCT = "lag_exporter"
-GROUP = "monitoring"
 ADDRESS = "127.0.0.1"
 CLIENT = f"{PRODUCT}_client_config"
 INCLUDED, EXCLUDED = f"{PRODUCT}_groups", f"{PRODUCT}_excluded_groups"
@@ -81,19 +79,18 @@ class LagExporter(PythonProgram):
         return json.dumps(given, indent=2) + "\n"
 
 
-def kafka_users(hosts: Sequence[str]) -> list[User]:
+def kafka_users(resolution: Resolution) -> list[User]:
     """Return the user that monitoring hosts are, who may see all that is read, and no record."""
     grants: list[Grant] = [
         {"cluster": True, "operations": ["describe"]},
         {"topic": "*", "operations": ["describe", "describe_configs"]},
         {"group": "*", "operations": ["describe"]},
     ]
-    return [User(KAFKA_USER, grants)] if hosts else []
+    return [User(KAFKA_USER, grants)] if resolution.members(GROUP) else []
 
 
-def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
-) -> dict[str, LagExporter]:
+def resolve(resolution: Resolution) -> dict[str, LagExporter]:
     """Return host -> exporter of the hosts of the group monitoring, none without brokers."""
-    found = inventory.members(GROUP) if broker else []
-    return {name: LagExporter(hosts[name], inventory.secrets, broker) for name in found}
+    broker, secrets = any_broker(resolution), resolution.inventory.secrets
+    hosts = resolution.members(GROUP) if broker else {}
+    return {name: LagExporter(host, secrets, broker) for name, host in hosts.items()}

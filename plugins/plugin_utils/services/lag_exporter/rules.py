@@ -7,7 +7,7 @@ import re
 from ...cluster.cluster import Cluster
 from ...rules.engine import Finding, Findings, rule
 from ...rules.shared import parts, taken_user
-from ..monitoring.python_program import KAFKA_USER
+from ..monitoring import KAFKA_USER
 from .model import EXCLUDED, INCLUDED, LagExporter
 
 

@@ -14,13 +14,14 @@ from ....module_utils.formats.values import by_name, mapping, sequence
 from ...cluster import files
 from ...cluster.files import COLLECTION, Entry
 from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory
+from ...cluster.resolution import Resolution
 from ...cluster.service import ADMINS, NODES
 from ..kafka.security import AUTHORITY_FILE, Certificate
-from .metrics import TOKEN, Metrics
+from ..metrics.model import TOKEN, Metrics
+from . import GROUP
 from .packaged import Packaged
 
-PRODUCT = GROUP = "monitoring"
+PRODUCT = "monitoring"
 PASSWORD, PASSWORD_HASH = "monitoring_password", "monitoring_password_hash"
 ADMIN = "admin"
 """The one user of both web interfaces."""
@@ -311,11 +312,8 @@ def missing_texts(found: Sequence[Monitoring], metrics: Sequence[Metrics]) -> li
     return wanted + ([TOKEN] if any(not one.is_open for one in metrics) else [])
 
 
-def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], targets: Mapping[str, Metrics]
-) -> dict[str, Monitoring]:
+def resolve(resolution: Resolution) -> dict[str, Monitoring]:
     """Return host -> servers of all hosts of the group monitoring."""
-    found = {name: hosts[name] for name in inventory.members(GROUP)}
-    return {
-        name: Monitoring(host, inventory.secrets, found, targets) for name, host in found.items()
-    }
+    hosts, secrets = resolution.members(GROUP), resolution.inventory.secrets
+    exporters = resolution.parts("metrics")
+    return {name: Monitoring(host, secrets, hosts, exporters) for name, host in hosts.items()}

@@ -13,11 +13,10 @@ from ...cluster.artifacts import HOMES, Distribution, cache_directory
 from ...cluster.files import Entry
 from ..kafka.node import KafkaNode
 from ..kafka.security import AUTHORITY_FILE
+from . import KAFKA_USER
 from .imports import NAMESPACE, import_closure
 from .packaged import Packaged
 
-KAFKA_USER = "monitoring"
-"""The user of Kafka that monitoring hosts are."""
 _COLLECTION = NAMESPACE.replace(".", "/")
 
 

@@ -12,7 +12,8 @@ from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.services import wrong_address
 from ...rules.shared import one_value, parts, shared_values
-from .model import DATA, GROUP, RECEIVERS, ROUTES, SIZE, Monitoring
+from . import GROUP
+from .model import DATA, RECEIVERS, ROUTES, SIZE, Monitoring
 from .packaged import Packaged
 
 _DURATION = re.compile(r"(?=[0-9])([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?")

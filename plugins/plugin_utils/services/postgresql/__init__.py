@@ -1,1 +1,13 @@
 """The PostgreSQL server of the lab."""
+
+from __future__ import annotations
+
+from ...cluster.entry import Entry, Group, HealthCheck
+
+PRODUCT = GROUP = "postgresql"
+
+ENTRY = Entry(
+    PRODUCT,
+    groups=(Group(GROUP, "database", "databases", partner="kafka_connect"),),
+    health=(HealthCheck(PRODUCT, "postgresql_checks", (GROUP,), "problems", may_fail=False),),
+)

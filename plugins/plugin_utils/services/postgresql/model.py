@@ -18,12 +18,13 @@ from ...cluster import files
 from ...cluster.artifacts import HOMES
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory, Secrets
+from ...cluster.inventory import Secrets
+from ...cluster.resolution import Resolution
 from ...cluster.service import NODES, Certified
 from ..connect.connectors import CLASS, Connector
 from ..kafka.security import Certificate
+from . import GROUP, PRODUCT
 
-PRODUCT = GROUP = "postgresql"
 ADDRESS, CONFIG_VARIABLE, PORT = "postgresql_host", "postgresql_config", "postgresql_port"
 ACCOUNT = "postgres"
 """The account of Debian's package, and the superuser, who can log in on the host alone."""
@@ -394,6 +395,7 @@ def _plain(value: object) -> object:
     return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
-def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, Database]:
+def resolve(resolution: Resolution) -> dict[str, Database]:
     """Return host -> database of all hosts of the group postgresql."""
-    return {name: Database(hosts[name], inventory.secrets) for name in inventory.members(GROUP)}
+    secrets = resolution.inventory.secrets
+    return {name: Database(host, secrets) for name, host in resolution.members(GROUP).items()}

@@ -13,7 +13,8 @@ from ...rules.services import wrong_address
 from ...rules.shared import falls_back_to_default, parts
 from ..connect.connectors import VARIABLE, Connector
 from ..connect.model import Worker
-from .model import ADDRESS, CONFIG_VARIABLE, GROUP, LOGICAL, OWNED, WAL_LEVEL, Database, is_source
+from . import GROUP
+from .model import ADDRESS, CONFIG_VARIABLE, LOGICAL, OWNED, WAL_LEVEL, Database, is_source
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _PACKAGES = "apt"

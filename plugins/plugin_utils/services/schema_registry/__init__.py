@@ -1,1 +1,19 @@
 """The schema registry: its instances."""
+
+from __future__ import annotations
+
+from ...cluster.entry import MIB, Entry, Group, HealthCheck
+
+PRODUCT = GROUP = "schema_registry"
+KAFKA_USER = "schema-registry"
+
+ENTRY = Entry(
+    PRODUCT,
+    groups=(Group(GROUP, "schema registry", "schema registries"),),
+    runs_on_java=True,
+    unpacked_bytes=500 * MIB,
+    described={"schema_registry_subjects": GROUP, "schema_registry_users": GROUP},
+    lowest={"schema_registry_start_timeout": 1, "schema_registry_stop_timeout": 1},
+    kafka_users=(KAFKA_USER,),
+    health=(HealthCheck("registry", "schema_registry_health", (GROUP,), "healthy"),),
+)

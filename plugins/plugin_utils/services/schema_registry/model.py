@@ -15,19 +15,15 @@ from ....module_utils.formats.key_table import Table
 from ....module_utils.host.registry_rest import CONFLUENT
 from ...cluster import files
 from ...cluster.files import Entry
-from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory
+from ...cluster.resolution import Resolution
 from ...cluster.service import CLIENTS, LOOPBACK, NODES
 from ..kafka.kafka_service import KafkaService
-from ..kafka.node import KafkaNode
+from ..kafka.node import any_broker
 from ..kafka.security import AUTHORITY_FILE, Certificate, User
+from . import GROUP, KAFKA_USER, PRODUCT, schemas
 from . import key_table as schema_registry_key_table
-from . import schemas
 from .schemas import Subject
 
-GROUP = "schema_registry"
-PRODUCT = "schema_registry"
-KAFKA_USER = "schema-registry"
 """The user of Kafka that the instances are."""
 ADMIN = "admin"
 """The user of the registry that may do everything, for the operator and schemas.yml."""
@@ -283,23 +279,27 @@ def topics(copies: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def kafka_users(settings: Sequence[Mapping[str, Any]]) -> list[User]:
+def kafka_users(resolution: Resolution) -> list[User]:
     """Return the user that the instances are, with the least grants that let them work.
 
-    `settings` are those of each instance. Each start makes a consumer group of its own.
+    Each start makes a consumer group of its own.
     """
     operations = ["describe_configs", "read", "write"]
     grants = [{"topic": topic, "operations": operations} for topic in topics(1)]
     group = {"group": _PREFIX, "pattern": "prefixed", "operations": ["read"]}
-    return [User(KAFKA_USER, [*grants, group])] if settings else []
+    return [User(KAFKA_USER, [*grants, group])] if resolution.members(GROUP) else []
 
 
-def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], broker: KafkaNode | None
-) -> dict[str, Registry]:
+def any_instance(resolution: Resolution) -> Registry | None:
+    """Return an instance of an inventory, None without any."""
+    instances: Mapping[str, Registry] = resolution.parts(PRODUCT)
+    return next(iter(instances.values()), None)
+
+
+def resolve(resolution: Resolution) -> dict[str, Registry]:
     """Return host -> instance of all hosts of the group schema_registry."""
-    found = {name: hosts[name] for name in inventory.members(GROUP)}
+    hosts, inventory = resolution.members(GROUP), resolution.inventory
     return {
-        name: Registry(host, found, broker, inventory.secrets, inventory.directory)
-        for name, host in found.items()
+        name: Registry(host, hosts, any_broker(resolution), inventory.secrets, inventory.directory)
+        for name, host in hosts.items()
     }

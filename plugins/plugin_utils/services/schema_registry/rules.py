@@ -11,8 +11,8 @@ from ...cluster.cluster import Cluster
 from ...rules.engine import Finding, Findings, rule
 from ...rules.shared import one_value, parts, shared_values, taken_user
 from ..kafka.rules.users import wrong_password
-from . import schemas
-from .model import ADMIN, GROUP, KAFKA_USER, Registry
+from . import GROUP, KAFKA_USER, schemas
+from .model import ADMIN, Registry
 from .schemas import AVRO, JSON, RECORD, TOPIC, VARIABLE, Subject
 
 _USERS = "schema_registry_users"

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...cluster.artifacts import HOMES, Distribution
 from ...cluster.files import COLLECTION
+from ...cluster.resolution import Resolution
 from ..kafka import security
 from ..kafka.security import Grant, User
 
@@ -196,6 +197,12 @@ class Job:
 def of_settings(settings: Mapping[str, Any]) -> list[Job]:
     """Return the jobs that a host's variables name, in their order."""
     return [_job(one) for one in settings[VARIABLE]]
+
+
+def of_driver(resolution: Resolution) -> list[Job]:
+    """Return the jobs of an inventory: its first Spark master's, which starts their drivers."""
+    drivers = [*resolution.members("spark_masters").values()][:1]
+    return [job for driver in drivers for job in of_settings(driver.settings)]
 
 
 def _job(given: Mapping[str, Any]) -> Job:

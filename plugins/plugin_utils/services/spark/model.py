@@ -14,17 +14,20 @@ from typing import Any
 from ....module_utils.formats import secret_texts
 from ....module_utils.formats.key_table import Table
 from ....module_utils.formats.values import by_name, is_true
-from ...cluster import files
+from ...cluster import files, registry
 from ...cluster.artifacts import HOMES, Distribution, cache_directory
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings
-from ...cluster.inventory import SPARK_GROUPS, Inventory, Secrets
+from ...cluster.inventory import Secrets
+from ...cluster.resolution import Resolution
 from ...cluster.service import ADMINS, CLIENTS, LOOPBACK, NODES, Listening, Service
 from ..hdfs.model import WAREHOUSE, HdfsHost
 from ..kafka import security
-from ..kafka.node import KafkaNode
-from ..schema_registry.model import Registry
+from ..kafka.node import KafkaNode, any_broker
+from ..kafka.security import User
+from ..schema_registry.model import Registry, any_instance
 from ..zookeeper import tls as zookeeper_tls
+from ..zookeeper.model import Member
 from ..zookeeper.tls import Identity
 from . import jobs as spark_jobs
 from . import key_table as spark_key_table
@@ -729,25 +732,19 @@ class SparkHost(Service):
         )
 
 
-def resolve(
-    inventory: Inventory,
-    hosts: Mapping[str, HostSettings],
-    ensemble: Sequence[str],
-    broker: KafkaNode | None,
-    store: HdfsHost | None,
-    registry: Registry | None,
-    *,
-    ensemble_secured: bool = False,
-) -> dict[str, SparkHost]:
-    """Return host -> Spark host of all hosts of Spark's groups.
+def kafka_users(resolution: Resolution) -> list[User]:
+    """Return the users of Kafka that jobs are."""
+    return spark_jobs.users(spark_jobs.of_driver(resolution))
 
-    `ensemble` are the client addresses of ZooKeeper, empty without any; `broker` is one of Kafka's,
-    `store` a host of HDFS, `registry` an instance of the schema registry.
-    """
+
+def resolve(resolution: Resolution) -> dict[str, SparkHost]:
+    """Return host -> Spark host of all hosts of Spark's groups."""
     groups = {
-        role: {name: hosts[name] for name in inventory.members(group)}
-        for role, group in zip(ROLES, SPARK_GROUPS, strict=False)
+        role: resolution.members(group)
+        for role, group in zip(ROLES, registry.groups_of("spark"), strict=False)
     }
+    members: Mapping[str, Member] = resolution.parts("zookeeper")
+    ensemble = next((member.client_addresses for member in members.values()), [])
     return {
         name: SparkHost(
             host,
@@ -757,13 +754,13 @@ def resolve(
             groups["history"],
             groups["metastore"],
             ensemble,
-            broker,
-            inventory.secrets,
-            ensemble_secured,
-            store,
-            registry,
+            any_broker(resolution),
+            resolution.inventory.secrets,
+            any(member.is_secured for member in members.values()),
+            next(iter(resolution.parts("hdfs").values()), None),
+            any_instance(resolution),
         )
-        for name, host in hosts.items()
+        for name, host in resolution.hosts.items()
         if (roles := tuple(role for role, names in groups.items() if name in names))
     }
 

@@ -1,1 +1,16 @@
 """ZooKeeper, and its TLS."""
+
+from __future__ import annotations
+
+from ...cluster.entry import MIB, Entry, Group, HealthCheck
+
+ENTRY = Entry(
+    "zookeeper",
+    groups=(Group("zookeeper", "member of ZooKeeper", "members of ZooKeeper"),),
+    runs_on_java=True,
+    unpacked_bytes=400 * MIB,
+    data_example="/var/lib/zookeeper/data",
+    needs_data_disk=True,
+    lowest={"zookeeper_start_timeout": 1, "zookeeper_stop_timeout": 1},
+    health=(HealthCheck("zookeeper", "zookeeper_health", ("zookeeper",), "healthy"),),
+)

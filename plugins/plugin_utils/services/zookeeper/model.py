@@ -13,7 +13,8 @@ from ....module_utils.formats.values import integer
 from ...cluster import files
 from ...cluster.files import Entry
 from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory, Secrets
+from ...cluster.inventory import Secrets
+from ...cluster.resolution import Resolution
 from ...cluster.service import NODES, Server
 from . import tls as zookeeper_tls
 from .tls import Identity
@@ -153,7 +154,7 @@ def _client_port(host: HostSettings) -> str:
     return f";{host.settings['zookeeper_client_port']}"
 
 
-def resolve(inventory: Inventory, hosts: Mapping[str, HostSettings]) -> dict[str, Member]:
+def resolve(resolution: Resolution) -> dict[str, Member]:
     """Return host -> member of all hosts of the group zookeeper."""
-    ensemble = {name: hosts[name] for name in inventory.members("zookeeper")}
-    return {name: Member(host, ensemble, inventory.secrets) for name, host in ensemble.items()}
+    ensemble, secrets = resolution.members("zookeeper"), resolution.inventory.secrets
+    return {name: Member(host, ensemble, secrets) for name, host in ensemble.items()}

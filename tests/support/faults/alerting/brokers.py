@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.metrics import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.metrics.model import (
     NODE_UNIT,
 )
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring import (
-    java_agent,
-)
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.metrics import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.metrics import java_agent
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.metrics.model import (
     NODE_UNIT,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (

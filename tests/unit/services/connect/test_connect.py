@@ -20,11 +20,10 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certifi
     issue,
     new_authority,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import KAFKA_USER
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect.model import (
-    KAFKA_USER,
     PROPERTIES,
     Worker,
-    users,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     Certificate,
@@ -100,14 +99,13 @@ def test_connectors_do_not_get_the_login_of_the_workers() -> None:
 
 
 def test_only_workers_may_use_the_group_and_its_topics() -> None:
-    settings = {"connect_group": "databases", "connect_connectors": [], "connect_mirrors": []}
-    (user,) = users([settings])
+    found = cluster(GROUPS, IDS, **CLOSED, connect_group="databases").kafka["k1"].users
+    (user,) = [one for one in found if one.name == KAFKA_USER]
     names = {one.get("topic") or one.get("group") or one["transactional_id"] for one in user.grants}
     assert names == {
         *("databases-configs", "databases-offsets", "databases-status"),
         *("databases", "connect-cluster-databases"),
     }
-    assert users([]) == []
 
 
 def test_the_user_of_the_workers_is_made_where_kafka_has_users() -> None:

@@ -16,15 +16,15 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service
     LOOPBACK,
     NODES,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import User
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry import (
+    KAFKA_USER,
     schemas,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.schema_registry.model import (
-    KAFKA_USER,
     PROPERTIES,
     STORE,
     Registry,
-    kafka_users,
     topics,
 )
 
@@ -111,13 +111,17 @@ def test_the_certificate_is_not_one_of_a_client_of_kafka() -> None:
 
 
 def test_instances_may_use_their_topics_and_no_others() -> None:
-    (user,) = kafka_users([{}])
+    def registry_users(groups: Mapping[str, list[str]]) -> list[User]:
+        users = cluster(groups, IDS, **CLOSED).kafka["k1"].users
+        return [user for user in users if user.name == KAFKA_USER]
+
+    (user,) = registry_users(GROUPS)
     names = {str(one["topic"]) for one in user.grants if "topic" in one}
     assert names == {*topics(1)}
     assert {x for one in user.grants for x in one["operations"]} == {
         *("describe_configs", "read", "write"),
     }
-    assert kafka_users([]) == []
+    assert registry_users(KAFKA) == []
 
 
 def test_nothing_of_the_topics_is_ever_deleted() -> None:

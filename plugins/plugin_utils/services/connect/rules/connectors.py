@@ -10,9 +10,10 @@ from .....module_utils.formats.config_providers import references
 from .....module_utils.formats.key_table import nearest
 from .....module_utils.formats.values import by_name, listing, mapping, sequence, texts
 from ....cluster.cluster import Cluster
+from ....cluster.registry import KAFKA_USERS
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import falls_back_to_default, one_value, parts, shared_values
-from ...kafka.rules.users import OWN_USERS, wrong_grants, wrong_name
+from ...kafka.rules.users import wrong_grants, wrong_name
 from ...spark.jobs import VARIABLE as JOBS
 from .. import connectors
 from ..connectors import CLASS, SECRETS_VARIABLE, VARIABLE, Connector
@@ -215,7 +216,7 @@ def _connector_user(cluster: Cluster, worker: Worker, one: Connector) -> Finding
             yield Finding(what, f"Set kafka_user: {one.name}.", where)
     elif problem := wrong_name(cluster, one.user):
         yield Finding(f"{one.user!r} of {one.name} {problem}.", "Choose another.", where)
-    elif one.user in OWN_USERS:
+    elif one.user in KAFKA_USERS:
         what = f"{one.user} of {one.name} is a user of Millrace's own programs."
         yield Finding(what, "Choose another.", where)
     elif one.user in named:

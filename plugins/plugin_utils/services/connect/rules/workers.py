@@ -7,7 +7,8 @@ from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, host_rule, rule
 from ....rules.inspection import InspectedHost
 from ....rules.shared import Property, differing, properties, taken_user
-from ..model import EXACTLY_ONCE, GROUP, KAFKA_USER, Worker, internal_topics
+from .. import GROUP, KAFKA_USER
+from ..model import EXACTLY_ONCE, Worker, internal_topics
 
 
 @rule("connect-without-kafka", where=f"group {GROUP}")

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from .....module_utils.formats import key_table, versions
 from .....module_utils.formats.values import listing, sequence, texts, yaml_type
 from ....cluster.cluster import Cluster
-from ....cluster.service import PRODUCTS, Service
+from ....cluster.registry import JAVA_PRODUCTS
+from ....cluster.service import Service
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import Property, falls_back_to_default, properties
 from ..node import KafkaNode
@@ -64,7 +65,7 @@ def _release(service: Service) -> str:
     return f"{versions.PRODUCTS[service.product].name} {service.version}"
 
 
-@rule("owned-key", each=properties(*PRODUCTS, owned=True))
+@rule("owned-key", each=properties(*JAVA_PRODUCTS, owned=True))
 def _owned_key(service: Service, one: Property) -> Findings:
     """Millrace derives the value on every host; a second one could contradict it."""
     owner = service.owned[one.key]
@@ -180,7 +181,7 @@ def _class_name(_: Service, one: Property) -> Findings:
         yield Finding(f"There is no class {text}.", f"Did you mean {near}?", one.where)
 
 
-@rule("value-blanks", each=properties(*PRODUCTS))
+@rule("value-blanks", each=properties(*JAVA_PRODUCTS))
 def _value_blanks(_: Service, one: Property) -> Findings:
     """Blanks around a value are a part of it, as Kafka reads it. Only certificates and keys have
     several lines.
@@ -198,7 +199,7 @@ def _value_blanks(_: Service, one: Property) -> Findings:
 
 @rule(
     "value-backslashes",
-    each=properties(*(product for product in PRODUCTS if product != "hdfs")),  # files of XML
+    each=properties(*(product for product in JAVA_PRODUCTS if product != "hdfs")),  # files of XML
     severity="warning",
 )
 def _value_backslashes(_: Service, one: Property) -> Findings:

@@ -17,24 +17,12 @@ from ....rules.shared import (
     place,
     shared_values,
 )
-from ...connect import model as connect
-from ...monitoring import python_program
-from ...schema_registry import model as schema_registry
 from ..listeners import Listener
 from ..node import KafkaNode
-from ..security import AUTHORITY, MECHANISM, MECHANISMS, NODES, SCRAM, own_users
+from ..security import AUTHORITY, MECHANISM, MECHANISMS, NODES, SCRAM
 from .principals import client_auth, everybody_may, has_known_authorizer, maps_as_made, super_users
 from .sasl import enabled_mechanisms, has_own_checks
 
-OWN_USERS = frozenset(
-    {
-        connect.KAFKA_USER,
-        schema_registry.KAFKA_USER,
-        python_program.KAFKA_USER,
-        *(one.name for one in own_users(with_spark=True)),
-    }
-)
-"""The users of Kafka that services and Millrace's own programs have for themselves."""
 _VARIABLE = "kafka_users"
 _CERTIFICATE, _KEY = "kafka_ca_certificate", "kafka_ca_key"
 _COMMON = ("all", "describe")

@@ -11,10 +11,11 @@ from .....module_utils.formats.key_table import nearest
 from .....module_utils.formats.values import integer, listing
 from ....cluster.cluster import Cluster
 from ....cluster.jvm_options import heap_mb
+from ....cluster.registry import KAFKA_USERS
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import falls_back_to_default, one_value, shared_values
 from ...connect.connectors import allows
-from ...kafka.rules.users import OWN_USERS, wrong_grants, wrong_name
+from ...kafka.rules.users import wrong_grants, wrong_name
 from ..jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
 from ..key_table import size_mb
 from ..model import SparkHost
@@ -387,7 +388,7 @@ def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
             yield Finding(what, f"Set kafka_user: {job.name}.", where)
     elif problem := wrong_name(cluster, job.user):
         yield Finding(f"{job.user!r} of the job {job.name} {problem}.", "Choose another.", where)
-    elif job.user in OWN_USERS:
+    elif job.user in KAFKA_USERS:
         what = f"{job.user} of the job {job.name} is a user of Millrace's own programs."
         yield Finding(what, f"Set kafka_user: {job.name}.", where)
     elif not job.present:

@@ -15,16 +15,15 @@ from ....module_utils.formats.values import integer
 from ...cluster import files
 from ...cluster.artifacts import HOMES, Distribution, cache_directory
 from ...cluster.files import Entry
-from ...cluster.host import HostSettings
-from ...cluster.inventory import Inventory
+from ...cluster.resolution import Resolution
 from ...cluster.service import LOOPBACK, NODES, Certified, Part
 from ..hdfs.model import NAMENODE, HdfsHost
 from ..kafka.node import KafkaNode
 from ..kafka.security import AUTHORITY, Certificate, pem_stores
+from ..monitoring.packaged import Packaged
 from ..schema_registry.model import Registry
 from ..spark.model import SparkHost
 from . import java_agent
-from .packaged import Packaged
 
 PRODUCT = "metrics"
 TOKEN = "metrics_token"  # noqa: S105 - its name among the secrets
@@ -283,12 +282,18 @@ class Metrics(Packaged):
         )
 
 
-def resolve(
-    inventory: Inventory, hosts: Mapping[str, HostSettings], parts: Mapping[str, Mapping[str, Part]]
-) -> dict[str, Metrics]:
-    """Return host -> exporters, of all hosts if one collects metrics; `parts` is by host."""
+def resolve(resolution: Resolution) -> dict[str, Metrics]:
+    """Return host -> exporters, of all hosts if one collects metrics.
+
+    An exporter says until when the certificates of the servers are valid, too, and these collect
+    from the exporters: it is given the servers as they are without any.
+    """
+    parts: dict[str, dict[str, Part]] = {}
+    for product, hosts in resolution.without_parts(PRODUCT).all_parts().items():
+        for name, part in hosts.items():
+            parts.setdefault(name, {})[product] = part
     return {
-        name: Metrics(host, inventory.secrets, parts.get(name, {}))
-        for name, host in hosts.items()
+        name: Metrics(host, resolution.inventory.secrets, parts.get(name, {}))
+        for name, host in resolution.hosts.items()
         if host.monitored
     }

@@ -1,0 +1,182 @@
+"""The options of modules that operate Kafka, from the model of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...cluster.cluster import Cluster
+from ...cluster.module_options import Operations, Options
+from ..connect import connectors
+from ..schema_registry import model as schema_registry
+from . import node as kafka
+from . import security
+from .listeners import MOVED
+from .node import KafkaNode
+from .security import User
+
+
+def _kafka_health(node: KafkaNode, cluster: Cluster) -> Options:
+    return {**_gate(node, cluster), "tls_addresses": node.tls_addresses}
+
+
+def _expected(node: KafkaNode, _: Cluster) -> Options:
+    return {
+        "bootstrap": node.other_brokers_first,
+        "expect_brokers": [peer.id for peer in node.brokers],
+        "expect_voters": [peer.id for peer in node.voters],
+        **({"cluster_id": node.cluster_id} if node.cluster_id else {}),
+    }
+
+
+def _gate(node: KafkaNode, cluster: Cluster) -> Options:
+    return {
+        **_expected(node, cluster),
+        "strict": node.settings["kafka_gate_strict"],
+        "allow_outage": node.settings["kafka_allow_outage"],
+        "allow_unsafe_quorum": node.settings["kafka_allow_unsafe_quorum"],
+    }
+
+
+def _kafka_restart(node: KafkaNode, cluster: Cluster) -> Options:
+    # The options that stay the same for a whole roll.
+    return {
+        **_gate(node, cluster),
+        "node": {
+            "id": node.id,
+            "broker": node.is_broker,
+            "controller": node.is_controller,
+            "address": node.own_address,
+            "ports": [one.port for one in node.listeners],
+            "data_dirs": node.data_dirs,
+            "replication": node.replication_factor,
+            "peers": _peers(node),
+        },
+    }
+
+
+def limits(node: KafkaNode) -> Mapping[str, float]:
+    """Return the seconds that each phase of a restart may take."""
+    settings = node.settings
+    return {
+        "gate": settings["kafka_gate_timeout"],
+        # After its timeout systemd kills the process; 30 s are for that and for a slow host.
+        "stop": settings["kafka_stop_timeout"] + 30,
+        "reboot": settings["kafka_reboot_timeout"],
+        "start": settings["kafka_start_timeout"],
+        "ready": settings["kafka_isr_timeout"],
+    }
+
+
+def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
+    return {
+        **_as_service_user(node),
+        "cluster_id": node.cluster_id,
+        "log_dirs": list(dict.fromkeys(path for _, path in node.data_directories)),
+        "controller": node.is_controller,
+        "initial_controllers": node.initial_controllers,
+        "bootstrap": node.other_brokers_first,
+    }
+
+
+def _kafka_voter(node: KafkaNode, _: Cluster) -> Options:
+    return {
+        **_as_service_user(node),
+        "bootstrap": node.bootstrap,
+        "timeout": node.settings["kafka_start_timeout"],
+    }
+
+
+def _kafka_features(node: KafkaNode, cluster: Cluster) -> Options:
+    return {**_expected(node, cluster), "target": node.version}
+
+
+def _kafka_dynamic_config(node: KafkaNode, _: Cluster) -> Options:
+    # The connection is to the broker itself. Before its restart the certificate that it shows lacks
+    # an address that has changed since.
+    port = node.own_address.rpartition(":")[2]
+    return {
+        "bootstrap": [f"localhost:{port}" if node.keys_are_ours else node.own_address],
+        "node_id": node.id,
+        "keys": node.dynamic_keys,
+        "path": kafka.SERVER_PROPERTIES,
+        "content": node.files()[kafka.SERVER_PROPERTIES]["content"],
+    }
+
+
+def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
+    # A login shows whether a user's password is the one that it should have.
+    login = node.login_listener
+    trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
+    return {
+        "bootstrap": node.bootstrap,
+        "users": [_user(one, may_replace=node.may_replace(one)) for one in node.users],
+        "mechanism": node.login_mechanism,
+        "iterations": security.ITERATIONS,
+        "login_bootstrap": node.client_bootstrap if login else [],
+        "login_properties": {"security.protocol": login.protocol, **trust} if login else {},
+        "wait": node.settings["kafka_start_timeout"],
+    }
+
+
+def _kafka_topics(node: KafkaNode, cluster: Cluster) -> Options:
+    worker = next(iter(cluster.connect.values()), None)
+    found = connectors.topics_read(worker.connectors) if worker else {}
+    return {"bootstrap": node.bootstrap, "topics": found}
+
+
+def _kafka_service_topics(node: KafkaNode, cluster: Cluster) -> Options:
+    found = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
+    wait = node.settings["kafka_start_timeout"]
+    return {"bootstrap": node.bootstrap, "topics": found, "wait": wait}
+
+
+def _kafka_listeners(node: KafkaNode, _: Cluster) -> Options:
+    # Who still uses the former listeners counts when they are about to be closed.
+    leaves = node.change is not None and node.change.complete and node.change.phase == MOVED
+    return {"ports": [one.port for one in node.former_listeners] if leaves else []}
+
+
+def _user(user: User, *, may_replace: bool) -> Options:
+    login = {"password": user.password, **({} if may_replace else {"replace": False})}
+    return {
+        "name": user.name,
+        "state": "present" if user.present else "absent",
+        "grants": [*user.grants],
+        **(login if user.scram and user.password else {}),
+    }
+
+
+def _as_service_user(node: KafkaNode) -> Options:
+    """Return what Kafka's own tools are run with on the node's host."""
+    user = node.settings["kafka_user"]
+    return {
+        "home": node.distribution.home,
+        "java": node.host.java.binary,
+        "node_id": node.id,
+        "user": user,
+        "group": user,
+    }
+
+
+def _peers(node: KafkaNode) -> list[str]:
+    """Return the addresses of all other nodes."""
+    brokers = zip(node.bootstrap, (peer.id for peer in node.brokers), strict=False)
+    voters = zip(node.quorum_addresses, (peer.id for peer in node.voters), strict=False)
+    found = [*brokers, *voters]
+    own = {address for address, peer in found if peer == node.id}
+    return list(dict.fromkeys(address for address, _ in found if address not in own))
+
+
+OPERATIONS: Operations = {
+    "kafka_contents": _expected,
+    "kafka_health": _kafka_health,
+    "kafka_restart": _kafka_restart,
+    "kafka_storage": _kafka_storage,
+    "kafka_voter": _kafka_voter,
+    "kafka_features": _kafka_features,
+    "kafka_dynamic_config": _kafka_dynamic_config,
+    "kafka_listeners": _kafka_listeners,
+    "kafka_users": _kafka_users,
+    "kafka_topics": _kafka_topics,
+    "kafka_service_topics": _kafka_service_topics,
+}

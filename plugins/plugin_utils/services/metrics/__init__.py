@@ -1,0 +1,7 @@
+"""The exporters of all hosts, and the agent in their JVMs."""
+
+from __future__ import annotations
+
+from ...cluster.entry import Entry
+
+ENTRY = Entry("metrics", rules=())

@@ -1,0 +1,18 @@
+"""The options of the module that operates ZooKeeper, from the model of the cluster."""
+
+from __future__ import annotations
+
+from ...cluster.cluster import Cluster
+from ...cluster.module_options import Operations, Options
+from .model import Member
+
+
+def _zookeeper_health(member: Member, _: Cluster) -> Options:
+    own = member.identity
+    files = {"certificate": own.certificate.path, "authority": own.authority} if own else {}
+    return {"members": member.client_addresses, **files}
+
+
+OPERATIONS: Operations = {
+    "zookeeper_health": _zookeeper_health,
+}
