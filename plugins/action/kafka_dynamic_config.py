@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..plugin_utils import from_model
+from . import from_model
 
 
 class ActionModule(from_model.ActionModule):

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from ..plugin_utils import from_model
 from ..plugin_utils.cluster.module_options import of_module
 from ..plugin_utils.secrets import store as secrets
+from . import from_model
 
 
 class ActionModule(from_model.ActionModule):

@@ -8,12 +8,14 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
@@ -29,14 +31,26 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.readi
     from_directory,
 )
 
+from tests.support.lab.topology import ROOT
+
 PLUGINS = "ansible_collections.millrace.streaming.plugins"
 Answer = dict[str, Any]
 Module = Callable[[str, Answer], Answer]
 
 
+@cache
+def routed_actions() -> Mapping[str, str]:
+    """Return module -> the action that a task with it has, of those that meta/runtime.yml routes."""
+    routes = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    return {name: route["action_plugin"].rpartition(".")[2] for name, route in routes.items()}
+
+
 def plugin(folder: str, name: str) -> ModuleType:
     """Return a plugin of the collection."""
-    return import_module(f"{PLUGINS}.{folder}.{name.rpartition('.')[2]}")
+    word = name.rpartition(".")[2]
+    if folder == "action":
+        word = routed_actions().get(word, word)
+    return import_module(f"{PLUGINS}.{folder}.{word}")
 
 
 def call_module(

@@ -1,11 +1,11 @@
-"""The action of modules whose options come from the model of the cluster."""
+"""Ansible action: that of the modules whose options come from the model (meta/runtime.yml)."""
 
 import time
 from typing import Any
 
-from .action import Action
-from .cluster import module_options
-from .files import write_event
+from ..plugin_utils.action import Action
+from ..plugin_utils.cluster import module_options
+from ..plugin_utils.files import write_event
 
 
 class ActionModule(Action):
