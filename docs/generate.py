@@ -175,7 +175,7 @@ RESULTS = "<!-- From here on written by `python docs/generate.py reliability`. -
 def reliability() -> dict[Path, str]:
     """Return docs/reliability.md: what it says by hand, then the runs of docs/failover.json.
 
-    `python -m ledger page ... --summary docs/failover.json` writes that file.
+    `python -m apps.ledger page ... --summary docs/failover.json` writes that file.
     """
     page, data = ROOT / "docs" / "reliability.md", ROOT / "docs" / "failover.json"
     by_hand = page.read_text(encoding="utf-8").partition(RESULTS)[0]
@@ -184,8 +184,8 @@ def reliability() -> dict[Path, str]:
 
 
 def results(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is known of runs of faults, each as `ledger/recorded_runs.py` writes it."""
-    from ledger.recorded_runs import COLUMNS, about, rows
+    """Return what is known of runs of faults, each as `apps/ledger/recorded_runs.py` writes it."""
+    from apps.ledger.recorded_runs import COLUMNS, about, rows
 
     if not runs:
         return ["No run was recorded yet."]
@@ -346,8 +346,8 @@ def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
 
 def dashboards() -> dict[Path, str]:
     """Return the dashboards of Grafana, one for each view."""
+    from apps.console.panels import FILE, views
     from docs import grafana
-    from monitoring.panels import FILE, views
 
     return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
 

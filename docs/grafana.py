@@ -1,4 +1,4 @@
-"""The dashboards of Grafana, made of the views in `monitoring/panels.py`."""
+"""The dashboards of Grafana, made of the views in `apps/console/panels.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat,
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
-from monitoring.panels import NUMBER, Panel, View
+from apps.console.panels import NUMBER, Panel, View
 
 COLUMNS = 24
 """Width of a dashboard, in Grafana's units."""

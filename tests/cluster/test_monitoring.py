@@ -20,7 +20,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monito
     Monitoring,
 )
 
-from monitoring.panels import panels
+from apps.console.panels import panels
 from tests.support.lab.topology import Topology
 from tests.support.repeat import repeated
 from tests.support.wait import wait_for_none

@@ -25,9 +25,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.connect import mirrors
 from testinfra.host import Host
 
-from ledger import journal
-from ledger.failover import judge
-from ledger.history import History
+from apps.ledger import journal
+from apps.ledger.failover import judge
+from apps.ledger.history import History
 from tests.support.clients import guide, reading
 from tests.support.clients.sender import Sender, value
 from tests.support.faults.ledger_run import RUNS, ledger_running

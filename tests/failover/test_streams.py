@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from testinfra.host import Host
 
-from ledger.sink import violations
+from apps.ledger.sink import violations
 from tests.support.faults.catalogue.streams import FAULTS
 from tests.support.faults.ledger_run import PAGE, report
 from tests.support.faults.stream_driver import BATCH

@@ -14,7 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 )
 from testinfra.host import Host
 
-from ledger.journal import load
+from apps.ledger.journal import load
 from tests.support.faults.catalogue.machines import ALL_OFF, FAULTS
 from tests.support.faults.ledger_run import assert_nothing_lost, checked, ledger_running, suite
 from tests.support.faults.machine_target import Machines

@@ -14,8 +14,8 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.consol
     page,
 )
 
-from console import views
-from console.reading import Reading
+from apps.console import views
+from apps.console.reading import Reading
 from tests.support.browser import Browser, browser
 from tests.support.served_console import served
 from tests.unit.console.drawn_prometheus import Drawn, prometheus

@@ -22,11 +22,11 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
     Certificate,
 )
 
-from console.app import Clients, Console, secured
-from console.collector import Collector
-from console.connections import MOST, Connection, Listener
-from console.settings import Settings
-from monitoring import panels
+from apps.console import panels
+from apps.console.app import Clients, Console, secured
+from apps.console.collector import Collector
+from apps.console.connections import MOST, Connection, Listener
+from apps.console.settings import Settings
 from tests.support.wait import wait_for
 from tests.unit.kafka.sasl_broker import SaslBroker
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ledger.faults import Fault, FaultRun, Machine
-from ledger.history import History
-from ledger.journal import Journal
+from apps.ledger.faults import Fault, FaultRun, Machine
+from apps.ledger.history import History
+from apps.ledger.journal import Journal
 from tests.unit.ledger_draft import WALL
 
 KILL = Fault(

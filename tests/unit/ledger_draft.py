@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from ledger.history import (
+from apps.ledger.history import (
     Commit,
     Event,
     History,

@@ -10,7 +10,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     calc_crc32c,
 )
 
-from ledger.history import Read
+from apps.ledger.history import Read
 
 GZIP = 1
 _CONTROL = 0x20

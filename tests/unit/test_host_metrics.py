@@ -38,7 +38,7 @@ OWN = pwd.getpwuid(os.getuid()).pw_name
 @pytest.fixture(scope="module")
 def program() -> ModuleType:
     """The program as it is on a host."""
-    path = ROOT / "roles/metrics/files/host_metrics.py"
+    path = ROOT / "apps/host_metrics.py"
     spec = importlib.util.spec_from_file_location("host_metrics", path)
     assert spec
     assert spec.loader

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.exactly_once import violations
-from ledger.history import Ending, History, Output, Read, Reader, Transaction, value_of
-from ledger.verdict import as_text, judge
+from apps.ledger.exactly_once import violations
+from apps.ledger.history import Ending, History, Output, Read, Reader, Transaction, value_of
+from apps.ledger.verdict import as_text, judge
 from tests.unit.ledger_draft import PARTITIONS, drafted
 
 COMMITTED = ("output-live", "output-final-1", "output-final-2")

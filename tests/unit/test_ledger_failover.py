@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.failover import Failover, judge
-from ledger.history import History, Read, Reader, Run, Send, value_of
+from apps.ledger.failover import Failover, judge
+from apps.ledger.history import History, Read, Reader, Run, Send, value_of
 
 RUN = Run("r", "t", 1, 100, 1_700_000_000.0, 0.0)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ledger import faults
-from ledger.journal import JournalError
+from apps.ledger import faults
+from apps.ledger.journal import JournalError
 from tests.unit.faults_draft import KILL, failed, skipped, suite
 from tests.unit.ledger_draft import WALL
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.history import History, Read, Reader, Run, Sample, Send, value_of
-from ledger.invariants import violations
-from ledger.verdict import as_text, judge
+from apps.ledger.history import History, Read, Reader, Run, Sample, Send, value_of
+from apps.ledger.invariants import violations
+from apps.ledger.verdict import as_text, judge
 from tests.unit.ledger_draft import FINALS, PARTITIONS, Draft, drafted, remove, with_readers
 
 

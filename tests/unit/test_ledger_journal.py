@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ledger import status
-from ledger.__main__ import main
-from ledger.history import Commit, Event, Read, Sample, Send
-from ledger.journal import Journal, JournalError, load
+from apps.ledger import status
+from apps.ledger.__main__ import main
+from apps.ledger.history import Commit, Event, Read, Sample, Send
+from apps.ledger.journal import Journal, JournalError, load
 
 HEADER = {"id": "r", "topic": "t", "partitions": 1, "rate": 2.0, "wall": 1000.0, "monotonic": 10.0}
 PRODUCED: list[Mapping[str, Any]] = [

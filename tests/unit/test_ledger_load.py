@@ -16,12 +16,12 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import Future, errors
 
-from ledger import run as running
-from ledger.__main__ import main
-from ledger.clients import Clients, SetupError
-from ledger.history import Read, Run
-from ledger.journal import Journal, load
-from ledger.load import Answer, Load, Planned, Session
+from apps.ledger import run as running
+from apps.ledger.__main__ import main
+from apps.ledger.clients import Clients, SetupError
+from apps.ledger.history import Read, Run
+from apps.ledger.journal import Journal, load
+from apps.ledger.load import Answer, Load, Planned, Session
 from tests.support.wait import wait_for
 from tests.unit.ledger_segments import segment
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from apps.ledger import faults, page, recorded_runs
+from apps.ledger.__main__ import main
+from apps.ledger.faults import Fault
+from apps.ledger.history import Event, History, Run, Send
+from apps.ledger.page import SuiteReport
+from apps.ledger.verdict import CLAIM, judge
 from docs import generate
-from ledger import faults, page, recorded_runs
-from ledger.__main__ import main
-from ledger.faults import Fault
-from ledger.history import Event, History, Run, Send
-from ledger.page import SuiteReport
-from ledger.verdict import CLAIM, judge
 from tests.support.lab.topology import ROOT
 from tests.unit.faults_draft import KILL, failed, put, skipped, suite
 from tests.unit.ledger_draft import WALL, Draft, drafted, remove

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from ledger import plot
-from ledger.history import History, Run, Send
-from ledger.plot import LANES, LEFT, RIGHT, WIDTH, Span
-from ledger.series import Series, outline, peaks, per_second
+from apps.ledger import plot
+from apps.ledger.history import History, Run, Send
+from apps.ledger.plot import LANES, LEFT, RIGHT, WIDTH, Span
+from apps.ledger.series import Series, outline, peaks, per_second
 
 END = WIDTH - RIGHT
 

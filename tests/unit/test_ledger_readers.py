@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ledger import readers
-from ledger.history import Run
-from ledger.journal import Journal
+from apps.ledger import readers
+from apps.ledger.history import Run
+from apps.ledger.journal import Journal
 
 RUN = Run("id", "topic", 1, 10.0, 0.0, 0.0)
 RECORDS = 6

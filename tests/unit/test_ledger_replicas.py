@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import replicas
-from ledger.history import History, Read, Reader
-from ledger.invariants import violations
-from ledger.replicas import held
-from ledger.verdict import as_dict, as_text, judge
+from apps.ledger import replicas
+from apps.ledger.history import History, Read, Reader
+from apps.ledger.invariants import violations
+from apps.ledger.replicas import held
+from apps.ledger.verdict import as_dict, as_text, judge
 from tests.unit.ledger_draft import PARTITIONS, Draft, drafted, remove
 from tests.unit.ledger_segments import GZIP, batch, segment
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.sink import Place, Row, violations
+from apps.ledger.sink import Place, Row, violations
 
 # Offset 4 of partition 0 is a transaction's marker: it is no record.
 SOURCE = [Place("a", 0, n) for n in range(8) if n != 4] + [Place("a", 1, 2), Place("b", 0, 0)]

@@ -14,13 +14,13 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-from ledger import run as running
-from ledger import transactions
-from ledger.exactly_once import unproven, violations
-from ledger.history import History, Run
-from ledger.journal import Journal, load
-from ledger.readers import read_all
-from ledger.transactions import Pipeline, Worker
+from apps.ledger import run as running
+from apps.ledger import transactions
+from apps.ledger.exactly_once import unproven, violations
+from apps.ledger.history import History, Run
+from apps.ledger.journal import Journal, load
+from apps.ledger.readers import read_all
+from apps.ledger.transactions import Pipeline, Worker
 from tests.unit.ledger_cluster import MOST, Cluster
 
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)

@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from ledger.gaps import measure
-from ledger.history import Event, History, Reader, Run, Send
-from ledger.invariants import Violation
-from ledger.verdict import Report, _counts, as_dict, as_text, judge, violated
+from apps.ledger.gaps import measure
+from apps.ledger.history import Event, History, Reader, Run, Send
+from apps.ledger.invariants import Violation
+from apps.ledger.verdict import Report, _counts, as_dict, as_text, judge, violated
 from tests.unit.ledger_draft import WALL, Draft, drafted, remove, with_readers
 
 

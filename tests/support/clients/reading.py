@@ -13,7 +13,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     TopicPartition,
 )
 
-from ledger.history import Read
+from apps.ledger.history import Read
 from tests.support.wait import scaled
 
 SECONDS = 120

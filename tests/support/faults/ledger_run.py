@@ -58,7 +58,7 @@ def ledger_running(
     )
     process = subprocess.Popen(  # noqa: S603 - our own program
         [
-            *(sys.executable, "-m", "ledger", "run", "--keep-topic", "--topic", topic),
+            *(sys.executable, "-m", "apps.ledger", "run", "--keep-topic", "--topic", topic),
             *("--client-config", str(config), "--dir", str(folder), "--rate", str(rate)),
             *("--partitions", str(len(topology.brokers)), "--watch-pid", str(os.getpid())),
             *(["--transactions"] if transactions else []),
@@ -103,7 +103,7 @@ def report() -> str:
 def ledger(command: str, *arguments: str | Path) -> str:
     """The output of a command of the ledger on a run that has begun."""
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-m", "ledger", command, *arguments],
+        [sys.executable, "-m", "apps.ledger", command, *arguments],
         cwd=ROOT,
         env=environment(),
         check=False,

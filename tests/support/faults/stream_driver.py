@@ -16,7 +16,7 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.values import property_text
 from testinfra.host import Host
 
-from ledger.sink import Row
+from apps.ledger.sink import Row
 from tests.support.lab.topology import ROOT
 from tests.support.services.spark import get
 from tests.support.wait import wait_for

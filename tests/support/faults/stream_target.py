@@ -21,10 +21,10 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.
 )
 from testinfra.host import Host
 
-from ledger.clients import Clients
-from ledger.faults import FAULTS
-from ledger.faults import load as load_faults
-from ledger.sink import Place, Row
+from apps.ledger.clients import Clients
+from apps.ledger.faults import FAULTS
+from apps.ledger.faults import load as load_faults
+from apps.ledger.sink import Place, Row
 from tests.support.faults.ledger_run import RUNS
 from tests.support.faults.services_target import ServicesTarget
 from tests.support.faults.stream_driver import BATCH, CHECKPOINT, SECONDS, Stream

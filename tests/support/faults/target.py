@@ -31,8 +31,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot 
 )
 from testinfra.host import Host
 
-import ledger.faults
-from ledger.faults import FaultRun, Machine, Verdict, save
+from apps.ledger import faults as ledger_faults
+from apps.ledger.faults import FaultRun, Machine, Verdict, save
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import Topology
 from tests.support.wait import processors, slowed, wait_for, wait_for_none
@@ -82,12 +82,12 @@ class Record:
         self.limit_seconds = round(seconds * slowed(self.begun), 1)
         return self.limit_seconds
 
-    def as_fault(self) -> ledger.faults.Fault:
+    def as_fault(self) -> ledger_faults.Fault:
         """As the report has it."""
         plain = asdict(self)
         for ours in ("least_acks", "begun"):
             del plain[ours]
-        return ledger.faults.Fault(**plain)
+        return ledger_faults.Fault(**plain)
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Target:
     side_topic: str = "millrace-faults-side"
     """For records that the ledger does not know of."""
     records: list[Record] = field(default_factory=list)
-    earlier: Sequence[ledger.faults.Fault] = ()
+    earlier: Sequence[ledger_faults.Fault] = ()
     """What the report has before them."""
     _views: dict[int, Cluster] = field(default_factory=dict)
 

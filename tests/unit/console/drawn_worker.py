@@ -8,8 +8,8 @@ from pathlib import Path
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 
-from console import records, worker
-from console.records import Fetched, Request
+from apps.console import records, worker
+from apps.console.records import Fetched, Request
 
 
 class Consumer:

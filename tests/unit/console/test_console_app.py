@@ -19,12 +19,12 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.consol
 )
 from starlette.testclient import TestClient
 
-from console import app, attempts, passwords, records
-from console.app import Clients, Console, secured
-from console.collector import Collector
-from console.reading import Reading
-from console.sessions import CHECK_SECONDS, Session
-from console.settings import Settings
+from apps.console import app, attempts, passwords, records
+from apps.console.app import Clients, Console, secured
+from apps.console.collector import Collector
+from apps.console.reading import Reading
+from apps.console.sessions import CHECK_SECONDS, Session
+from apps.console.settings import Settings
 from tests.unit.console.drawn_prometheus import prometheus
 from tests.unit.kafka.sasl_broker import SaslBroker
 from tests.unit.snapshot_draft import cluster

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from console.connections import Connection, Listener
+from apps.console.connections import Connection, Listener
 from tests.support.wait import wait_for
 
 SECONDS = 0.3

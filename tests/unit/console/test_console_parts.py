@@ -17,12 +17,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from console import attempts, collector, passwords, records, sessions
-from console.attempts import Attempts
-from console.collector import Collector
-from console.schemas import Schemas
-from console.sessions import Sessions
-from console.settings import Settings, SettingsError, read
+from apps.console import attempts, collector, passwords, records, sessions
+from apps.console.attempts import Attempts
+from apps.console.collector import Collector
+from apps.console.schemas import Schemas
+from apps.console.sessions import Sessions
+from apps.console.settings import Settings, SettingsError, read
 from tests.unit.snapshot_draft import cluster
 
 NO_JSON = ValueError("no JSON")

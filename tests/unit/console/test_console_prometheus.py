@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 
-from console import charts, prometheus, views
-from console.observed import Observed
-from console.prometheus import Prometheus, Series
-from monitoring.panels import NUMBER, Panel, Query, panels
+from apps.console import charts, prometheus, views
+from apps.console.observed import Observed
+from apps.console.panels import NUMBER, Panel, Query, panels
+from apps.console.prometheus import Prometheus, Series
 from tests.support import promtool
 from tests.unit.console import drawn_prometheus
 

@@ -19,10 +19,10 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.consol
     Console,
 )
 
-from console import codecs, reading, worker
-from console.codecs import CodecError
-from console.reading import Reading
-from console.records import RecordsError, Request
+from apps.console import codecs, reading, worker
+from apps.console.codecs import CodecError
+from apps.console.reading import Reading
+from apps.console.records import RecordsError, Request
 from tests.unit.host.served import served
 
 WORKER = "tests.unit.console.drawn_worker"

@@ -15,8 +15,8 @@ import avro.schema
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_rest import CONFLUENT
 
-from console import records, schemas
-from console.schemas import SchemaError, SchemaRegistry, Schemas
+from apps.console import records, schemas
+from apps.console.schemas import SchemaError, SchemaRegistry, Schemas
 from tests.unit.host.served import served
 
 PLANE: dict[str, Any] = {

@@ -29,7 +29,7 @@ from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError
 from google.type import money_pb2
 
-from console.protobuf_schemas import (
+from apps.console.protobuf_schemas import (
     _STANDARD,
     MOST_BYTES,
     MOST_NAME,

@@ -13,10 +13,10 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups import Reading
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitoring.lag_exporter import exposition, settings
-from monitoring.lag_exporter.exporter import Exporter
-from monitoring.lag_exporter.exposition import Metric
-from monitoring.lag_exporter.server import server
+from apps.lag_exporter import exposition, settings
+from apps.lag_exporter.exporter import Exporter
+from apps.lag_exporter.exposition import Metric
+from apps.lag_exporter.server import server
 from tests.unit.monitoring.lag_readings import FLIGHTS, group, reading
 
 Parsed = dict[tuple[str, tuple[tuple[str, str], ...]], float]

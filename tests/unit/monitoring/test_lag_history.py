@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitoring.lag_exporter.history import SAMPLES, History
+from apps.lag_exporter.history import SAMPLES, History
 
 
 def history(*samples: tuple[float, int]) -> History:

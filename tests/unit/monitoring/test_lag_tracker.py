@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitoring.lag_exporter.tracker import Lag, Tracker
+from apps.lag_exporter.tracker import Lag, Tracker
 from tests.unit.monitoring.lag_readings import FLIGHTS, PLANES, group, reading
 
 KEEP = 120.0

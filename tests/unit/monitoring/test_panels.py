@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from monitoring.panels import HOST, NUMBER, Panel, panels, views
+from apps.console.panels import HOST, NUMBER, Panel, panels, views
 from tests.support import promtool
 from tests.support.lab.topology import ROOT
 from tests.unit.monitoring.alert_rules import ALERTS

@@ -53,7 +53,7 @@ class Console(PythonProgram):
     connecting = (ADMINS,)
     library_version = "1.10.0"  # of Starlette
     service = "millrace-console"
-    package = PRODUCT
+    package = "apps.console"
     leftovers = (*PythonProgram.leftovers, "console.pem", "page.html", "views.json")
     environment: ClassVar[Mapping[str, str]] = {
         # Not the compiled part of another version, which the host may have.
@@ -62,7 +62,7 @@ class Console(PythonProgram):
         "PYTHONPYCACHEPREFIX": "/run/millrace-console/python",
     }
     memory = "1G"  # of itself, and of the processes that read records
-    sources = (f"{PRODUCT}/*.py",)  # tried alone by test_console_host.py
+    sources = ("apps/console/*.py",)  # tried alone by test_console_host.py
     stop_timeout = 15
 
     @property

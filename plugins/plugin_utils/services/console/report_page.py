@@ -11,7 +11,7 @@ from typing import Any
 
 from ...cluster import files
 
-_SOURCE = "console/page/page"
+_SOURCE = "apps/console/page/page"
 # As text of a script these would end it, or begin a comment in which its end does not count.
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 _NO_SNAPSHOT = "null"

@@ -25,7 +25,7 @@ def _console_user(console: Console) -> Findings:
         if not _HASH.fullmatch(str(one["hash"])):
             # Not the text itself: it may be a password.
             what = f"The hash of {one['name']} is not one of the console."
-            fix = "Set what `python -m console.passwords` prints."
+            fix = "Set what `python -m apps.console.passwords` prints."
             yield Finding(what, fix, USERS)
 
 

@@ -33,8 +33,8 @@ class LagExporter(PythonProgram):
     connecting = (LOOPBACK,)
     library_version = "3.0.12"  # of kafka-python, which is all that is unpacked for it
     service = "millrace-lag-exporter"
-    package = "monitoring.lag_exporter"
-    sources = ("monitoring/*.py", "monitoring/lag_exporter/*.py")
+    package = "apps.lag_exporter"
+    sources = ("apps/lag_exporter/*.py",)
     # These are tried alone by test_lag_exporter_host.py.
     stop_timeout = 10
 

@@ -193,9 +193,7 @@ class Metrics(Packaged):
             _MODULES: files.text(self._modules_text(), **readers),
             **token,
             **self.certificate_files(),
-            _PROGRAM: files.text(
-                files.read(f"roles/{PRODUCT}/files/host_metrics.py"), restart=True
-            ),
+            _PROGRAM: files.text(files.read("apps/host_metrics.py"), restart=True),
             _SETTINGS: files.text(self._settings_text(), **readers, secret=bool(self._ui_token)),
             **self._proxy_unit(),
             **self._node_unit(),

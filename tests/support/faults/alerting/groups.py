@@ -21,12 +21,12 @@ CLOCK, AHEAD = "/run/millrace-test-clock.py", "/run/millrace-test-ahead"
 # Only the exporter's own clock: its Kafka client would close connections that seem to be idle.
 CLOCK_AHEAD = f"""
 import pathlib, runpy, time, types
-from monitoring.lag_exporter import exporter
+from apps.lag_exporter import exporter
 ahead = pathlib.Path("{AHEAD}")
 exporter.time = types.SimpleNamespace(
     time=time.time, monotonic=lambda: time.monotonic() + {26 * HOUR} * ahead.exists()
 )
-runpy.run_module("monitoring.lag_exporter", run_name="__main__", alter_sys=True)
+runpy.run_module("apps.lag_exporter", run_name="__main__", alter_sys=True)
 """
 WRITE = "printf %%s %s > %s"
 

@@ -23,7 +23,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.consol
     Console,
 )
 
-from monitoring.panels import of
+from apps.console.panels import of
 from tests.unit.cluster.small import cluster, with_secrets
 
 GROUPS = {"kafka_brokers": ["k1", "k2"], "kafka_controllers": ["k1"], "monitoring": ["m1"]}
@@ -162,7 +162,7 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(found)
     done = subprocess.run(  # noqa: S603 - this program and its own words
-        [sys.executable, "-S", "-P", "-m", "console", str(tmp_path / "none.json")],
+        [sys.executable, "-S", "-P", "-m", "apps.console", str(tmp_path / "none.json")],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{site}", "PYTHONNOUSERSITE": "1"},
         cwd=tmp_path,
         capture_output=True,

@@ -149,7 +149,7 @@ def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: P
     settings |= {"client": str(properties), "library": str(Path(library.origin).parents[1])}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-S", "-m", "monitoring.lag_exporter", tmp_path / "settings.json"],
+        [sys.executable, "-S", "-m", "apps.lag_exporter", tmp_path / "settings.json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "program")},
         capture_output=True,
@@ -162,7 +162,7 @@ def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: P
     assert done.stderr.strip() == "bootstrap.servers needs host:port entries, got none"
 
 
-@pytest.mark.parametrize("name", ["monitoring/__init__.py", "monitoring/lag_exporter/__main__.py"])
+@pytest.mark.parametrize("name", ["apps/__init__.py", "apps/lag_exporter/__main__.py"])
 def test_each_folder_of_the_program_comes_before_what_is_in_it(name: str) -> None:
     program = exporter().directory
     paths = [*LagExporter.modules(program)]

@@ -1,0 +1,84 @@
+"""What a consumer group reads when it moves to another cluster, which has copies of the records.
+
+A run of the ledger is on the first cluster. When that is lost, the group continues at the other
+one, from its translated offsets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from apps.ledger.history import History, Read
+
+
+@dataclass(frozen=True)
+class Failover:
+    """Numbers of records, of the moment at which the group has read all that was copied.
+
+    `lost` were acknowledged and not copied, which is what the mirror was behind; they are still in
+    the first cluster. `unread` were copied, and the group got them on neither side. `repeated` were
+    given to the group on both. The others have to be 0: `copied_twice`, `reordered` within a
+    partition, and `unknown`, which nobody has sent.
+    """
+
+    acknowledged: int
+    copied: int
+    read_before: int
+    read_after: int
+    lost: int
+    unread: int
+    repeated: int
+    copied_twice: int
+    reordered: int
+    unknown: int
+
+    def wrong(self) -> list[str]:
+        """Return what must not happen, however suddenly the first cluster is lost."""
+        found = asdict(self)
+        never = ("unread", "copied_twice", "reordered", "unknown")
+        return [f"{found[name]} {name}" for name in never if found[name]]
+
+
+def judge(
+    history: History,
+    copy: Sequence[Read],
+    after: Sequence[Read],
+    before: Collection[str] | None = None,
+) -> Failover:
+    """Compare a run with its copy and what the group read of it.
+
+    `copy` is all of the copied topic by partition in the order of offsets, `after` what the group
+    was given of it, in its order. `before` are the values that the group had read by then; by
+    default those of the run's own consumer in a group.
+    """
+    if before is None:
+        before = {read.value for one in history.of("group") for read in one.reads}
+    acknowledged = {one.value for one in history.sends if one.outcome == "ok"}
+    copied, given = Counter(read.value for read in copy), [read.value for read in after]
+    seen = {*before, *given}
+    return Failover(
+        acknowledged=len(acknowledged),
+        copied=len(copied),
+        read_before=len({*before}),
+        read_after=len(given),
+        lost=len(acknowledged - {*copied}),
+        unread=len({*copied} - seen),
+        repeated=sum(one in before for one in given) + len(given) - len({*given}),
+        copied_twice=sum(copied.values()) - len(copied),
+        reordered=_reordered(copy),
+        unknown=len({*copied} - {one.value for one in history.sends}),
+    )
+
+
+def _reordered(copy: Iterable[Read]) -> int:
+    """Return how many records of a producer are behind a later one of the same partition."""
+    last: dict[tuple[int, str], int] = {}
+    wrong = 0
+    for read in copy:
+        _, producer, _, seq = read.value.split("/")
+        key = (read.partition, producer)
+        wrong += int(seq) <= last.get(key, -1)
+        last[key] = max(int(seq), last.get(key, -1))
+    return wrong

@@ -1,1 +1,0 @@
-"""Programs that watch a cluster, on the hosts of the group monitoring."""
