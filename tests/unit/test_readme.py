@@ -15,7 +15,7 @@ from tests.unit.documents import commands, prose
 from tests.unit.tree import SCENARIOS, relative, tracked
 
 README = ROOT / "README.md"
-GUIDES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+GUIDES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
 STAGES = {
     *(
