@@ -10,7 +10,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import Rule
 
 # Key and release that changed its default -> what a cluster notices of it.
 CHANGED_DEFAULTS = {
@@ -251,6 +254,74 @@ def _purpose(spec: Mapping[str, Any]) -> list[str]:
     return [short, "", _sentence(spec["description"])] if "description" in spec else [short]
 
 
+def errors() -> dict[Path, str]:
+    """Return docs/errors.md: each rule with its severity and reason, and docs/rules.yml of it.
+
+    Raises:
+        ValueError: names the rules that docs/rules.yml lacks, or has and nobody registers.
+
+    """
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+
+    texts = _yaml(ROOT / "docs/rules.yml")
+    if names := sorted({rule.name for rule in RULES} ^ {*texts}):
+        message = f"docs/rules.yml needs one entry for each rule: {', '.join(names)}"
+        raise ValueError(message)
+
+    def entries(*, on_cluster: bool) -> list[str]:
+        return [
+            line
+            for rule in RULES
+            if rule.on_cluster is on_cluster
+            for line in _rule(rule, **texts[rule.name])
+        ]
+
+    lines = [
+        "# Refused inventories and hosts",
+        "",
+        _generated("errors", "docs/rules.yml"),
+        "",
+        "Before a run touches a host, the inventory is checked on the control node and every problem",
+        "is reported at once, each with the name of its rule in brackets. The message names the",
+        "value to set for the inventory at hand; this page says what a rule is about. Then every",
+        "host is inspected, before anything is changed on any: see",
+        "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
+        "warning is only shown.",
+        "",
+        "If Ansible itself ends with `couldn't resolve module/action 'millrace.streaming…'`, it did",
+        "not read `ansible.cfg`: it ignores that file in a directory to which everybody may write,",
+        "with a warning above. Run `chmod o-w .` in the checkout.",
+        "",
+        "## In the inventory",
+        "",
+        *entries(on_cluster=True),
+        "## On the hosts, before anything is changed",
+        "",
+        "`playbooks/preflight.yml` does only this. All hosts are checked together and reported in one",
+        "message. In a container, whose kernel and clock are another machine's, some errors are",
+        "warnings.",
+        "",
+        *entries(on_cluster=False),
+    ]
+    return {ROOT / "docs/errors.md": "\n".join(lines)}
+
+
+def _rule(rule: Rule, when: str, fix: str) -> list[str]:
+    """Return the entry of a rule."""
+    severity = "Refused" if rule.severity == "error" else "A warning"
+    contained = rule.in_container != rule.severity
+    within = " In a container it is a warning." if contained else ""
+    return [
+        f"### {rule.name}",
+        "",
+        f"{severity} when {when}{within}",
+        "",
+        f"- Why: {rule.why}",
+        f"- What to set: {fix}",
+        "",
+    ]
+
+
 def ports() -> dict[Path, str]:
     """Return docs/ports.md: what listens on each host of every inventory, from the model."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
@@ -396,6 +467,7 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
     "dashboards": dashboards,
+    "errors": errors,
     "ports": ports,
     "reliability": reliability,
     "variables": variables,

@@ -14,8 +14,8 @@ from typing import Any
 from .entry import Entry, Group, HealthCheck
 
 PRODUCTS = (
-    "zookeeper",
     "kafka",
+    "zookeeper",
     "connect",
     "schema_registry",
     "hdfs",

@@ -89,7 +89,7 @@ Checked = Iterable[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: `why` it finds a problem, and how severe one is; docs/errors.md describes it.
+    """A rule: `why` it finds a problem, and how severe one is; docs/rules.yml describes it.
 
     A warning is shown and never refuses. `in_container` is the severity on a host that is a
     container, whose kernel and clock are another machine's. `on_cluster` says whether it checks a

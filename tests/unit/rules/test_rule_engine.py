@@ -52,27 +52,3 @@ def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
     [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]
     assert [found.get("message") for found in case.iter("failure")] == ["One.", "Two."]
     assert "Three." in str(case.findtext("system-out"))
-
-
-def test_the_page_of_errors_has_each_rule_once_with_its_severity_and_reason() -> None:
-    page = (ROOT / "docs/errors.md").read_text()
-    of_inventories, of_hosts = page.split("\n## ")[1:]
-    for part, on_cluster in ((of_inventories, True), (of_hosts, False)):
-        form = r"(Refused|A warning) when (.+)\.\n\n- Why: (.+)\n- What to set: .+"
-        entries = [entry.partition("\n\n") for entry in part.split("\n### ")[1:]]
-        found = [(name, re.fullmatch(form, text.strip())) for name, _, text in entries]
-        assert [
-            (name, *entry.groups()[::2], entry[2].endswith("; in a container a warning"))
-            for name, entry in found
-            if entry
-        ] == [
-            (
-                one.name,
-                "Refused" if one.severity == "error" else "A warning",
-                one.why,
-                one.in_container != one.severity,
-            )
-            for one in RULES
-            if one.on_cluster is on_cluster
-        ]
-        assert [name for name, entry in found if not entry] == []
