@@ -8,7 +8,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 
 from ..plugin_utils.action import Action
-from ..plugin_utils.cluster import desired, firewall
+from ..plugin_utils.cluster import desired, firewall, registry
 from ..plugin_utils.cluster.cluster import Cluster
 from ..plugin_utils.rules.inspection import InspectedHost, Inspection
 from ..plugin_utils.services.kafka import stores
@@ -50,6 +50,7 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "shared_dir": cluster.spark[name].shared_dir if name in cluster.spark else "",
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
+        "units": registry.UNITS,
     }
 
 

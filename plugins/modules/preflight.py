@@ -63,9 +63,6 @@ ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
 MEMBER_STORE = "/etc/zookeeper/certificates/zookeeper.pem"
 ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
-OURS = re.compile(
-    r"/(kafka|zookeeper|connect|schema_registry|millrace-[\w-]+|hdfs-\w+|spark-[\w@-]+)\.service"
-)
 LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
 STA_UNSYNC = 0x40
@@ -191,23 +188,24 @@ def javas(given: str) -> dict[str, str]:
     }
 
 
-def our_users() -> set[int]:
-    """Return the ids of the users whose processes are in a unit of ours."""
+def our_users(units: str) -> set[int]:
+    """Return the ids of the users whose processes are in a unit of ours, by a pattern of these."""
+    of_unit = re.compile(rf"/({units})\.service")
     users = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if OURS.search(read(f"{process}/cgroup")):
+            if of_unit.search(read(f"{process}/cgroup")):
                 users.add(process.stat().st_uid)
     return users
 
 
-def listeners(ports: set[int]) -> dict[int, str]:
+def listeners(ports: set[int], units: str) -> dict[int, str]:
     """Return port -> process, for those of the ports on which another process listens.
 
     A socket shows its user; its process can be hidden even from root, as in a container.
     """
     sockets: dict[str, int] = {}
-    ours = our_users()
+    ours = our_users(units)
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in read(table).splitlines()[1:]:
             fields = line.split()
@@ -405,7 +403,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "clock_synchronised": synchronised(),
         "time_service": time_service(module),
         "javas": javas(params["java_home"]),
-        "listeners": listeners(set(params["ports"])),
+        "listeners": listeners(set(params["ports"]), params["units"]),
         "addresses": {name: network.addresses(name) for name in params["names"]},
         "sources": {name: network.sources(name) for name in params["peers"]},
         "nft": nft(module) is not None,
@@ -459,6 +457,7 @@ def main() -> None:
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
             "rules": text,
             "shared_dir": text,
+            "units": text,
             "java_home": text,
             "kafka_user": {"type": "str", "default": "kafka"},
         },

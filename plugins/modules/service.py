@@ -39,8 +39,6 @@ options:
   product:
     description: Service whose options come from the model.
     type: str
-    choices: [host, zookeeper, kafka, connect, schema_registry, postgresql, hdfs, spark,
-      metrics, monitoring, lag_exporter, console]
   parts:
     description: Which of its options; all without it. V(logins) stands alone, for the files by
       which jobs on Spark log in to Kafka, and so do V(packages), for the Python packages of a

@@ -41,8 +41,8 @@ Module = Callable[[str, Answer], Answer]
 @cache
 def routed_actions() -> Mapping[str, str]:
     """Return module -> the action that a task with it has, of those that meta/runtime.yml routes."""
-    routes = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
-    return {name: route["action_plugin"].rpartition(".")[2] for name, route in routes.items()}
+    routes = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["action"]
+    return {name: route["redirect"].rpartition(".")[2] for name, route in routes.items()}
 
 
 def plugin(folder: str, name: str) -> ModuleType:

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import (
     GROUPS,
+    JAVA_PRODUCTS,
     groups_of,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.console.model import (
@@ -142,8 +143,8 @@ def test_units_are_restarted_however_often_they_were_started() -> None:
 def roles_named(text: str, folder: Path) -> list[str]:
     """The roles that a name stands for.
 
-    Of an expression these are the choices of the role's own input, or what playbooks give the one
-    that they import.
+    Of an expression these are the services that the role can be given, or what playbooks give the
+    one that they import.
     """
     name = text.removeprefix("millrace.streaming.")
     variable = re.fullmatch(r"{{ (\w+) }}", name)
@@ -152,9 +153,7 @@ def roles_named(text: str, folder: Path) -> list[str]:
     if folder.name == "playbooks":
         given = [play.get("vars", {}) for file in PLAYBOOKS for play in load(file)]
         return [one[variable[1]] for one in given if variable[1] in one]
-    specs = load(folder.parent / "meta/argument_specs.yml")["argument_specs"]
-    choices: list[str] = specs["main"]["options"][variable[1]]["choices"]
-    return choices
+    return [*JAVA_PRODUCTS]
 
 
 def references(document: Any, folder: Path) -> Iterator[Path]:
@@ -580,7 +579,7 @@ def test_every_kind_of_reference_is_found() -> None:
     assert not any(exists(path) for path in found)
 
 
-def test_a_role_that_another_chooses_is_any_of_its_choices() -> None:
+def test_a_role_that_another_is_given_is_that_of_any_service() -> None:
     name = "millrace.streaming.{{ service_product }}"
     chosen = parse(f"- include_role: {{name: '{name}', tasks_from: health}}\n")
     found = references(chosen, ROOT / "roles/service/tasks")

@@ -65,6 +65,16 @@ class Entry:
     """Variable that describes things -> the group without which nothing makes them."""
     lowest: Mapping[str, int] = field(default_factory=dict)
     """Variable -> its lowest value. Ports and ids have rules of their own."""
+    sizes: tuple[str, ...] = ()
+    """Variables that are sizes of memory."""
+    identities: tuple[str, ...] = ()
+    """Variables by which its hosts differ."""
+    property_variables: tuple[str, ...] = ()
+    """Variables with properties, of which some may be secrets."""
+    passwords: Mapping[str, str] = field(default_factory=dict)
+    """Variable with a list of entries that may have a password -> the key that names an entry."""
+    units: str = ""
+    """Its systemd units as a regular expression, empty for one with the name of the product."""
     kafka_users: tuple[str, ...] = ()
     """The names of the users of Kafka that it is, whatever the inventory says."""
     health: tuple[HealthCheck, ...] = ()

@@ -46,6 +46,10 @@ HEALTH_CHECKS: tuple[HealthCheck, ...] = tuple(
     check for entry in ENTRIES.values() for check in entry.health
 )
 """What a report asks, in its order."""
+UNITS = "|".join(
+    [*(entry.units or entry.product for entry in ENTRIES.values()), r"millrace-[\w-]+"]
+)
+"""The systemd units of all services, as a regular expression."""
 
 
 def groups_of(product: str) -> tuple[str, ...]:

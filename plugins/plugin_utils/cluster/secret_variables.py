@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from ..services.kafka import node as kafka
-from .registry import JAVA_PRODUCTS
+from .registry import ENTRIES, JAVA_PRODUCTS
 
 USERS = "kafka_users"
-PASSWORDS = {USERS: "name", "connect_mirrors": "from", "schema_registry_users": "name"}
+PASSWORDS = {
+    variable: key for entry in ENTRIES.values() for variable, key in entry.passwords.items()
+}
 """Variables with a list of entries that may have a password -> the key that names an entry."""
-CONFIGS = (
-    *dict.fromkeys((*kafka.LAYERS, *(f"{product}_config" for product in JAVA_PRODUCTS))),
-    *("kafka_client_config", "kafka_local_client_config", "spark_kafka_client_config"),
-    "lag_exporter_client_config",
-)
+CONFIGS = tuple(name for entry in ENTRIES.values() for name in entry.property_variables)
 """Variables with properties, of which some are secrets."""
 OPTIONS = tuple(f"{product}_java_options" for product in JAVA_PRODUCTS)
 """Variables with options of a JVM, of which some may be secrets."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...module_utils.formats import secret_texts
 from ...module_utils.formats.values import mapping, sequence
@@ -61,32 +62,41 @@ def _secrets(cluster: Cluster) -> Iterator[tuple[str, _Secret]]:
 
 def _texts(written: HostVariables) -> Iterator[tuple[str, str, str, str]]:
     """Yield each secret: what to call it, where to say it is, its place, its text."""
-    values = written.variables
+    yield from _texts_of_properties(written.variables)
+    yield from _texts_of_entries(written.variables)
+    for variable in OPTIONS:
+        for text in secret_texts.of_options(written.variables.get(variable)):
+            yield f"A secret in {variable}", variable, variable, text
+    for variable in RECEIVERS:
+        for key, text in secret_texts.of_receivers(written.variables.get(variable)):
+            yield f"{key} of {variable}", variable, variable, text
+    for variable in TEXTS:
+        if (value := written.variables.get(variable)) is not None:
+            yield variable, variable, variable, str(value)
+
+
+def _texts_of_properties(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the secrets among the properties of services, and in files of secrets."""
     for variable in CONFIGS:
         for key, value in mapping(values.get(variable)).items():
             place = f"{variable}[{key}]"
             for text in secret_texts.of_property(str(key), value):
                 yield str(key), place, place, text
-    for variable in OPTIONS:
-        for text in secret_texts.of_options(values.get(variable)):
-            yield f"A secret in {variable}", variable, variable, text
     for variable in FILES:
         for name, entries in mapping(values.get(variable)).items():
             place = f"{variable}[{name}]"
             for key, text in mapping(entries).items():
                 yield f"{key} of {place}", place, place, str(text or "")
-    for variable in RECEIVERS:
-        for key, text in secret_texts.of_receivers(values.get(variable)):
-            yield f"{key} of {variable}", variable, variable, text
-    for variable in TEXTS:
-        if values.get(variable) is not None:
-            yield variable, variable, variable, str(values[variable])
+
+
+def _texts_of_entries(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the passwords of users."""
     for variable, key in PASSWORDS.items():
-        for one in map(mapping, sequence(values.get(variable))):
-            if one.get("password") is not None:
-                name = str(one.get(key))
+        for user in map(mapping, sequence(values.get(variable))):
+            if user.get("password") is not None:
+                name = str(user.get(key))
                 place = f"{variable}[{name}]"
-                yield f"The password of {name}", variable, place, str(one["password"])
+                yield f"The password of {name}", variable, place, str(user["password"])
 
 
 @rule("secret-visible", each=_secrets)

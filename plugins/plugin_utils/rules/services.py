@@ -10,6 +10,7 @@ from ...module_utils.formats.values import integer, listing, mapping
 from ..cluster.cluster import Cluster
 from ..cluster.host import HostSettings
 from ..cluster.jvm_options import heap_mb
+from ..cluster.registry import ENTRIES
 from ..cluster.service import Service
 from ..services.kafka.node import KafkaNode
 from .engine import Finding, Findings, host_rule, rule
@@ -35,19 +36,7 @@ _USES_OF_NAMES: Mapping[str, str] = {
 _NAME_CHECK = "ssl.endpoint.identification.algorithm"
 _LEAST_HEAP_MB = 256
 _LEAST_BROKER_MB = 2048
-_SIZES = (
-    *(
-        "host_memory_mb",
-        "hdfs_namenode_heap",
-        "hdfs_datanode_heap",
-        "kafka_heap",
-        "connect_heap",
-        "schema_registry_heap",
-        "zookeeper_heap",
-        "spark_daemon_heap",
-        "spark_worker_memory",
-    ),
-)
+_SIZES = ("host_memory_mb", *(name for entry in ENTRIES.values() for name in entry.sizes))
 _LOCAL = "net.ipv4.ip_local_port_range"
 _RESERVED = "net.ipv4.ip_local_reserved_ports"
 _UNPRIVILEGED, _SYSCTL = 1024, "net.ipv4.ip_unprivileged_port_start"

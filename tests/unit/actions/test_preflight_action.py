@@ -69,17 +69,17 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     asked = options(found, "h1")
     assert sorted(asked["directories"]) == ["/data/kafka", "/srv/spark", "/var/lib/zookeeper/data"]
     assert [home.rpartition("/")[2].partition("-")[0] for home in asked["homes"]] == [
-        "zookeeper",
         "kafka",
+        "zookeeper",
         "spark",
     ]
-    assert asked["links"] == [f"/opt/millrace/{x}" for x in ("zookeeper", "kafka", "spark")]
+    assert asked["links"] == [f"/opt/millrace/{x}" for x in ("kafka", "zookeeper", "spark")]
     assert (asked["mounts"], asked["sources"]) == (["/data", "/srv"], ["LABEL=kafka"])
     assert [(one["path"], one["is_keystore"]) for one in asked["stores"]] == [
         ("/a.pem", True),
         ("/c.pem", False),
     ]
-    assert asked["names"] == ["h1", "kafka.example.org", "h1"]
+    assert asked["names"] == ["kafka.example.org", "h1", "h1"]
     assert {2181, 9092, 9093} <= set(asked["ports"])
     assert (asked["java_home"], asked["kafka_user"]) == ("/opt/java", "broker")
     assert 8080 in options(found, "h2")["ports"], "a master's"

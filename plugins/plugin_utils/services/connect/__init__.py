@@ -15,6 +15,10 @@ ENTRY = Entry(
     described={"connect_connectors": GROUP, "connect_mirrors": GROUP},
     lowest={"connect_start_timeout": 1, "connect_stop_timeout": 1},
     kafka_users=(KAFKA_USER,),
+    sizes=("connect_heap",),
+    identities=("connect_host",),
+    property_variables=("connect_config",),
+    passwords={"connect_mirrors": "from"},
     health=(HealthCheck("connect", "connect_health", (GROUP,), "healthy"),),
     rules=("rules.workers", "rules.connectors", "rules.mirrors"),
 )

@@ -18,6 +18,10 @@ ENTRY = Entry(
     data_example="/var/lib/hdfs/data",
     needs_data_disk=True,
     lowest={"hdfs_start_timeout": 1, "hdfs_stop_timeout": 1},
+    sizes=("hdfs_namenode_heap", "hdfs_datanode_heap"),
+    identities=("hdfs_host",),
+    property_variables=("hdfs_config",),
+    units=r"hdfs-\w+",
     health=(
         HealthCheck("hdfs", "hdfs_health", ("hdfs_namenode",), "healthy"),
         HealthCheck(HDFS_JOBS, "hdfs_job_health", ("hdfs_namenode",), "healthy"),

@@ -16,6 +16,15 @@ ENTRY = Entry(
     unpacked_bytes=400 * MIB,
     data_example="/var/lib/kafka/data",
     needs_data_disk=True,
+    sizes=("kafka_heap",),
+    identities=("kafka_node_id", "kafka_advertised_host"),
+    property_variables=(
+        "kafka_config",
+        "kafka_host_config",
+        "kafka_client_config",
+        "kafka_local_client_config",
+    ),
+    passwords={"kafka_users": "name"},
     described={"kafka_users": "kafka_brokers"},
     lowest={
         "kafka_gate_timeout": 0,

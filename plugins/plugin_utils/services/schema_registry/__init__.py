@@ -15,5 +15,9 @@ ENTRY = Entry(
     described={"schema_registry_subjects": GROUP, "schema_registry_users": GROUP},
     lowest={"schema_registry_start_timeout": 1, "schema_registry_stop_timeout": 1},
     kafka_users=(KAFKA_USER,),
+    sizes=("schema_registry_heap",),
+    identities=("schema_registry_host",),
+    property_variables=("schema_registry_config",),
+    passwords={"schema_registry_users": "name"},
     health=(HealthCheck("registry", "schema_registry_health", (GROUP,), "healthy"),),
 )

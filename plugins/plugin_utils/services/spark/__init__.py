@@ -21,6 +21,10 @@ ENTRY = Entry(
     data_example="/srv/spark",
     described={"spark_jobs": "spark_masters"},
     lowest={"spark_start_timeout": 1, "spark_uid": 1, "spark_worker_cores": 0},
+    sizes=("spark_daemon_heap", "spark_worker_memory"),
+    identities=("spark_host",),
+    property_variables=("spark_config", "spark_kafka_client_config"),
+    units=r"spark-[\w@-]+",
     health=(
         HealthCheck("spark", "spark_health", ("spark_masters",), "healthy"),
         HealthCheck(JOBS, "spark_job_health", ("spark_masters",), "healthy"),

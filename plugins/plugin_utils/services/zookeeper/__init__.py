@@ -12,5 +12,8 @@ ENTRY = Entry(
     data_example="/var/lib/zookeeper/data",
     needs_data_disk=True,
     lowest={"zookeeper_start_timeout": 1, "zookeeper_stop_timeout": 1},
+    sizes=("zookeeper_heap",),
+    identities=("zookeeper_id", "zookeeper_host"),
+    property_variables=("zookeeper_config",),
     health=(HealthCheck("zookeeper", "zookeeper_health", ("zookeeper",), "healthy"),),
 )

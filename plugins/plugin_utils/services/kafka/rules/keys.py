@@ -44,9 +44,7 @@ def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Proper
 
 def _properties_of_known_keys(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
     """Yield the properties of services whose version is one whose keys are recorded."""
-    for host, service, one in properties("connect", "hdfs", "kafka", "schema_registry", "spark")(
-        cluster
-    ):
+    for host, service, one in properties(*JAVA_PRODUCTS)(cluster):
         unknown = falls_back_to_default(cluster, host, f"{service.product}_version")
         if service.table and not unknown:
             yield host, service, one

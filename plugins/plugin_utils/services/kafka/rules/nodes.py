@@ -11,6 +11,7 @@ from .....module_utils.formats.uuids import is_cluster_id
 from .....module_utils.formats.values import integer, is_true, listing
 from ....cluster.cluster import Cluster
 from ....cluster.inventory import CLUSTER_ID_FILE
+from ....cluster.registry import ENTRIES
 from ....rules.engine import Finding, Findings, hosts_rule, rule
 from ....rules.inspection import InspectedHost
 from ....rules.shared import differing, falls_back_to_default, holders, nodes, shared_values
@@ -72,22 +73,11 @@ def _parameter_of_host(cluster: Cluster) -> Findings:
 
 def _identities(cluster: Cluster) -> dict[str, list[str]]:
     """Return each variable by which hosts differ -> the hosts that read it."""
-    variables = (
-        "kafka_node_id",
-        "kafka_advertised_host",
-        "spark_host",
-        "hdfs_host",
-        "connect_host",
-        "schema_registry_host",
-        "zookeeper_id",
-        "zookeeper_host",
-    )
-    services = cluster.by_product.items()
     found = {
-        name: [*hosts]
-        for name in variables
-        for product, hosts in services
-        if name.startswith(f"{product}_")
+        name: [*cluster.by_product[product]]
+        for product, entry in ENTRIES.items()
+        for name in entry.identities
+        if cluster.by_product[product]
     }
     return {**found, "ansible_host": [*cluster.inventory.placed()]}
 
